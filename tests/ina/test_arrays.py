@@ -6,7 +6,7 @@ import pytest
 from fared.ina.client.arrays import ArrayPart, Call, FloatSum, extremes, integers
 from fared.ina.client.group import check_arrays
 from fared.ina.slots.numbers import ALL_ZERO, quantised, restore
-from fared.ina.slots.packet import NOT_FINITE, DataType, Op
+from fared.ina.slots.packet import NOT_FINITE, DataType, Op, types_of
 
 
 def only(call: Call) -> ArrayPart:
@@ -24,7 +24,7 @@ def test_chunks_are_copied_when_the_first_of_some_is_sent_and_then_no_more():
     assert second.values.tolist() == list(range(16, 32))
     assert part.made(15).values.tolist() == list(range(240, 256))
     assert part.made(16).values.tolist() == [7] * 16
-    assert part.made(20) == (pytest.approx([7] * 8), DataType.INT32, Op.SUM, 0, 56)
+    assert part.made(20) == (pytest.approx([7] * 8), types_of(DataType.INT32, Op.SUM), 32, 0, 56)
 
 
 def test_each_chunk_has_the_control_sum_of_its_values():

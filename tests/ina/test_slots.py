@@ -12,7 +12,15 @@ from msgspec.structs import replace
 from fared.ina.plan.model import Capacities
 from fared.ina.plan.planner import plan_job
 from fared.ina.slots.aggregator import Aggregator
-from fared.ina.slots.packet import Flag, Header, PacketKind, decode_header, encode_header
+from fared.ina.slots.packet import (
+    DataType,
+    Flag,
+    Header,
+    Op,
+    PacketKind,
+    decode_header,
+    encode_header,
+)
 from fared.ina.slots.setup import SetupError
 from fared.ina.slots.window import LEAST_BURST, LEAST_TIMEOUT, RoundTrip
 from fared.ina.slots.worker import WorkerMachine
@@ -219,6 +227,23 @@ def test_chunks_are_made_when_they_are_sent_and_no_more_after_a_stop():
     virtual.truth += [np.zeros(16, "<i4")] * 10
     virtual.run_for(1.0)
     assert (machine.next, len(made)) == (window, window)
+
+
+def test_a_result_of_another_type_is_no_result():
+    virtual = figure()
+    virtual.run_for(0.1)
+    machine = virtual.workers[1]
+    machine.put(np.zeros(16, "<i4"))
+    virtual.truth.append(np.zeros(16, "<i4"))
+    machine.pump(virtual.now)
+    setup = virtual.setup
+    header = Header(PacketKind.RESULT, setup.job_id, 0, setup.epoch, 0, setup.bits, 64)
+    for wrong in ({"op": Op.MAX}, {"data_type": DataType.INT16}, {"size": 32}, {"bits": 1}):
+        told = header._replace(**wrong)
+        machine.take(encode_header(told) + bytes(told.size), virtual.now)
+    assert (machine.next, machine.counters["incomplete"]) == (0, 4)
+    machine.take(encode_header(header) + bytes(64), virtual.now)
+    assert machine.next == 1
 
 
 def test_a_hundred_calls_with_doubled_and_reordered_packets():

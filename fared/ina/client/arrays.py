@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fared.ina.slots.chunks import Input
 from fared.ina.slots.numbers import Floats, exponents, fast_scales, quantised, scale_of
-from fared.ina.slots.packet import NOT_FINITE, DataType, Op, Values, controls_of
+from fared.ina.slots.packet import NOT_FINITE, DataType, Op, Values, controls_of, types_of
 
 Array = NDArray[Any]
 """Of int32 or float32."""
@@ -72,9 +72,10 @@ class _ChunkedArray:
         rows = copy[: whole * self.size].reshape(whole, self.size)
         sums = self._op is Op.SUM
         controls = controls_of(rows) if sums else [0] * whole
+        types, size = types_of(self._type, self._op), self.size * self._type.dtype.itemsize
         for place, control in enumerate(controls):
-            at, row = first + place, rows[place]
-            self._made[at] = Input(row, self._type, self._op, self.exponent(at), control)
+            at = first + place
+            self._made[at] = Input(rows[place], types, size, self.exponent(at), control)
         if first + whole < end:
             rest = copy[whole * self.size :]
             self._made[end - 1] = Input.of(rest, self._type, self._op, self.exponent(end - 1))

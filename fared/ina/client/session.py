@@ -248,7 +248,7 @@ class WorkerSession:
         machine = self.machine
         assert machine is not None
         before, self._now = machine.next, time.monotonic()
-        self._ways.receive(self._take_packet)
+        self._ways.receive(self._take_train)
         machine.pump(self._now)
         self._notify(before)
         self._patience = machine.patience()
@@ -276,12 +276,15 @@ class WorkerSession:
             machine.receive(waiting.popleft(), now)
         self._notify(before)
 
-    def _take_packet(self, data: memoryview) -> None:
-        assert self.machine is not None
-        if data[0] & _KIND == _LOST:
-            self._lost(data)
-        else:
-            self.machine.take(data, self._now)
+    def _take_train(self, train: memoryview, step: int) -> None:
+        machine, now = self.machine, self._now
+        assert machine is not None
+        for at in range(0, len(train), step):
+            data = train[at : at + step]
+            if data[0] & _KIND == _LOST:
+                self._lost(data)
+            else:
+                machine.take(data, now)
 
     def _notify(self, before: int) -> None:
         """Wake the caller if its last result has come, or its call is taken back."""
@@ -310,8 +313,11 @@ class WorkerSession:
         """Store the result of a chunk."""
         del header
         self.heard_at = self._now
-        if not again and chunk in self._calls:  # a closing chunk has no values
-            first, part = self._calls.pop(chunk)
+        if again:
+            return
+        found = self._calls.pop(chunk, None)
+        if found is not None:  # a closing chunk has no values
+            first, part = found
             part.store(chunk - first, values)
 
     def outdated(self, epoch: int) -> None:

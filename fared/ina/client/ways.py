@@ -87,15 +87,14 @@ class PacketWays:
         if self._trains is not None:
             self._trains.flush()
 
-    def receive(self, take: Callable[[memoryview], None]) -> None:
-        """Take the packets of routers that have arrived."""
+    def receive(self, take: Callable[[memoryview, int], None]) -> None:
+        """Take trains of routers that have arrived, and the bytes of their packets."""
 
         def train(source: tuple[str, int], data: memoryview, step: int) -> None:
             if source not in self._senders:
                 self._counters["address"] += 1
                 return
-            for at in range(0, len(data), step):
-                take(data[at : at + step])
+            take(data, step)
 
         assert self._trains is not None
         self._trains.receive(train, _AT_ONCE)

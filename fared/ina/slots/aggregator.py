@@ -27,10 +27,10 @@ ANSWER_INTERVAL = 0.001
 """Seconds in which one wish for a result is answered once: a quarter of the least timeout."""
 TELLING_INTERVAL = 0.1
 """Seconds in which one slot tells once for whom it waits."""
-_SUMMED = (PacketKind.DATA, PacketKind.SYNC)
 _RESULTS = (PacketKind.RESULT, PacketKind.SYNC_RESULT)
 # An attribute of an enum takes ten times as long as a global name.
-_SYNC, _AGAIN, _WANT, _ASK = PacketKind.SYNC, int(Flag.AGAIN), int(Flag.WANT), int(Flag.ASK)
+_DATA, _SYNC = PacketKind.DATA, PacketKind.SYNC
+_AGAIN, _WANT, _ASK = int(Flag.AGAIN), int(Flag.WANT), int(Flag.ASK)
 
 
 class Aggregator:
@@ -63,20 +63,24 @@ class Aggregator:
             self.counters[f"malformed-{error.code}"] += 1
             return
         setup = self.setup
-        if setup is not None and header.job == setup.job_id and header.kind in _RESULTS:
-            self._pass_on(sender, header, data, setup)
-            return
-        if setup is None or header.job != setup.job_id or header.kind not in _SUMMED:
+        kind, job, tree_id, epoch, _, bits, size = header[:7]
+        if setup is None or job != setup.job_id:
             self.counters["unexpected"] += 1
             return
-        if not self._is_of_this_epoch(sender, header, setup):
+        if kind is not _DATA and kind is not _SYNC:
+            if kind in _RESULTS:
+                self._pass_on(sender, header, data, setup)
+            else:
+                self.counters["unexpected"] += 1
             return
-        tree = self._trees.get(header.tree)
+        if epoch != setup.epoch and not self._is_of_this_epoch(sender, header, setup):
+            return
+        tree = self._trees.get(tree_id)
         if tree is None:
             self.counters["no-tree"] += 1
-        elif header.length != setup.length or header.size > setup.payload or not header.bits:
+        elif header.length != setup.length or size > setup.payload or not bits:
             self.counters["malformed-size"] += 1
-        elif header.bits & ~tree.role.senders.get(sender, 0):
+        elif bits & ~tree.senders.get(sender, 0):
             # Who could send anything could poison sums: each child only has its own bits.
             self.counters["sender"] += 1
         else:
@@ -108,8 +112,7 @@ class Aggregator:
             self._port.disseminate(bits & role.direct, data)
 
     def _is_of_this_epoch(self, sender: Vertex, header: Header, setup: JobSetup) -> bool:
-        if header.epoch == setup.epoch:
-            return True
+        """Whether to take a packet of another epoch: never; its sender is told if it is behind."""
         if newer(header.epoch, setup.epoch, 16):
             self.counters["epoch-ahead"] += 1  # this router will soon get it too
         else:
@@ -123,34 +126,33 @@ class Aggregator:
     def _take(
         self, tree: TreeSlots, header: Header, data: bytes | bytearray | memoryview, now: float
     ) -> None:
-        role = tree.role
-        # draft-song-ina-00 §2.1: nothing of this packet is to be aggregated here
-        if not header.bits & role.bits:
-            self.counters["passed"] += 1
-            if role.parent is not None:
-                self._port.up(role.parent, data)
-            return
-        if header.bits & ~role.bits:
-            self.counters["foreign"] += 1
+        kind, _, _, _, sequence, bits = header[:6]
+        if bits & ~tree.bits:
+            self._not_summed(tree.role, bits, data)
             return
         entries = tree.entries
-        slot = tree.sync if header.kind is _SYNC else entries[header.sequence % len(entries)]
-        if self._fits(slot, header, now):
-            self._add(tree, slot, header, data, now)
-
-    def _fits(self, slot: Slot, header: Header, now: float) -> bool:
-        """Whether the slot is of this sequence; a newer sequence empties it."""
-        held = slot.header
-        if held is not None and held.sequence == header.sequence:
-            if (held.size, held.data_type, held.op) != (header.size, header.data_type, header.op):
+        slot = tree.sync if kind is _SYNC else entries[sequence % len(entries)]
+        if slot.sequence == sequence:
+            if slot.shape != header[6:9]:
                 self.counters["shape"] += 1
-                return False
-        elif held is None or newer(header.sequence, held.sequence, 32):
-            slot.begin(header, now)
+                return
+        elif slot.sequence is None or newer(sequence, slot.sequence, 32):
+            slot.begin(header, now)  # a newer sequence empties it
         else:
             self.counters["stale"] += 1  # everybody has that result
-            return False
-        return True
+            return
+        self._add(tree, slot, header, data, now)
+
+    def _not_summed(
+        self, role: TreeRole, bits: BitString, data: bytes | bytearray | memoryview
+    ) -> None:
+        if bits & role.bits:
+            self.counters["foreign"] += 1
+            return
+        # draft-song-ina-00 §2.1: nothing of this packet is to be aggregated here
+        self.counters["passed"] += 1
+        if role.parent is not None:
+            self._port.up(role.parent, data)
 
     def _add(
         self,
@@ -163,11 +165,11 @@ class Aggregator:
         if self._is_new(slot, header):
             slot.add(header, data)
             self.counters["added"] += 1
-            if slot.seen == tree.role.bits:
+            if slot.seen == tree.bits:
                 slot.complete = True
                 tree.sums += 1
                 tree.size += header.size
-                self._send(tree, slot, tree.role.bits, 0)
+                self._send(tree, slot, tree.bits, 0)
         elif header.bits & ~slot.seen:
             self.counters["overlap"] += 1
         elif slot.complete and header.flags & _WANT:
@@ -178,7 +180,7 @@ class Aggregator:
                 self._tell(tree, slot, header, now)
 
     def _is_new(self, slot: Slot, header: Header) -> bool:
-        return not slot.complete and not header.bits & slot.seen
+        return not (slot.complete or header.bits & slot.seen)
 
     def _tell(self, tree: TreeSlots, slot: Slot, header: Header, now: float) -> None:
         """Tell all whose values are here which workers' values are missing.

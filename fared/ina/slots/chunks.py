@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from fared.ina.slots.calls import FAR, CallBounds
-from fared.ina.slots.packet import DataType, Op, Values, control_of
+from fared.ina.slots.packet import DataType, Op, Values, control_of, types_of
 from fared.ina.slots.setup import JobSetup
 
 Source = Callable[[], Values]
@@ -19,11 +19,14 @@ Source = Callable[[], Values]
 
 
 class Input(NamedTuple):
-    """A chunk: its values, what its packets tell of them, and their control sum."""
+    """A chunk: its values, and what its packets tell of them.
+
+    ``types`` are type and op as in a packet, ``size`` is in bytes.
+    """
 
     values: Values
-    data_type: DataType
-    op: Op
+    types: int
+    size: int
     exponent: int
     control: int
 
@@ -31,7 +34,7 @@ class Input(NamedTuple):
     def of(cls, values: Values, data_type: DataType, op: Op = Op.SUM, exponent: int = 0) -> Input:
         """Return a chunk with its control sum: of sums only, 0 for others."""
         control = control_of(values) if op is Op.SUM else 0
-        return cls(values, data_type, op, exponent, control)
+        return cls(values, types_of(data_type, op), values.nbytes, exponent, control)
 
 
 class Part(Protocol):
@@ -71,8 +74,11 @@ class Chunks:
         self._keep = 0
         self._results: set[int] = set()
         """Chunks with a result, from ``next`` on."""
-        self._epoch_results: set[int] = set()
-        """The same of this epoch, from ``first`` on."""
+        self._epoch_results = self._results
+        """The same of this epoch, from ``first`` on: the same set, unless chunks are summed again.
+
+        Then ``first`` is ``next``, too.
+        """
 
     @property
     def oldest_needed(self) -> int:
@@ -126,15 +132,20 @@ class Chunks:
     def began(self, base: int) -> None:
         """Note that an epoch runs from a chunk on."""
         self.first = base
-        self._epoch_results.clear()
+        again = base != self.next or self._results
+        self._epoch_results = set() if again else self._results
 
     def note_result(self, chunk: int) -> bool:
         """Note a result of this epoch; return whether a former epoch gave it, too."""
-        again = chunk < self.next or chunk in self._results
-        if not again:
-            self.next = _after(self._results, self.next, chunk)
         first = self.first
-        self.first = _after(self._epoch_results, first, chunk)
+        if self._epoch_results is self._results:
+            again = False
+            self.first = self.next = _after(self._results, first, chunk)
+        else:
+            again = chunk < self.next or chunk in self._results
+            if not again:
+                self.next = _after(self._results, self.next, chunk)
+            self.first = _after(self._epoch_results, first, chunk)
         for passed in range(first, self.first):
             self.inputs.pop(passed - self._keep, None)
         return again

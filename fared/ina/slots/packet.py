@@ -31,8 +31,12 @@ NOT_FINITE = 0x7FFF
 _HEADER = struct.Struct("!BBBBIHHIHBBhHq")
 _USUAL = struct.Struct("!BBBBIHHIHBBhHqQ")
 """The header with a bit string of 64 bits, the least one."""
+TYPES_AT = 2
+"""Where the octet of type and op is."""
 _USUAL_CODE = 0x10
 """The octet of a bit string of 64 bits, which is decoded faster."""
+_ENDING = struct.Struct("!BBBBIHHIHBBhHq8s")
+"""The same with the octets of the bit string."""
 _LENGTHS = MappingProxyType({code: 32 << code for code in range(1, 8)})
 """Bits of the bit string by code (RFC 8296 §2.1.2)."""
 _CODES = MappingProxyType({length: code for code, length in _LENGTHS.items()})
@@ -108,6 +112,8 @@ _DTYPES: MappingProxyType[DataType, np.dtype[np.generic]] = MappingProxyType(
 _SUM, _FLOAT32 = Op.SUM, DataType.FLOAT32
 # The hash of a member is slow, too.
 _DTYPE_AT = tuple(_DTYPES[data_type] for data_type in DataType)
+_MASKS = tuple((1 << 8 * dtype.itemsize) - 1 for dtype in _DTYPE_AT)
+"""Of the bits in which control sum and sum of values agree."""
 # Every packet is decoded: a look-up by octet takes a tenth of the time that calling the enum takes.
 _KIND_AT = tuple(
     {VERSION << 4 | kind: kind for kind in PacketKind}.get(octet) for octet in range(256)
@@ -242,18 +248,24 @@ class DataHeaders:
         self._code = _CODES[like.length] << 4
         self._job, self._epoch = like.job, like.epoch
         self._set_id, self._sub_domain = like.set_id, like.sub_domain
-        self._bits = like.bits.to_bytes(like.length // 8, "big")
+        bits = like.bits.to_bytes(like.length // 8, "big")
+        self._bits, self._more_bits = bits[:8], bits[8:]
 
     def encode(  # noqa: PLR0917 - once for each packet, where names take time
         self, tree: int, sequence: int, size: int, types: int, flags: int, exponent: int,
         control: int,
     ) -> bytes:  # fmt: skip
         """Encode the header of ``size`` bytes of values; ``types``: type and op as in a packet."""
-        fixed = _HEADER.pack(
+        usual = _ENDING.pack(
             self._first, flags, types, self._code, self._job, tree, self._epoch, sequence, size,
-            self._set_id, self._sub_domain, exponent, 0, control,
+            self._set_id, self._sub_domain, exponent, 0, control, self._bits,
         )  # fmt: skip
-        return fixed + self._bits
+        return usual + self._more_bits if self._more_bits else usual
+
+
+def types_of(data_type: DataType, op: Op) -> int:
+    """Return the octet of type and op in a header."""
+    return data_type << 4 | op
 
 
 def values_of(header: Header, data: bytes | bytearray | memoryview) -> Values:
@@ -271,7 +283,7 @@ def control_of(values: Values) -> int:
     """
     if values.dtype.kind == "f":
         return 0
-    return int(np.add.reduce(values, dtype=values.dtype))
+    return int(np.add.reduce(values, 0, values.dtype))
 
 
 def controls_of(rows: Values) -> list[int]:
@@ -294,8 +306,8 @@ def agrees(header: Header, values: Values) -> bool:
     """
     if header.op is not _SUM or header.data_type is _FLOAT32:
         return True
-    found = int(np.add.reduce(values, dtype=values.dtype))
-    return (found - header.control) & ((1 << 8 * values.itemsize) - 1) == 0
+    found = int(np.add.reduce(values, 0, values.dtype))
+    return (found - header.control) & _MASKS[header.data_type] == 0
 
 
 def newer(first: int, second: int, bits: int) -> bool:

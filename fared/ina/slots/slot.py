@@ -33,6 +33,8 @@ class Slot:
         "exponent",
         "header",
         "seen",
+        "sequence",
+        "shape",
         "start",
         "told_at",
         "total",
@@ -43,6 +45,9 @@ class Slot:
         self.start = start
         self.header: Header | None = None
         """That of the first packet of the present sequence."""
+        self.sequence: int | None = None
+        self.shape: tuple[object, ...] = ()
+        """Size, data type and op of all its packets."""
         self.total: Values | None = None
         self.seen = self.answered = 0
         self.control = self.exponent = 0
@@ -53,21 +58,23 @@ class Slot:
         """Empty the slot for a sequence."""
         self.begun_at = now
         self.header = header
+        self.sequence, self.shape = header.sequence, header[6:9]
         self.seen = self.answered = 0
         self.complete = False
 
     def add(self, header: Header, data: bytes | bytearray | memoryview) -> None:
         """Add the values of a packet, and its bits."""
-        if self.seen == 0:
+        op, _, exponent, control = header[8:12]
+        total = self.total
+        if self.seen == 0 or total is None:
             end = self.start + header.size
             self.buffer[self.start : end] = data[self.start : end]
             self.total = values_of(header, self.buffer)
-            self.control, self.exponent = header.control, header.exponent
+            self.control, self.exponent = control, exponent
         else:
-            assert self.total is not None
-            _OPS[header.op](self.total, values_of(header, data), out=self.total)
-            self.control += header.control
-            self.exponent = max(self.exponent, header.exponent)
+            _OPS[op](total, values_of(header, data), out=total)
+            self.control += control
+            self.exponent = max(self.exponent, exponent)
         self.seen |= header.bits
 
     def packet(self, kind: PacketKind, flags: int) -> memoryview:
@@ -82,6 +89,7 @@ class TreeSlots:
 
     def __init__(self, role: TreeRole, setup: JobSetup, versions: int) -> None:
         self.role = role
+        self.bits, self.senders = role.bits, role.senders
         start = header_size(setup.length)
         self.entries = [Slot(setup.payload, start) for _ in range(versions * role.window)]
         self.sync = Slot(setup.payload, start)

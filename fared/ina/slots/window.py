@@ -44,9 +44,10 @@ class TreeProgress:
         self.places = [place for place, chosen in enumerate(order) if chosen == at]
         self._round = len(order)
         self.next_sequence = 0
-        self.done: set[int] = set()
-        """Sequences with a result, from ``next_sequence`` - S on."""
+        self.next_offset = self.places[0]
+        """Which chunk of the epoch the next sequence is."""
         self.sent: dict[int, Outstanding] = {}
+        """Sequences before the next one that have no result."""
         self.size = 0
         """Bytes of results."""
         self.burst = LEAST_BURST
@@ -55,10 +56,11 @@ class TreeProgress:
         """When the last result came."""
         self.measured_at = -math.inf
 
-    def offset(self, sequence: int) -> int:
-        """Return which chunk of the epoch a sequence is."""
-        turns, place = divmod(sequence, len(self.places))
-        return turns * self._round + self.places[place]
+    def advance(self) -> None:
+        """Go on to the next sequence."""
+        self.next_sequence += 1
+        turns, place = divmod(self.next_sequence, len(self.places))
+        self.next_offset = turns * self._round + self.places[place]
 
     def puts_off(self, entry: Outstanding, now: float) -> bool:
         """Whether results still come, and so the packet of this entry may be in a queue.

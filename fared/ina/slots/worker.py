@@ -23,6 +23,7 @@ from fared.ina.plan.model import BitString
 from fared.ina.slots.calls import FAR, CallBounds
 from fared.ina.slots.chunks import Chunks, Part, Single, Source
 from fared.ina.slots.packet import (
+    TYPES_AT,
     DataHeaders,
     DataType,
     Flag,
@@ -163,13 +164,10 @@ class WorkerMachine:
                 self._pump(tree, now, due)
 
     def _pump(self, tree: TreeProgress, now: float, due: float) -> None:
-        while True:
-            sequence = tree.next_sequence
-            chunk = self._base + tree.offset(sequence)
-            if not self._may_send(tree, sequence, chunk):
-                break
-            tree.done.discard(sequence - tree.window)
-            tree.next_sequence += 1
+        while self._may_send(
+            tree, sequence := tree.next_sequence, chunk := self._base + tree.next_offset
+        ):
+            tree.advance()
             entry = tree.sent[sequence] = Outstanding(chunk, now, due)
             self._send(tree, sequence, entry, 0)
         if tree.sent:
@@ -180,11 +178,11 @@ class WorkerMachine:
 
         The closing chunk of a call is sent when all others have results.
         """
-        behind = sequence - tree.window
-        if chunk >= self.end or (behind >= 0 and behind not in tree.done):
+        chunks = self._chunks
+        if chunk >= chunks.end or sequence - tree.window in tree.sent:
             return False
-        early = chunk == self.calls.closing and self.next < chunk
-        return not early and chunk < self._chunks.first + self._lead
+        early = chunk == self.calls.closing and chunks.next < chunk
+        return not early and chunk < chunks.first + self._lead
 
     def deadline(self) -> float | None:
         """Return when to call ``tick``: at the latest when a packet is to be repeated."""
@@ -224,11 +222,10 @@ class WorkerMachine:
 
     def _send(self, tree: TreeProgress, sequence: int, entry: Outstanding, flags: int) -> None:
         assert self._headers is not None
-        values, data_type, op, exponent, control = self._chunks.input_of(entry.chunk)
+        values, types, size, exponent, control = self._chunks.input_of(entry.chunk)
         header = self._headers.encode(
-            tree.tree_id, sequence % _PLACE, values.nbytes, data_type << 4 | op, flags, exponent,
-            control,
-        )  # fmt: skip
+            tree.tree_id, sequence % _PLACE, size, types, flags, exponent, control
+        )
         self._port.send(tree.parents[self.vertex], header, values)
 
     def _send_sync(self, flags: int) -> None:
@@ -264,17 +261,18 @@ class WorkerMachine:
             self.counters[f"malformed-{error.code}"] += 1
             return
         setup = self.setup
-        if setup is None or header.job != setup.job_id:
+        kind, job, _, epoch = header[:4]
+        if setup is None or job != setup.job_id:
             self.counters["unexpected"] += 1
-        elif header.epoch != setup.epoch:
+        elif epoch != setup.epoch:
             self.counters["other-epoch"] += 1
-            if header.kind is PacketKind.NACK and newer(header.epoch, setup.epoch, 16):
-                self._port.outdated(header.epoch)
-        elif header.kind is _RESULT and self._syncing is None:
-            self._result(header, data, now)
-        elif header.kind is PacketKind.LACKING:
+            if kind is PacketKind.NACK and newer(epoch, setup.epoch, 16):
+                self._port.outdated(epoch)
+        elif kind is _RESULT and self._syncing is None:
+            self._result(setup, header, data, now)
+        elif kind is PacketKind.LACKING:
             self._port.lacking(header.bits, silent=bool(header.flags & Flag.SILENT))
-        elif header.kind is PacketKind.SYNC_RESULT and self._syncing is not None:
+        elif kind is PacketKind.SYNC_RESULT and self._syncing is not None:
             self._synced(header, data, now)
         else:
             self.counters["late"] += 1
@@ -296,26 +294,30 @@ class WorkerMachine:
         self._trees = [TreeProgress(tree, at, setup.order) for at, tree in enumerate(setup.trees)]
         self.pump(now)
 
-    def _result(self, header: Header, data: bytes | bytearray | memoryview, now: float) -> None:
-        setup = self.setup
-        assert setup is not None
-        tree = self._trees[header.tree] if header.tree < len(self._trees) else None
-        entry = None if tree is None else tree.sent.get(header.sequence)
+    def _result(
+        self,
+        setup: JobSetup,
+        header: Header,
+        data: bytes | bytearray | memoryview,
+        now: float,
+    ) -> None:
+        tree_id, _, sequence, bits, size = header[2:7]
+        tree = self._trees[tree_id] if tree_id < len(self._trees) else None
+        entry = None if tree is None else tree.sent.get(sequence)
         if tree is None or entry is None:
             self.counters["duplicate"] += 1
             return
-        values = values_of(header, data)
         given = self._chunks.inputs[entry.chunk]
-        if header.bits != setup.bits or values.shape != given.values.shape:
+        if bits != setup.bits or size != given.size or data[TYPES_AT] != given.types:
             self.counters["incomplete"] += 1
             return
+        values = values_of(header, data)
         if not agrees(header, values):
             self.counters["control-sum"] += 1
             return
-        del tree.sent[header.sequence]
-        tree.done.add(header.sequence)
-        tree.size += header.size
-        lost = self._repeats.heard(tree, header.sequence, entry, now)
+        del tree.sent[sequence]
+        tree.size += size
+        lost = self._repeats.heard(tree, sequence, entry, now)
         if lost:
             self._repeat(tree, lost, now)
         again = self._chunks.note_result(entry.chunk)
