@@ -229,6 +229,23 @@ def test_chunks_are_made_when_they_are_sent_and_no_more_after_a_stop():
     assert (machine.next, len(made)) == (window, window)
 
 
+def test_a_call_may_begin_with_some_packets_of_each_tree_and_the_rest_of_the_windows_follows():
+    virtual = VirtualJob(setup_for(clos(2, 4), workers(4), window=8), 1)
+    virtual.run_for(0.1)
+    machine = virtual.workers[1]
+    for _ in range(100):
+        machine.put(np.zeros(16, "<i4"))
+
+    def sent() -> list[range]:
+        return [range(min(tree.sent), max(tree.sent) + 1) for tree in machine._trees]
+
+    machine.pump(virtual.now, 3)
+    assert sent() == [range(3)] * 2
+    assert machine.has_unsent
+    machine.pump(virtual.now)
+    assert sent() == [range(8)] * 2
+
+
 def test_a_result_of_another_type_is_no_result():
     virtual = figure()
     virtual.run_for(0.1)

@@ -38,7 +38,7 @@ from fared.ina.slots.packet import (
     values_of,
 )
 from fared.ina.slots.ports import WorkerPort
-from fared.ina.slots.setup import JobSetup
+from fared.ina.slots.setup import MOST_WINDOW, JobSetup
 from fared.ina.slots.window import Outstanding, Repeats, TreeProgress
 
 _PLACE = 1 << 32
@@ -150,22 +150,28 @@ class WorkerMachine:
         return self._chunks.oldest_needed
 
     @property
+    def has_unsent(self) -> bool:
+        """Whether a chunk of a call was never sent."""
+        return self._chunks.has_unsent
+
+    @property
     def running(self) -> bool:
         """Whether the epoch runs, and chunks are sent."""
         return self.setup is not None and self._syncing is None
 
     # -- sending ------------------------------------------------------------------------------
 
-    def pump(self, now: float) -> None:
-        """Send what the windows permit."""
+    def pump(self, now: float, most: int = MOST_WINDOW) -> None:
+        """Send what the windows permit, ``most`` packets a tree."""
         if self._syncing is None and not self._stopped:
             due = self._repeats.first_due(now)
             for tree in self._trees:
-                self._pump(tree, now, due)
+                self._pump(tree, now, due, most)
 
-    def _pump(self, tree: TreeProgress, now: float, due: float) -> None:
-        while self._may_send(
-            tree, sequence := tree.next_sequence, chunk := self._base + tree.next_offset
+    def _pump(self, tree: TreeProgress, now: float, due: float, most: int) -> None:
+        end = tree.next_sequence + most
+        while (sequence := tree.next_sequence) < end and self._may_send(
+            tree, sequence, chunk := self._base + tree.next_offset
         ):
             tree.advance()
             entry = tree.sent[sequence] = Outstanding(chunk, now, due)
