@@ -108,6 +108,8 @@ class Leaf:
         self.lost: set[tuple[int, int]] = set()
         self.turns: list[list[FibOperation]] = []
         """What each wakeup wrote, if anything."""
+        self.batches: list[list[str]] = []
+        """The causes of what was written without computing more between."""
         links = tuple(local(spine) for spine in SPINES)
         self.engine.said.append(LocalLinksChanged(2, links, "adjacency", 0.0, 4))
         self.flood(block(ME, list(SPINES), [CAPACITY] * len(SPINES)))
@@ -149,6 +151,8 @@ class Leaf:
     def flush(self) -> None:
         written: list[FibOperation] = []
         while outputs := self.router.drain():
+            causes = [each.cause for each in outputs if isinstance(each, events.ApplyFib)]
+            self.batches += [causes] if causes else []
             for output in outputs:
                 if isinstance(output, events.ApplyFib):
                     written += output.operations
@@ -249,6 +253,17 @@ def test_a_link_that_is_lost_between_two_portions_is_acted_on_before_the_next():
         for lost in (waiting, done[0]):
             assert leaf.spines_of(lost) == set(SPINES[1:])
     assert leaf.changed(before) == list(LEAVES)
+
+
+def test_a_lost_link_is_written_before_a_portion_that_is_due_with_it_is_programmed():
+    leaf = Leaf()
+    leaf.load(1)
+    leaf.until_written()
+    leaf.batches.clear()
+    leaf.now += 0.01
+    leaf.lost.add((SPINES[0], LEAVES[0]))
+    leaf.tell_spines()
+    assert leaf.batches == [["lsp"], ["load"]]
 
 
 def test_after_a_link_was_lost_between_portions_all_weights_are_those_of_a_step_at_once():
