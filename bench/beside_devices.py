@@ -156,10 +156,18 @@ class Device:
         return fared_config(self)
 
     def stop(self) -> None:
-        """Stop the processes of the daemon."""
+        """Stop the processes of the daemon.
+
+        The kernel closes the sockets of a killed process one after another: with a thousand packet
+        sockets that takes it 15 s.
+        """
         for process in reversed(self.processes):
-            process.kill()
-            process.wait(10)
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(60)
         for sock in (*self.sockets.values(), self.monitor):
             sock.close()
         self.inside.delete()

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from fared.core.igp import PacketReceived, SendPacket
 from fared.kernel.arrived import WHOLE_QUEUE, arrived, count_error, receive_buffer
+from fared.kernel.closing import close_together
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.readers import Readers
 from fared.kernel.reopening import Reopening, Report, ignore
@@ -153,10 +154,16 @@ class PacketSockets(ABC):
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets, if they are open; the kernel leaves the groups."""
         self._again.forget(ifindex)
-        found = [known.pop(ifindex, ()) for known in (self._sockets, self._apart, self._spare)]
-        for sock in chain.from_iterable(found):
-            self._readers.remove_reader(sock)
+        for sock in self._given_up(ifindex):
             sock.close()
+
+    def _given_up(self, ifindex: int) -> list[socket.socket]:
+        """Forget the interface's sockets; return them, to be closed."""
+        known = (self._sockets, self._apart, self._spare)
+        found = list(chain.from_iterable([sockets.pop(ifindex, ()) for sockets in known]))
+        for sock in found:
+            self._readers.remove_reader(sock)
+        return found
 
     def __contains__(self, ifindex: object) -> bool:
         """Whether an interface's sockets are open."""
@@ -165,8 +172,7 @@ class PacketSockets(ABC):
     def close_all(self) -> None:
         """Close all sockets."""
         self._again.forget_all()
-        for ifindex in list(self._sockets):
-            self.close(ifindex)
+        close_together([sock for at in list(self._sockets) for sock in self._given_up(at)])
 
     def send(self, packet: SendPacket) -> None:
         """Send one packet; a failure is counted, not raised: the protocol retransmits."""
