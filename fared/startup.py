@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _YOUNG, _MIDDLE, _OLD = 50_000, 20, 50
 """Net allocations before a collection of the youngest generation, and collections before one of
 the next."""
-_PORTIONS: Final = 5
+_PORTIONS: Final = 25
 _FEW_BLOCKS: Final = 320_000
 """Blocks of memory of a daemon with a small database; it begins with 240,000."""
 _LARGEST_KEPT: Final = 32 * 1024 * 1024 - 65536
@@ -234,7 +234,9 @@ def set_aside() -> None:
     """Collect once, and exclude all present objects from later collections.
 
     From then on the youngest are collected in smaller portions, the others as often as before.
-    Gain: a collection holds the event loop for 2 ms instead of 7.
+    Gain: a collection of the youngest holds the event loop for 2 ms on average instead of 10, and
+    for 10 at most instead of 25, at 1,000 changed bandwidths a second (64x512); all together take
+    as long.
     """
     gc.collect()
     gc.freeze()
