@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 _SOAK = (pytest.mark.soak, pytest.mark.timeout(1800))
 RELOADS = [5, pytest.param(100, marks=_SOAK)]
-KERNELS = [(100, 5_000)]
+KERNELS = [(100, 5_000), pytest.param((1_000, 100_000), marks=_SOAK, id="full")]
 """Interfaces, and routes of another program."""
 ENTRIES = [100_000, pytest.param(3_000_000, marks=_SOAK)]
 """LSPs that CSNPs list."""
