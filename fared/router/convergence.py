@@ -27,8 +27,8 @@ class ConvergenceRecord(msgspec.Struct, frozen=True):
     ``detected``: from the kernel's message, or the packet, until the engine had it; ``originated``:
     from then until our own LSAs, and those to flood, were ready; ``flooded``: to send them;
     ``waited``: added by the SPF back-off; ``computed`` is ``spf`` (shortest paths) and ``weighed``
-    (weights and RIB); ``planned``: the FIB plan; ``programmed``: the kernel; ``total``: from the
-    first sign to the end.
+    (weights and RIB); ``planned``: the FIB plan, after other areas or levels have been told of the
+    change; ``programmed``: the kernel; ``total``: from the first sign to the end.
     """
 
     at: float

@@ -6,12 +6,26 @@ until start-up has the whole database. Nothing is written after a withdrawal eit
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
+
 from fared.core import igp
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.rib.model import RouteDelta
 from fared.router import events
-from fared.router.convergence import Journal
+from fared.router.convergence import Journal, SpfRecord, StageTimes
+
+
+class SolvedChange(msgspec.Struct, frozen=True):
+    """Changed routes that are to be planned; ``solved``: the stopwatch when they were computed."""
+
+    routes: RouteDelta
+    record: SpfRecord
+    since: float
+    stages: StageTimes
+    solved: float
 
 
 class FibProgramming:
@@ -65,6 +79,16 @@ class FibProgramming:
         """Write changed routes, unless the FIB is frozen."""
         if not self.frozen:
             self.apply(self._planner.update(changed, now), cause)
+
+    def plan(self, change: SolvedChange, now: float, stopwatch: Callable[[], float]) -> None:
+        """Write computed routes, unless the FIB is frozen, and record how long it takes."""
+        if self.frozen:
+            return
+        operations = self._planner.update(change.routes, now)
+        if operations:
+            record, planned = change.record, stopwatch() - change.solved
+            whole = events.PlannedChange(record, change.since, planned, change.stages)
+            self.apply(operations, "; ".join(record.causes), whole)
 
     def sweep(self, now: float) -> None:
         """Remove adopted objects that nothing uses."""

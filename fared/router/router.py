@@ -3,7 +3,8 @@
 A change goes one way: the engine reports flooded changes, the solver turns them into routes, the
 FIB planner into kernel operations. This module decides only *when*:
 
-- flooding comes before computing;
+- flooding comes before computing, and what other areas or levels are to be told of changed routes
+  is flooded before these are planned;
 - a change requests a run, and ``schedule`` decides when it is due;
 - weights that follow load do so once a second, with jitter, in portions (``AdaptationClock``);
 - routes adopted from a former process stay untouched until start-up has the whole database.
@@ -27,7 +28,7 @@ from fared.router.adapting import AdaptationClock
 from fared.router.convergence import Journal, PendingChange, SpfRecord
 from fared.router.instance import ProtocolInstance
 from fared.router.multicast import Multicast
-from fared.router.programming import FibProgramming
+from fared.router.programming import FibProgramming, SolvedChange
 from fared.router.protocols import PROTOCOLS, RoutingProtocol
 from fared.router.schedule import Schedule
 from fared.router.settings import RouterSettings
@@ -71,6 +72,7 @@ class Router:
         self._pending = PendingChange()
         self._detected = self._engine_seconds = self._flood_seconds = 0.0
         self._handed_out: float | None = None
+        self._unplanned: SolvedChange | None = None
         self.computing = 0.0
         """Seconds in which routes and weights were computed so far."""
         self.measure_with(stopwatch)
@@ -251,18 +253,25 @@ class Router:
         if self._fib.withdrawn or self._outputs:
             return bool(self._outputs)
         started = self._stopwatch()
-        if self.schedule.due(now):
+        if self._unplanned is not None:
+            self._plan(self._unplanned, now)
+        elif self.schedule.due(now):
             self._compute(now)  # weights follow when what this writes is in the kernel
         elif self.adaptation.due(now):
             self._adapt(now)
         elif self.adaptation.portion_due(now):
             self._program_portion(now)
+        if self._unplanned is None:
+            self._follow(now)
+        self.computing += self._stopwatch() - started
+        return False
+
+    def _follow(self, now: float) -> None:
+        """Do what depends on routes, once these are planned."""
         if not self.startup.ready:
             self._advance(now)
         self.spraying.process(now)
         self.multicast.process(now, frozen=self._fib.frozen or self._fib.withdrawn)
-        self.computing += self._stopwatch() - started
-        return False
 
     def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:
         for output in instance.engine.drain():
@@ -294,7 +303,15 @@ class Router:
             self.schedule.request(kind, now)
 
     def _compute(self, now: float) -> None:
-        """Solve, plan, and pass the difference to the kernel."""
+        """Solve, and plan now, or in the next turn if other routers are to be told before."""
+        change = self._solve_pending(now)
+        if self.startup.ready and any(map(_is_packet, self._outputs)):
+            self._unplanned = change
+        else:
+            self._plan(change, now)
+
+    def _solve_pending(self, now: float) -> SolvedChange:
+        """Solve what changed, and advertise it in other areas or levels."""
         pending, self._pending = self._pending, PendingChange()
         self.schedule.ran(now)
         started = self._stopwatch()
@@ -320,14 +337,12 @@ class Router:
         for instance in self.instances.values():
             if instance.advertise_routes(now):
                 self._drain_engine(instance, now)
-        if self._fib.frozen:
-            return
-        operations = self.planner.update(changed, now)
-        planned = self._stopwatch()
-        if operations:
-            since = now if pending.since is None else pending.since
-            change = events.PlannedChange(record, since, planned - solved, pending.stage_times())
-            self._fib.apply(operations, "; ".join(record.causes), change)
+        since = now if pending.since is None else pending.since
+        return SolvedChange(changed, record, since, pending.stage_times(), solved)
+
+    def _plan(self, change: SolvedChange, now: float) -> None:
+        self._unplanned = None
+        self._fib.plan(change, now, self._stopwatch)
 
     def _adapt(self, now: float) -> None:
         """Let weights take a step toward the load that was flooded.
@@ -447,3 +462,7 @@ class Router:
         if held:
             self._fib.update(dict(self.table.routes), now, "update of adopted routes")
         self._reach(Stage.FIRST_SPF, now)
+
+
+def _is_packet(output: events.Output) -> bool:
+    return isinstance(output, events.From) and isinstance(output.event, igp.SendPacket)

@@ -11,13 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
+from fared.core.igp import SendPacket
 from fared.ospf.origination.border import LINK_PREFIX_DELAY
 from fared.ospf.origination.summary_ids import SummaryIds
 from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings, RangeSettings
-from fared.router.events import RouterSettingsApplied
+from fared.router.events import ApplyFib, RouterSettingsApplied
+from fared.router.router import Router
 from fared.router.schedule import OTHER_END
 from fared.sim import area_invariants, invariants
 from fared.sim.areas import clos5_areas
@@ -271,6 +273,25 @@ def test_a_lost_link_is_told_to_other_areas_while_floods_in_its_own_area_are_pac
     cut(fabric, "p1.S4", "p1.L2")
     fabric.network.run_for(0.8 * OspfSettings(RouterId(1)).flood_pacing)
     assert set(capacities(fabric, "p2.L1", "p1.L2")) == {"p2.S1", "p2.S2", "p2.S3"}
+
+
+def test_a_border_router_tells_other_areas_of_a_lost_link_before_it_plans_its_own_routes(
+    shared, monkeypatch
+):
+    fabric, turns, drain = shared, [], Router.drain
+    border = fabric.network.nodes["p1.S4"].running
+
+    def noted(router):
+        outputs = drain(router)
+        if router is border:
+            packets = sum(isinstance(getattr(o, "event", None), SendPacket) for o in outputs)
+            turns.append((packets, any(isinstance(o, ApplyFib) for o in outputs)))
+        return outputs
+
+    monkeypatch.setattr(Router, "drain", noted)
+    cut(fabric, "p1.S4", "p1.L2")
+    # The router LSA to the other leaf, summaries to both super-spines, then the routes.
+    assert turns[:3] == [(1, False), (2, False), (0, True)]
 
 
 def test_the_network_of_a_lost_link_is_withdrawn_without_being_called_farther_before():

@@ -212,7 +212,8 @@ class ConvergenceChange(TypedDict):
     ``detected`` is from the kernel's message or the packet to the engine, ``originated`` until our
     LSAs, and those to flood, were ready, ``flooded`` sending them. ``waited``
     was added by the SPF back-off, ``computed`` is ``spf`` and ``weighed`` (weights and RIB),
-    ``planned`` the FIB plan, ``programmed`` the kernel; ``total`` is from first sign to done.
+    ``planned`` the FIB plan, after other areas or levels have been told of the change,
+    ``programmed`` the kernel; ``total`` is from first sign to done.
     """
 
     at: UnixTime
