@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from fared.ted.events import LocalLinksChanged, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
+from tests.router.told_engine import Engine
 
 ME, SPINES = isis_node(1), (isis_node(2), isis_node(3), isis_node(4))
 LEAVES = tuple(isis_node(10 + number) for number in range(40))
@@ -29,43 +29,6 @@ OF_ONE = 8
 """Vectors in a portion."""
 AT_ONCE = 1000
 CAPACITY = 1e9
-
-
-@dataclass
-class Engine:
-    """Says what a test has it say."""
-
-    said: list[object] = field(default_factory=list)
-    settled: bool = False
-    takes_routes: bool = False
-    restarting: bool = False
-    ranges: tuple[()] = ()
-    budgets: dict[str, object] = field(default_factory=dict)
-
-    def handle(self, event: object, now: float) -> None:
-        """Nothing follows from it."""
-
-    def receive(self, packets: object, now: float) -> None:
-        """Nothing follows from them either."""
-
-    def tick(self, now: float) -> None:
-        """Nothing is ever due."""
-
-    def next_deadline(self) -> None:
-        """Nothing ever will be."""
-
-    def drain(self) -> list[object]:
-        """Say it."""
-        said, self.said = self.said, []
-        return said
-
-    def adjacency_progress(self) -> tuple[int, int, int]:
-        """As many neighbors as spines, all full."""
-        return len(SPINES), len(SPINES), 0
-
-    def activity(self) -> int:
-        """Nothing happens."""
-        return 0
 
 
 def block(node: int, neighbors: list[int], left: list[float], prefix=None) -> NodeBlock:
@@ -102,7 +65,7 @@ class Leaf:
         settings = RouterSettings(protocols, solver=solver)
         self.router = Router(settings, random.Random(1), 0.0, lambda: self.now)
         self.router.adaptation.portion = portion * len(SPINES)
-        self.engine = self.router.instances[ISIS].engine = Engine()
+        self.engine = self.router.instances[ISIS].engine = Engine(neighbors=len(SPINES))
         self.kernel = SimulatedFib()
         self.left = {(s, leaf): CAPACITY for s in SPINES for leaf in LEAVES}
         self.lost: set[tuple[int, int]] = set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -21,40 +20,10 @@ from fared.ted.events import LocalLinksChanged, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
+from tests.router.told_engine import Engine
 
 ME, OTHER = isis_node(1), isis_node(2)
 FAR = PrefixReachability(parse_prefix("10.2.0.0/24"), 10, PathType.LEVEL_2, capacity=1e9)
-
-
-@dataclass
-class Engine:
-    """Says what a test has it say."""
-
-    said: list[object] = field(default_factory=list)
-    settled: bool = False
-    takes_routes: bool = False
-    restarting: bool = False
-    ranges: tuple[()] = ()
-    budgets: dict[str, object] = field(default_factory=dict)
-
-    def tick(self, now: float) -> None:
-        """Nothing is ever due."""
-
-    def next_deadline(self) -> None:
-        """Nothing ever will be."""
-
-    def drain(self) -> list[object]:
-        """Say it."""
-        said, self.said = self.said, []
-        return said
-
-    def adjacency_progress(self) -> tuple[int, int, int]:
-        """One neighbor, full."""
-        return 1, 1, 0
-
-    def activity(self) -> int:
-        """Nothing happens."""
-        return 0
 
 
 def description(of: int, to: int, prefixes=(), capacity: float = 1e9) -> NodeBlock:
