@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, settings
 from fared.lab import sandbox
 from fared.lab.namespaces import Netns
 
+# what the helpers assert is explained as in the tests: a red run must say what it saw
+pytest.register_assert_rewrite("tests")
 _REASON = pytest.StashKey[str | None]()
 _PEERS = {"FRR": "/usr/lib/frr/zebra", "BIRD": "bird"}
 

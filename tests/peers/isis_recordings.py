@@ -23,8 +23,8 @@ _FLAW = re.compile(
 )
 FRR_MET_A_FORMER_LIFE = r"with confused checksum received"
 """FRR says this of the first LSP of a router that crashed and begins again at sequence number 1."""
-FRR_LOST_LINK = r"Send L[12] IIH on \S+ failed"
-"""FRR says this when a link has just gone and its kernel refuses a hello."""
+FRR_LOST_LINK = r"Send L[12] (IIH|LSP|CSNP|PSNP) on \S+ failed"
+"""FRR says this when a link has just gone and its kernel refuses what was queued for it."""
 _LLC = b"\xfe\xfe\x03"
 _ISIS = 0x83
 _LSPS = (PduType.L1_LSP, PduType.L2_LSP)

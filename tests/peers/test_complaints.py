@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from tests.peers.isis_recordings import FRR_LOST_LINK
 from tests.peers.recordings import complains
 
 _SENDING = "OSPF: [S5P8P-AJE73][EC 100663299] *** sendmsg in ospf_write failed to 224.0.0.5"
@@ -29,3 +32,11 @@ def test_errors_that_another_router_may_have_made_are_complaints(kind: str, line
 @pytest.mark.parametrize(("kind", "line"), HARMLESS)
 def test_numbers_and_what_a_failed_link_explains_are_none(kind: str, line: str):
     assert not complains(kind, line)
+
+
+@pytest.mark.parametrize("what", ["IIH", "LSP", "CSNP", "PSNP"])
+def test_what_frr_could_not_send_on_a_lost_link_is_forgiven(what: str):
+    """Any PDU may have been queued for it: a hello, or an LSP that its loss itself changed."""
+    line = f"ISIS: [X][EC 67108865] ISIS-Upd (fabric): Send L2 {what} on L1 failed permanently"
+    assert complains("frr", line)
+    assert re.search(FRR_LOST_LINK, line)
