@@ -114,7 +114,7 @@ class Runner:
     @property
     def computing(self) -> float:
         """Seconds in which routes were computed and written to the kernel so far."""
-        return self.router.computing + self._applying
+        return self.router.seconds_computing + self._applying
 
     def feed(self, *inputs: events.Input) -> None:
         """Pass inputs to the router, then execute all outputs."""

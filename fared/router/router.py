@@ -20,21 +20,21 @@ from collections.abc import Callable, Iterator, Mapping
 from fared.core import igp
 from fared.core.rng import Rng
 from fared.fib.planner import FibPlanner
-from fared.rib.model import RouteDelta
 from fared.rib.solver import RouteSolver
 from fared.rib.table import RoutingTable
 from fared.router import events
 from fared.router.adapting import AdaptationClock
-from fared.router.convergence import Journal, PendingChange, SpfRecord
+from fared.router.computing import Computing, Consumers
+from fared.router.convergence import Journal
 from fared.router.instance import ProtocolInstance
 from fared.router.multicast import Multicast
-from fared.router.programming import FibProgramming, SolvedChange
+from fared.router.programming import FibProgramming
 from fared.router.protocols import PROTOCOLS, RoutingProtocol
 from fared.router.schedule import Schedule
 from fared.router.settings import RouterSettings
 from fared.router.spraying import Spraying
-from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
-from fared.ted.change import ChangeKind
+from fared.router.stages import AdjacencyProgress, Stage, StartUp
+from fared.router.starting import Starting
 from fared.ted.events import BierUpdated, LocalLinksChanged, PrefixesUpdated, TedUpdated
 
 
@@ -69,17 +69,21 @@ class Router:
         self.startup = StartUp(now, settings.start_deadline)
         self.journal = Journal()
         self._outputs: list[events.Output] = []
-        self._pending = PendingChange()
         self._detected = self._engine_seconds = self._flood_seconds = 0.0
         self._handed_out: float | None = None
-        self._unplanned: SolvedChange | None = None
-        self.computing = 0.0
+        self.seconds_computing = 0.0
         """Seconds in which routes and weights were computed so far."""
         self.measure_with(stopwatch)
         self._fib = FibProgramming(self.planner, self.journal, self._outputs)
         self.spraying = Spraying(settings.spray, self.planner, self._fib, self._outputs)
         self.multicast = Multicast(settings.bier, self.table, self._outputs)
-        self._swept = False
+        consumers = Consumers(self.table, self._fib, self.multicast, self._outputs)
+        self.computing = Computing(
+            self.instances, self.schedule, self.adaptation, self.journal, consumers
+        )
+        self._starting = Starting(
+            self.startup, self.instances, self._fib, self._outputs, self._first_spf
+        )
         self.settled = False
         """Whether ``drain`` has nothing to do, and ``next_deadline`` is what it was."""
         self._now = now
@@ -169,7 +173,7 @@ class Router:
         """Process an input of the daemon about this router as a whole."""
         match event:
             case events.LinksKnown():
-                self._reach(Stage.LINKS_KNOWN, now)
+                self._starting.reach(Stage.LINKS_KNOWN, now)
             case events.RouterSettingsApplied(settings):
                 self._apply_settings(settings, now)
             case events.WithdrawRequested():
@@ -245,43 +249,45 @@ class Router:
         for instance in self.instances.values():
             self._drain_engine(instance, now)
         self._engine_seconds += self._stopwatch() - started
-        if self._pending.causes:
-            self._pending.detected += self._detected
-            self._pending.originated += self._engine_seconds
-            self._pending.flooded += self._flood_seconds
+        computing = self.computing
+        if computing.pending.causes:
+            computing.pending.detected += self._detected
+            computing.pending.originated += self._engine_seconds
+            computing.pending.flooded += self._flood_seconds
             self._detected = self._engine_seconds = self._flood_seconds = 0.0
         if self._fib.withdrawn or self._outputs:
             return bool(self._outputs)
         started = self._stopwatch()
-        if self._unplanned is not None:
-            self._plan(self._unplanned, now)
+        if computing.unplanned is not None:
+            computing.plan(computing.unplanned, now, self._stopwatch)
         elif self.schedule.due(now):
             self._compute(now)  # weights follow when what this writes is in the kernel
         elif self.adaptation.due(now):
             self._adapt(now)
         elif self.adaptation.portion_due(now):
-            self._program_portion(now)
-        if self._unplanned is None:
+            computing.program_portion(now)
+        if computing.unplanned is None:
             self._follow(now)
-        self.computing += self._stopwatch() - started
+        self.seconds_computing += self._stopwatch() - started
         return False
 
     def _follow(self, now: float) -> None:
         """Do what depends on routes, once these are planned."""
         if not self.startup.ready:
-            self._advance(now)
+            self._starting.advance(now)
         self.spraying.process(now)
         self.multicast.process(now, frozen=self._fib.frozen or self._fib.withdrawn)
 
     def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:
+        request = self.computing.request
         for output in instance.engine.drain():
             match output:
                 case TedUpdated():
-                    self._changed(output, instance.ted_updated(output), now)
+                    request(instance.ted_updated(output), output.cause, output.since, now)
                 case PrefixesUpdated():
-                    self._changed(output, instance.prefixes_updated(output), now)
+                    request(instance.prefixes_updated(output), output.cause, output.since, now)
                 case LocalLinksChanged():
-                    self._changed(output, instance.local_links_changed(output), now)
+                    request(instance.local_links_changed(output), output.cause, output.since, now)
                     self.multicast.links_changed(instance.name, output)
                 case BierUpdated():
                     self.multicast.advertised(instance.name, output)
@@ -291,111 +297,27 @@ class Router:
                     self._outputs.append(events.From(instance.name, output))
         self._outputs += instance.take_martian_logs(now)
 
-    def _changed(
-        self, update: TedUpdated | PrefixesUpdated | LocalLinksChanged, kind: ChangeKind, now: float
-    ) -> None:
-        # Weights that follow load do so at the next step; the others do not depend on it.
-        load = kind is ChangeKind.LOAD
-        if kind is ChangeKind.NONE or (load and not self.adaptation.running):
-            return
-        self._pending.add(update.cause, update.since)
-        if not load:
-            self.schedule.request(kind, now)
-
     def _compute(self, now: float) -> None:
         """Solve, and plan now, or in the next turn if other routers are to be told before."""
-        change = self._solve_pending(now)
-        if self.startup.ready and any(map(_is_packet, self._outputs)):
-            self._unplanned = change
-        else:
-            self._plan(change, now)
-
-    def _solve_pending(self, now: float) -> SolvedChange:
-        """Solve what changed, and advertise it in other areas or levels."""
-        pending, self._pending = self._pending, PendingChange()
-        self.schedule.ran(now)
-        started = self._stopwatch()
-        changed, spf_ran, nodes, edges, spf = self._solve()
-        solved = self._stopwatch()
-        record = SpfRecord(
-            at=now,
-            causes=pending.summary(),
-            spf_ran=spf_ran,
-            nodes=nodes,
-            edges=edges,
-            routes=len(changed),
-            computed=solved - started,
-            backoff=self.schedule.backoff.state.value,
-            spf=spf,
-        )
-        self.journal.spf_runs.append(record)
-        self._outputs.append(events.Computed(record))
-        self.journal.changed(changed, now, record.causes)
-        if changed:
-            self.multicast.routes_changed()
-        self.journal.counts["spf" if spf_ran else "capacity"] += 1
+        change = self.computing.solve(now, self._stopwatch)
         for instance in self.instances.values():
             if instance.advertise_routes(now):
                 self._drain_engine(instance, now)
-        since = now if pending.since is None else pending.since
-        return SolvedChange(changed, record, since, pending.stage_times(), solved)
-
-    def _plan(self, change: SolvedChange, now: float) -> None:
-        self._unplanned = None
-        self._fib.plan(change, now, self._stopwatch)
+        if self.startup.ready and any(map(_is_packet, self._outputs)):
+            self.computing.unplanned = change
+        else:
+            self.computing.plan(change, now, self._stopwatch)
 
     def _adapt(self, now: float) -> None:
-        """Let weights take a step toward the load that was flooded.
+        """Let weights follow load.
 
-        What that changes is computed in the turn before, so that none takes as long as both.
+        What the load changes is computed in the turn before, so that none takes as long as both.
         """
         waiting = self.schedule.backoff.next_deadline() is not None
-        dirty = not waiting and any(instance.dirty for instance in self.instances.values())
-        if dirty and self.adaptation.put_off(now):
+        if not waiting and self.computing.dirty and self.adaptation.put_off(now):
             self._compute(now)
-            return
-        seconds, stale = self.adaptation.step(now)
-        for instance in self.instances.values():
-            instance.step(seconds, stale=stale)
-        if any(instance.unprogrammed for instance in self.instances.values()):
-            self.journal.counts["adaptation"] += not self._fib.frozen
-            self._program_portion(now)
-
-    def _program_portion(self, now: float) -> None:
-        """Program a portion of the weights that the last step moved.
-
-        They are those of now: a change that was computed since the step has taken effect in them.
-        """
-        for instance in self.instances.values():
-            if instance.unprogrammed:
-                changed = self.table.take(instance.name, instance.program(self.adaptation.portion))
-                self.journal.changed(changed, now, ("load",))
-                self._fib.update(changed, now, "load")
-                break
-        more = any(instance.unprogrammed for instance in self.instances.values())
-        self.adaptation.programmed(now, more=more)
-        if not more:
-            self.multicast.routes_changed()
-
-    def _solve(self) -> tuple[RouteDelta, bool, int, int, float]:
-        """Run the solvers with changes.
-
-        Returns the changed best routes, whether SPF ran, nodes, edges, and the duration of SPF.
-        """
-        changed: RouteDelta = {}
-        spf_ran, nodes, edges, spf = False, 0, 0, 0.0
-        for instance in self.instances.values():
-            if not instance.dirty:
-                continue
-            routes, updates = instance.solve()
-            changed.update(self.table.take(instance.name, routes))
-            ran = True in [update.spf_ran for update in updates]
-            self.journal.runs[instance.name, "topology" if ran else "capacity"] += 1
-            spf_ran |= ran
-            nodes += max([update.nodes for update in updates])
-            edges += max([update.edges for update in updates])
-            spf += sum([update.spf_seconds for update in updates])
-        return changed, spf_ran, nodes, edges, spf
+        else:
+            self.computing.step(now)
 
     @property
     def preferences(self) -> dict[str, int]:
@@ -414,45 +336,13 @@ class Router:
         self.adaptation.configure(settings.solver, now)
         self.spraying.configure(settings.spray)
         self.multicast.configure(settings.bier)
-        preferred = self.table.prefer(self.preferences)
-        self.journal.changed(preferred, now, ("preference",))
-        self._fib.update(preferred, now, "preference")
-        self._pending.add("configuration", now)
+        self.computing.write(self.table.prefer(self.preferences), now, "preference")
+        self.computing.pending.add("configuration", now)
         self.schedule.configure(settings.backoff, now)
-
-    def _reach(self, stage: Stage, now: float) -> None:
-        if self.startup.reach(stage, now):
-            self._outputs.append(events.StageReached(stage.label, self.startup.reached[stage]))
 
     def progress(self) -> AdjacencyProgress:
         """Interfaces without a full neighbor, with one, and neighbors still forming."""
-        return sum_progress(instance.progress() for instance in self.instances.values())
-
-    def _advance(self, now: float) -> None:
-        """Advance through the start-up stages that have been reached."""
-        startup = self.startup
-        # RFC 3623 §2: while this router restarts, its routes stay as they were
-        if any(instance.engine.restarting for instance in self.instances.values()):
-            return
-        if startup.stage is Stage.LINKS_KNOWN and startup.adjacencies_up(self.progress(), now):
-            self._reach(Stage.ADJACENCIES_UP, now)
-        if startup.stage is Stage.ADJACENCIES_UP and startup.lsdb_in_sync(
-            self.progress(), now, confirmed=self._confirmed()
-        ):
-            self._reach(Stage.LSDB_IN_SYNC, now)
-        if startup.stage is Stage.LSDB_IN_SYNC:
-            self._first_spf(now)
-        if startup.stage is Stage.FIRST_SPF and not self._fib.unanswered:
-            if self._swept:
-                self._reach(Stage.FIB_IN_SYNC, now)
-                self._reach(Stage.READY, now)
-            else:
-                self._swept = True
-                self._fib.sweep(now)
-                self._advance(now)
-
-    def _confirmed(self) -> bool:
-        return all(instance.confirmed() for instance in self.instances.values())
+        return self._starting.progress()
 
     def _first_spf(self, now: float) -> None:
         """Compute the routes of the whole database, regardless of the back-off."""
@@ -461,7 +351,6 @@ class Router:
         self._compute(now)
         if held:
             self._fib.update(dict(self.table.routes), now, "update of adopted routes")
-        self._reach(Stage.FIRST_SPF, now)
 
 
 def _is_packet(output: events.Output) -> bool:
