@@ -78,7 +78,7 @@ class Router:
         self.spraying = Spraying(settings.spray, self.planner, self._fib, self._outputs)
         self.multicast = Multicast(settings.bier, self.table, self._outputs)
         consumers = Consumers(self.table, self._fib, self.multicast, self._outputs)
-        self.computing = Computing(
+        self._computing = Computing(
             self.instances, self.schedule, self.adaptation, self.journal, consumers
         )
         self._starting = Starting(
@@ -249,7 +249,7 @@ class Router:
         for instance in self.instances.values():
             self._drain_engine(instance, now)
         self._engine_seconds += self._stopwatch() - started
-        computing = self.computing
+        computing = self._computing
         if computing.pending.causes:
             computing.pending.detected += self._detected
             computing.pending.originated += self._engine_seconds
@@ -279,7 +279,7 @@ class Router:
         self.multicast.process(now, frozen=self._fib.frozen or self._fib.withdrawn)
 
     def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:
-        request = self.computing.request
+        request = self._computing.request
         for output in instance.engine.drain():
             match output:
                 case TedUpdated():
@@ -299,14 +299,14 @@ class Router:
 
     def _compute(self, now: float) -> None:
         """Solve, and plan now, or in the next turn if other routers are to be told before."""
-        change = self.computing.solve(now, self._stopwatch)
+        change = self._computing.solve(now, self._stopwatch)
         for instance in self.instances.values():
             if instance.advertise_routes(now):
                 self._drain_engine(instance, now)
         if self.startup.ready and any(map(_is_packet, self._outputs)):
-            self.computing.unplanned = change
+            self._computing.unplanned = change
         else:
-            self.computing.plan(change, now, self._stopwatch)
+            self._computing.plan(change, now, self._stopwatch)
 
     def _adapt(self, now: float) -> None:
         """Let weights follow load.
@@ -314,10 +314,10 @@ class Router:
         What the load changes is computed in the turn before, so that none takes as long as both.
         """
         waiting = self.schedule.backoff.next_deadline() is not None
-        if not waiting and self.computing.dirty and self.adaptation.put_off(now):
+        if not waiting and self._computing.dirty and self.adaptation.put_off(now):
             self._compute(now)
         else:
-            self.computing.step(now)
+            self._computing.step(now)
 
     @property
     def preferences(self) -> dict[str, int]:
@@ -336,8 +336,8 @@ class Router:
         self.adaptation.configure(settings.solver, now)
         self.spraying.configure(settings.spray)
         self.multicast.configure(settings.bier)
-        self.computing.write(self.table.prefer(self.preferences), now, "preference")
-        self.computing.pending.add("configuration", now)
+        self._computing.write(self.table.prefer(self.preferences), now, "preference")
+        self._computing.pending.add("configuration", now)
         self.schedule.configure(settings.backoff, now)
 
     def progress(self) -> AdjacencyProgress:
