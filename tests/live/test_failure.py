@@ -67,12 +67,19 @@ async def test_repeated_failures_of_the_router_end_the_daemon_and_keep_its_route
     assert not daemon.withdrawn
 
 
+class Closed(asyncio.Transport):
+    """The transport of a client that has left."""
+
+    def is_closing(self) -> bool:
+        return True
+
+
 async def test_a_client_that_connects_while_the_daemon_stops_is_no_error(config, monkeypatch):
     def fail(self) -> None:
         connected = asyncio.StreamReaderProtocol(
             asyncio.StreamReader(), lambda *_: asyncio.sleep(9)
         )
-        connected.connection_made(asyncio.Transport())
+        connected.connection_made(Closed())
         (task,) = (t for t in asyncio.all_tasks() if "sleep" in repr(t))
         task.cancel()
         asyncio.get_running_loop().call_later(0.1, self._stop.set)
