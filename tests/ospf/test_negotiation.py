@@ -117,6 +117,38 @@ def test_the_new_exchange_reaches_full(led_by_peer):
     assert peer.state == "Full"
 
 
+def test_a_slave_that_began_late_is_told_again_at_once():
+    """It was Full when our description came, and waits in ExStart for the next."""
+    peer = Scripted(peer=2)
+    peer.to_exstart()
+    peer.send(dd(INITIAL, 5000))
+    assert peer.got(DatabaseDescription) == []
+    peer.at(0.06)
+    (initial,) = peer.got(DatabaseDescription)
+    assert (initial.flags, initial.lsa_headers) == (7, ())
+    peer.send(dd(MORE, initial.dd_sequence_number))
+    assert peer.state == "Exchange"
+
+
+def test_descriptions_that_cross_are_not_repeated():
+    peer = Scripted(peer=2)
+    sequence = peer.to_exstart()
+    peer.send(dd(INITIAL, 5000))
+    peer.send(dd(MORE, sequence))
+    assert [body.dd_sequence_number for body in peer.got(DatabaseDescription)] == [sequence + 1]
+    peer.at(0.9)
+    assert peer.got(DatabaseDescription) == []
+
+
+def test_a_slave_that_never_answers_is_told_again_at_a_limited_rate():
+    peer = Scripted(peer=2)
+    peer.to_exstart()
+    for step in range(100):
+        peer.at(step / 100)
+        peer.send(dd(INITIAL, 5000))
+    assert 15 <= len(peer.got(DatabaseDescription)) <= 20
+
+
 def test_what_the_ended_exchange_had_queued_is_not_sent():
     """A description and the one that ends the exchange arrive in one batch."""
     peer = slave()

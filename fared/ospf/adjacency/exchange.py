@@ -33,6 +33,8 @@ _DD_HEADER_SIZE = 8
 _INITIAL = DdFlags.I | DdFlags.M | DdFlags.MS
 _SEQUENCE_SPACE = 1 << 31
 _WORD = 0xFFFFFFFF
+_CROSSING = 0.05
+"""Seconds in which a neighbor answers our initial description if it was in ExStart by then."""
 
 
 class Exchange:
@@ -176,11 +178,25 @@ class Exchange:
             and dd.dd_sequence_number == neighbor.dd_sequence_number
             and not larger
         ):
-            return  # §10.6: any other description is ignored
+            # §10.6: any other description is ignored, but one may mean that ours came too early
+            if dd.flags & _INITIAL == _INITIAL and not dd.packed and not larger:
+                self._repeat_soon(neighbor)
+            return
         neighbor.options = dd.options
         neighbor.last_dd = _identity(dd)
         neighbor.fire(NeighborEvent.NEGOTIATION_DONE)
         self._accept(neighbor, dd)
+
+    def _repeat_soon(self, neighbor: Neighbor) -> None:
+        """Send our initial description again, unless the neighbor soon answers the first one.
+
+        A neighbor that was still Full took it for a mismatch, and waits in ExStart for the next.
+        """
+        timers, timer = self._process.timers, neighbor.dd_timer
+        due = self._process.now + _CROSSING
+        if timer is not None and timer.active and due < timer.deadline:
+            timers.cancel(timer)
+            neighbor.dd_timer = timers.arm(due, partial(self._retransmit_dd, neighbor))
 
     def _exchange(self, neighbor: Neighbor, dd: DatabaseDescription) -> None:
         """Exchange: the next description in sequence, a duplicate, or a mismatch (§10.6)."""
