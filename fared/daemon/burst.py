@@ -23,13 +23,11 @@ import socket
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
-from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
 from fared.core.igp import PacketReceived
 from fared.kernel.packet_sockets import fullness
-from fared.router import events
 
 _ROUNDS = 64
 """How often sockets are read before what they held is passed on."""
@@ -63,9 +61,10 @@ _NO_DIGEST = -1
 """No object has this hash."""
 
 _PAYLOAD = attrgetter("payload")
-_Packet = tuple[str, PacketReceived]
+Portion = tuple[str, list[PacketReceived]]
+"""Packets of a protocol that were read together from one interface."""
 _Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
-HandOn = Callable[[list[events.To], float], float | None]
+HandOn = Callable[[list[Portion], float], float | None]
 Dropped = Callable[[str, PacketReceived], None]
 
 
@@ -125,14 +124,15 @@ class RepeatedHellos:
         senders[place], self._digests[place] = sender, _NO_DIGEST
         return place
 
-    def passed_on(self, packets: Iterable[_Packet]) -> None:
+    def passed_on(self, portions: Iterable[Portion]) -> None:
         """Record what was passed on: hellos that follow may overtake again."""
         if not self._waiting:
             return
-        for proto, packet in packets:
-            sender = proto, packet.ifindex, packet.source
-            if self._waiting.get(sender) is packet:
-                del self._waiting[sender]
+        for proto, packets in portions:
+            for packet in packets:
+                sender = proto, packet.ifindex, packet.source
+                if self._waiting.get(sender) is packet:
+                    del self._waiting[sender]
 
 
 class Burst:
@@ -142,8 +142,8 @@ class Burst:
     loop reads all that are readable, in the order in which they were added, and then passes the
     packets on. With a reader of the loop for each socket, that would take a second turn.
 
-    ``hand_on`` receives the packets in order, and the loop's time of the first; it returns the
-    seconds in which routes were computed, which do not depend on how many packets they were. A
+    ``hand_on`` receives portions of packets in order, and the loop's time of the first; it returns
+    the seconds in which routes were computed, which do not depend on how many packets they were. A
     slice takes as long as that, so that at least half of the time is for packets. ``dropped`` is
     called for packets for which there is no room. Packets from a
     socket that was closed meanwhile are dropped, since the interface is down. ``io`` holds, by
@@ -159,9 +159,11 @@ class Burst:
         self._dropped = dropped
         self._relieving = self._catching_up = False
         self._repeated = RepeatedHellos()
-        self._urgent: list[_Packet] = []
-        self._packets: deque[_Packet] = deque()
-        self._size = 0
+        self._urgent: list[Portion] = []
+        self._portions: deque[tuple[Portion, int]] = deque()
+        """What waits, with its size (``_size``)."""
+        self.waiting = self._size = 0
+        """Packets that wait, without those that overtake; their size."""
         self.taken = 0
         """Packets so far."""
         self._arrived = 0.0
@@ -192,28 +194,33 @@ class Burst:
     def take(self, proto: str, packet: PacketReceived) -> None:
         """Add a packet of a protocol."""
         self.taken += 1
-        if not self._packets and not self._urgent:
+        if not self.waiting and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
         is_hello = self.hellos.get(proto)
         hello = is_hello is not None and is_hello(packet.payload)
-        if hello and self._repeated.overtakes(proto, packet, waits=bool(self._packets)):
-            self._urgent.append((proto, packet))
+        if hello and self._repeated.overtakes(proto, packet, waits=bool(self.waiting)):
+            self._urgent.append((proto, [packet]))
         elif (self._relieving or self._catching_up) and self._has_no_room(hello=hello):
-            self._repeated.passed_on([(proto, packet)])
+            self._repeated.passed_on([(proto, [packet])])
             self._dropped(proto, packet)
         else:
-            self._packets.append((proto, packet))
-            self._size += len(packet.payload) + _OVERHEAD
+            self._add((proto, [packet]), len(packet.payload) + _OVERHEAD)
 
     def take_all(self, proto: str, packets: list[PacketReceived], hellos: bool) -> None:  # noqa: FBT001 - a callback
-        """Add packets of a protocol that were read together; ``hellos``: some may be hellos."""
-        if hellos or self._relieving or self._catching_up or not self._packets:
+        """Add packets that were read together (``Portion``); ``hellos``: some may be hellos."""
+        if hellos or self._relieving or self._catching_up:
             for packet in packets:
                 self.take(proto, packet)
             return
+        if not self.waiting and not self._urgent:
+            self._arrived = asyncio.get_running_loop().time()
         self.taken += len(packets)
-        self._packets.extend(zip(repeat(proto), packets))
-        self._size += _size(packets)
+        self._add((proto, packets), _size(packets))
+
+    def _add(self, portion: Portion, size: int) -> None:
+        self._portions.append((portion, size))
+        self.waiting += len(portion[1])
+        self._size += size
 
     def catch_up(self, read: Callable[[], object]) -> None:
         """Read all sockets after the loop was delayed, for their hellos; keep what finds room.
@@ -235,50 +242,67 @@ class Burst:
         if self._relieving:
             return self._is_full(hello=hello)
         most = _QUEUED + _HELLOS * hello
-        return len(self._packets) >= most or (self._size >= _BYTES and not hello)
+        return self.waiting >= most or (self._size >= _BYTES and not hello)
 
     def _is_full(self, *, hello: bool = False) -> bool:
         """Whether no more packets should wait here, or no more hellos."""
-        waiting = len(self._packets)
+        waiting = self.waiting
         if waiting >= _QUEUED or hello:
             return waiting >= _QUEUED + _HELLOS * hello
         if self._size >= _BYTES:
             return True
         return waiting >= _MOST and self._size * self._pace >= _DELAY
 
-    def _slice(self) -> tuple[list[_Packet], int]:
+    def _slice(self) -> tuple[list[Portion], int]:
         """Take hellos that overtake, and the packets for which there is time now; their size."""
-        packets, self._urgent = self._urgent, []
-        hellos, taken = _size([packet for _, packet in packets]), 0
+        portions, self._urgent = self._urgent, []
+        hellos, taken, number = sum(_size(packets) for _, packets in portions), 0, 0
         seconds = min(max(_SLICE, self._computing), _LONG_SLICE)
         left = seconds / self._cost if self._cost else math.inf
-        add, first = packets.append, self._packets.popleft
-        for number in range(min(_MOST, len(self._packets))):
-            if taken >= left and number >= _LEAST:
-                break
-            one = first()
-            add(one)
-            taken += len(one[1].payload) + _OVERHEAD
+        while self._portions and number < _MOST and (taken < left or number < _LEAST):
+            portion, size = self._portions.popleft()
+            count = len(portion[1])
+            if number + count > _MOST or (taken + size > left and number + count > _LEAST):
+                portion, size = self._divided(portion, size, number, left - taken)
+                count = len(portion[1])
+            portions.append(portion)
+            number += count
+            taken += size
+        self.waiting -= number
         self._size -= taken
-        return packets, hellos + taken
+        return portions, hellos + taken
+
+    def _divided(
+        self, portion: Portion, size: int, number: int, left: float
+    ) -> tuple[Portion, int]:
+        """The first packets of a portion, after ``number`` others of the slice, and their size.
+
+        The rest stays first of what waits.
+        """
+        (proto, packets), count, taken = portion, 0, 0
+        for packet in packets:
+            if number + count >= _MOST or (taken >= left and number + count >= _LEAST):
+                self._portions.appendleft(((proto, packets[count:]), size - taken))
+                break
+            count += 1
+            taken += len(packet.payload) + _OVERHEAD
+        return (proto, packets[:count]), taken
 
     def end(self) -> None:
         """Pass on hellos and a slice of the other packets now, the rest in later turns."""
         loop = asyncio.get_running_loop()
-        packets, size = self._slice()
-        self._repeated.passed_on(packets)
-        if not packets:
+        portions, size = self._slice()
+        self._repeated.passed_on(portions)
+        if not portions:
             return
         io = self.io
-        still_open = [
-            events.To(proto, packet) for proto, packet in packets if packet.ifindex in io[proto]
-        ]
+        still_open = [one for one in portions if one[1][0].ifindex in io[one[0]]]
         arrived, started = self._arrived, loop.time()
         self._computing = self._hand_on(still_open, arrived) or 0.0
         whole = loop.time() - started
         self._pace = _averaged(self._pace, whole / size)
         self._cost = _averaged(self._cost, max(0.0, whole - self._computing) / size)
-        if self._packets and self._next is None:
+        if self.waiting and self._next is None:
             self._arrived = started
             self._next = loop.call_soon(self._continue)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from fared.config import Config
 from fared.core import igp
 from fared.daemon.audit import Auditor
-from fared.daemon.burst import Burst
+from fared.daemon.burst import Burst, Portion
 from fared.daemon.operation import Operation
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runner import PacketIo, Runner
@@ -22,7 +22,6 @@ from fared.daemon.sysctls import SettingsGuard
 from fared.kernel import monitor
 from fared.kernel.fib import KernelFib
 from fared.kernel.routes import LocalRoutesChanged
-from fared.router import events
 
 
 class Sockets(PacketIo, Protocol):
@@ -139,12 +138,12 @@ class Inputs:
         name = link.name if link is not None else str(ifindex)
         report(proto=proto, interface=name, kind=kind, effect="neighbors retransmit")
 
-    def _packets(self, packets: list[events.To], arrived: float) -> float:
+    def _packets(self, portions: list[Portion], arrived: float) -> float:
         """Process packets that arrived together; return the seconds that routes took."""
         runner = self._host.runner
         self._came_in(arrived)
         before = runner.computing
-        runner.receive(packets)
+        runner.receive(portions)
         return runner.computing - before
 
     def _came_in(self, arrived: float) -> None:

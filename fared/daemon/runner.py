@@ -15,8 +15,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, Protocol
 
 from fared.core import igp
@@ -38,7 +38,7 @@ LATE = 0.5
 """A timer later than so many seconds lets packets be read first."""
 _CAUGHT_UP = 3
 """How often they are read if that takes as long, and more packets arrive meanwhile."""
-_PROTO, _EVENT = attrgetter("proto"), attrgetter("event")
+_PROTO, _PACKETS = itemgetter(0), itemgetter(1)
 
 
 class PacketIo(Protocol):
@@ -133,11 +133,11 @@ class Runner:
             with guard:
                 self.router.handle(event, now)
 
-    def receive(self, packets: Iterable[events.To]) -> None:
+    def receive(self, portions: Iterable[tuple[str, Iterable[igp.PacketReceived]]]) -> None:
         """Pass packets that arrived together to the router, then execute all outputs."""
         now, guard = self._loop.time(), self._guards["handle"]
-        for proto, some in groupby(packets, _PROTO):
-            left = map(_EVENT, some)
+        for proto, some in groupby(portions, _PROTO):
+            left = chain.from_iterable(map(_PACKETS, some))
             guard.raised = None
             while True:
                 with guard:

@@ -8,7 +8,6 @@ they take. What is read stays in slots of one buffer, until the next call.
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
 import socket
 
@@ -26,7 +25,7 @@ class Frames:
 
     def __init__(self, slots: int, size: int) -> None:
         self.slots, self.size = slots, size
-        self.memory = mmap.mmap(-1, slots * size)
+        self.memory = bytearray(slots * size)
         word = ctypes.c_size_t
         start = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         vectors = (word * (_IOVEC * slots))()

@@ -12,7 +12,9 @@ family (spanning tree, CLNP, ES-IS), our own frames and frames for others, so th
 the daemon.
 
 Of the first socket, which receives all LSPs, a call reads many frames (``frames``). What their
-headers say is remembered: a neighbor sends the same ones again and again.
+headers say is remembered: a neighbor sends the same ones again and again. So are the last PDUs: an
+LSP comes from all neighbors, and equal PDUs are the same object, which is neither copied out of the
+buffer nor hashed nor compared again.
 """
 
 from __future__ import annotations
@@ -71,6 +73,8 @@ _SLOT = 2048
 """Bytes of a frame with a length that are read: all, but for padding behind its end."""
 _MOST_REMEMBERED = 1024
 """Headers of frames, 0.3 MB: forged sources fill them."""
+_MOST_PAYLOADS = 256
+"""PDUs, 0.5 MB: those of many waves of LSPs, each of which comes from all neighbors."""
 
 _PDU_TYPE, _TYPE_BITS = 4, 0x1F
 _HELLOS = (15, 16, 17)
@@ -117,8 +121,9 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 _ONLY_ISIS, _ONLY_HELLOS, _NO_HELLOS = _program(ALL, ALL), _program(ALL, 0), _program(0, ALL)
 
 
-_REMEMBERED = slice(_PDU + _PDU_TYPE + 1)
-"""Up to the type of the PDU."""
+_START = struct.Struct(f"{_PDU + _PDU_TYPE + 1}s21s")
+"""Of a frame: up to the type of the PDU, and then, of an LSP, up to its checksum."""
+_HEADER_END = _PDU + _PDU_TYPE + 1
 
 
 class _FrameHeader(NamedTuple):
@@ -186,6 +191,8 @@ class IsisSockets(PacketSockets):
         super().__init__(callback, loop, report, readers)
         self._frames = Frames(A_LOOK, _SLOT)
         self._headers: dict[bytes, _FrameHeader] = {}
+        self._payloads: dict[bytes, bytes] = {}
+        """The last PDUs, by what distinguishes LSPs."""
 
     @staticmethod
     def is_hello(payload: bytes) -> bool:
@@ -241,28 +248,41 @@ class IsisSockets(PacketSockets):
     def _strip(self, ifindex: int, lengths: list[int], packets: list[PacketReceived]) -> bool:
         """Append the packets of frames that were read; return whether one is a hello."""
         memory, headers, add = self._frames.memory, self._headers, packets.append
+        payloads, same, begin = self._payloads, memory.startswith, _START.unpack_from
         hellos, at = False, 0
         for length in lengths:
-            header = headers.get(memory[at : at + _REMEMBERED.stop])
+            # behind a short frame are bytes of others: what was found is compared with the frame
+            start, instance = begin(memory, at)
+            header = headers.get(start)
             if header is not None and header.end <= length:
                 source, destination, end, hello = header
                 hellos |= hello
-                add(PacketReceived(ifindex, source, destination, memory[at + _PDU : at + end]))
-            elif (packet := self._unknown(ifindex, memory[at : at + length])) is not None:
+                payload = payloads.get(instance)
+                if payload is None or len(payload) != end - _PDU or not same(payload, at + _PDU):
+                    payload = self._remembered(instance, memory[at + _PDU : at + end])
+                add(PacketReceived(ifindex, source, destination, payload))
+            elif (packet := self._unknown(ifindex, bytes(memory[at : at + length]))) is not None:
                 hellos |= self.is_hello(packet.payload)
                 add(packet)
             at += _SLOT
         return hellos
 
+    def _remembered(self, instance: bytes, payload: bytearray) -> bytes:
+        """Remember a PDU, and return it."""
+        if len(self._payloads) >= _MOST_PAYLOADS:
+            self._payloads.clear()
+        found = self._payloads[instance] = bytes(payload)
+        return found
+
     def _unknown(self, ifindex: int, data: bytes) -> PacketReceived | None:
         """A packet with a header that is not remembered yet."""
         packet = self._packet(ifindex, data)
-        if packet is not None and len(data) >= _REMEMBERED.stop:
+        if packet is not None and len(data) >= _HEADER_END:
             if len(self._headers) >= _MOST_REMEMBERED:
                 self._headers.clear()
             end, hello = _PDU + len(packet.payload), self.is_hello(packet.payload)
             header = _FrameHeader(packet.source, packet.destination, end, hello)
-            self._headers[data[_REMEMBERED]] = header
+            self._headers[data[:_HEADER_END]] = header
         return packet
 
     def _packet(self, ifindex: int, data: bytes) -> PacketReceived | None:

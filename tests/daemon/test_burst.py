@@ -11,10 +11,15 @@ from contextlib import closing
 import pytest
 
 from fared.core.igp import PacketReceived
-from fared.daemon.burst import Burst, RepeatedHellos
+from fared.daemon.burst import Burst, Portion, RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 from fared.router.events import To
 from tests.waiting import loop_until
+
+
+def each(portions: list[Portion]) -> list[To]:
+    """The packets that were passed on, one by one."""
+    return [To(proto, packet) for proto, packets in portions for packet in packets]
 
 
 class Watched:
@@ -22,11 +27,14 @@ class Watched:
 
     def __init__(self) -> None:
         self.handed: list[tuple[list[To], float]] = []
-        self.burst = Burst(lambda packets, arrived: self.handed.append((packets, arrived)))
+        self.burst = Burst(self.hand_on)
         self.open: set[int] = set()
         self.kind = socket.SOCK_STREAM
         self.burst.io = {"ospf": self.open}
         self.ends: dict[int, tuple[socket.socket, socket.socket]] = {}
+
+    def hand_on(self, portions: list[Portion], arrived: float) -> None:
+        self.handed.append((each(portions), arrived))
 
     def add(self, ifindex: int) -> None:
         near, _ = self.ends[ifindex] = socket.socketpair(type=self.kind)
@@ -168,10 +176,10 @@ async def busy(watched):
     loop = asyncio.get_running_loop()
     real, lag = loop.time, 0.0
 
-    def hand_on(packets: list[To], arrived: float) -> None:
+    def hand_on(portions: list[Portion], arrived: float) -> None:
         nonlocal lag
-        watched.handed.append((packets, arrived))
-        lag += 0.001 * len(packets)
+        watched.hand_on(portions, arrived)
+        lag += 0.001 * len(each(portions))
 
     loop.time = lambda: real() + lag
     watched.burst._hand_on = hand_on
@@ -206,8 +214,8 @@ async def test_where_each_turn_computes_routes_a_slice_takes_as_long(busy):
     hand_on, computing = busy.burst._hand_on, 0.05
     loop = asyncio.get_running_loop()
 
-    def computed(packets: list[To], arrived: float) -> float:
-        hand_on(packets, arrived)
+    def computed(portions: list[Portion], arrived: float) -> float:
+        hand_on(portions, arrived)
         before = loop.time
         loop.time = lambda: before() + computing
         return computing
@@ -222,7 +230,7 @@ async def test_where_each_turn_computes_routes_a_slice_takes_as_long(busy):
 
 async def drained(busy: Watched) -> list[bytes]:
     """The payloads in the order in which they were passed on."""
-    while busy.burst._packets or busy.burst._urgent:
+    while busy.burst.waiting or busy.burst._urgent:
         await one_turn()
     return [payload for payloads in busy.payloads() for payload in payloads]
 
@@ -310,7 +318,7 @@ async def test_while_too_many_packets_wait_hellos_are_read_in_each_turn(busy):
     busy.burst.receive_hellos = lambda: turns.append(len(busy.handed))
     fill(busy, 10_000)
     busy.burst.end()
-    while len(busy.burst._packets) > 8192:
+    while busy.burst.waiting > 8192:
         await one_turn()
     assert turns
     assert turns == list(range(1, len(turns) + 1))
@@ -328,6 +336,22 @@ async def test_packets_read_together_keep_their_order_and_their_hellos_overtake(
     assert busy.burst._size == 0
 
 
+@pytest.mark.parametrize("together", [1, 7, 16, 700])
+async def test_slices_are_of_one_size_however_packets_were_read(busy, together):
+    """What was read together is divided where a slice ends."""
+    busy.open |= {1, 2}
+    packets = [PacketReceived(1, 10, 20, b"%d" % number) for number in range(1400)]
+    for start in range(0, len(packets), together):
+        busy.burst.take_all("ospf", packets[start : start + together], hellos=False)
+    busy.burst.end()
+    assert await drained(busy) == [packet.payload for packet in packets]
+    sizes = [len(payloads) for payloads in busy.payloads()]
+    assert sizes[0] == 512
+    assert all(16 <= size <= 25 for size in sizes[1:-1])
+    assert (busy.burst.waiting, busy.burst._size) == (0, 0)
+    assert not busy.burst._portions
+
+
 async def test_of_packets_read_together_those_without_room_are_dropped(flooded):
     fill(flooded, 8192)
     packets = [PacketReceived(1, 10, 20, b"update")] * 20
@@ -342,7 +366,7 @@ class Flooded(Watched):
         super().__init__()
         self.dropped: Counter[bytes] = Counter()
         self.burst = Burst(
-            lambda packets, arrived: self.handed.append((packets, arrived)),
+            self.hand_on,
             lambda proto, packet: self.dropped.update([packet.payload[:5]]),
         )
         self.burst.io = {"ospf": self.open}
@@ -416,7 +440,7 @@ async def test_what_waits_takes_about_a_second(busy):
     busy.write(2, b"later")
     await one_turn()
     assert busy.ends[2][0].recv(10, socket.MSG_PEEK) == b"later"
-    while len(busy.burst._packets) > 990:
+    while busy.burst.waiting > 990:
         await one_turn()
     await one_turn()
     assert (await drained(busy))[-1] == b"later"
@@ -447,8 +471,8 @@ async def test_what_is_read_to_catch_up_again_and_again_does_not_pile_up(flooded
     flooded.burst.catch_up(read)
     for _ in range(10):
         flooded.burst.catch_up(read)
-        waiting = flooded.burst._packets
-        assert len(waiting) <= 8192 + 4096
-        assert sum(len(each.payload) for _, each in waiting) <= 33 << 20
+        waiting = each([portion for portion, _ in flooded.burst._portions])
+        assert len(waiting) == flooded.burst.waiting <= 8192 + 4096
+        assert sum(len(one.event.payload) for one in waiting) <= 33 << 20
     assert flooded.dropped.keys() == {b"updat"}
     assert flooded.dropped.total() > 11 * 3000 - 8192 - 11 * 512

@@ -228,6 +228,6 @@ async def test_an_exception_costs_one_packet_of_those_that_arrived_together():
     log = SimpleNamespace(**dict.fromkeys(("debug", "error", "warning"), lambda *_, **__: None))
     runner = Runner(router, router, {"ospf": router}, log)
     arrived = [PacketReceived(number, 0, 0, b"") for number in range(5)]
-    runner.receive([events.To("ospf" if n < 3 else "isis", one) for n, one in enumerate(arrived)])
+    runner.receive([("ospf", arrived[:2]), ("ospf", arrived[2:3]), ("isis", arrived[3:])])
     assert router.calls == [("ospf", 0), ("ospf", 1), ("ospf", 2), ("isis", 3), ("isis", 4)]
     assert runner.defence.counts == {"handle": 2}

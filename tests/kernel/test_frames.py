@@ -113,6 +113,22 @@ async def test_frames_of_different_senders_and_lengths_are_told_apart(receiver):
 
 
 @pytest.mark.netns
+async def test_equal_pdus_are_one_object_and_unequal_ones_of_one_instance_are_told_apart(receiver):
+    """An LSP comes from all neighbors; its id, number and checksum do not say all."""
+    base = pdu(PduType.L2_LSP, 900, 1)
+    sent = [base, base[:-1] + b"!", base, base + b"+", base[:30], base[:24], base]
+    for number, payload in enumerate(sent):
+        receiver.send(payload, number)
+    await loop_until(lambda: len(receiver.got) == len(sent))
+    for source in (8, 9, 8, 9, 8):
+        receiver.send(base, source)
+    await loop_until(lambda: len(receiver.got) == len(sent) + 5)
+    assert [packet.payload for packet in receiver.got] == [*sent, *[base] * 5]
+    assert all(type(packet.payload) is bytes for packet in receiver.got)
+    assert len({id(packet.payload) for packet in receiver.got[-3:]}) == 1
+
+
+@pytest.mark.netns
 async def test_a_read_with_a_hello_says_so(receiver):
     for kind in (PduType.L2_LSP, PduType.P2P_HELLO, PduType.P2P_HELLO):
         receiver.send(pdu(kind, 900))
@@ -182,3 +198,15 @@ async def test_the_headers_of_strangers_are_not_remembered_without_limit(receive
             await loop_until(lambda source=source: len(receiver.got) == source + 1)
     assert 0 < len(receiver.sockets._headers) <= 4096
     assert [packet.source for packet in receiver.got] == list(range(5000))
+
+
+@pytest.mark.netns
+async def test_pdus_are_not_remembered_without_limit(receiver):
+    receiver.plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    for number in range(1000):
+        receiver.send(pdu(PduType.L2_LSP, 40, number))
+        if number % 250 == 249:
+            await loop_until(lambda number=number: len(receiver.got) == number + 1)
+    assert 0 < len(receiver.sockets._payloads) <= 256
+    numbers = [int.from_bytes(packet.payload[5:9], "big") for packet in receiver.got]
+    assert numbers == list(range(1000))

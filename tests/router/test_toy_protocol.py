@@ -22,7 +22,7 @@ from fared.api.encode import encode
 from fared.core import igp
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.links import InterfaceAddress, Link
-from fared.daemon.burst import Burst
+from fared.daemon.burst import Burst, Portion
 from fared.daemon.counters import counters_of
 from fared.daemon.runner import Runner
 from fared.fib.simulated import SimulatedFib
@@ -204,8 +204,8 @@ async def test_the_runner_carries_its_packets_and_logs_its_neighbors():
     runners: dict[int, Runner] = {}
     ios: list[Io] = []
 
-    def hand_on(number: int, packets: list[events.To], _: float) -> None:
-        runners[number].feed_all(packets)
+    def hand_on(number: int, portions: list[Portion], _: float) -> None:
+        runners[number].receive(portions)
         if kernels[0].path(network(2)) and kernels[1].path(network(1)):
             arrived.set()
 
