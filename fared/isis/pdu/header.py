@@ -47,9 +47,6 @@ _CHECKSUM_AT: Final = 24
 _CHECKSUM_IN_SUM: Final = _CHECKSUM_AT - _LSP_ID_AT
 _SEQUENCE_AT: Final = 20
 _NO_LIFETIME: Final = b"\0\0"
-LSP_ID: Final = slice(_LSP_ID_AT, _SEQUENCE_AT)
-UP_TO_LSP_ID: Final = slice(TYPE_AT, _SEQUENCE_AT)
-"""From the type of an LSP to its id: level and LSP id determine an LSP."""
 
 
 class HeaderLayout(msgspec.Struct, frozen=True):

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from fared.core.igp import PacketReceived
-from fared.isis.ids import LspId
+from fared.isis.ids import Level
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.codec import is_copy
-from fared.isis.pdu.header import LSP_ID, TYPE_AT, TYPE_BITS, TYPE_MASK, UP_TO_LSP_ID
+from fared.isis.pdu.codec import is_copy, peek_lsp_id
+from fared.isis.pdu.header import TYPE_AT, TYPE_BITS, TYPE_MASK
 from fared.isis.pdu.model import PduType
 from fared.isis.update.circuit_tx import SrmSsnQueue
 from fared.isis.update.lsp_transmitter import LspTransmitter
@@ -26,6 +26,7 @@ from fared.isis.update.lsp_transmitter import LspTransmitter
 SYNC_SOON = 0.05
 """Seconds for which LSPs wait for the CSNPs of a neighbor that sends other PDUs already."""
 _KINDS: Final = {int(kind): kind.label for kind in (PduType.L1_LSP, PduType.L2_LSP)}
+_LEVELS: Final = {int(PduType.L1_LSP): Level.ONE, int(PduType.L2_LSP): Level.TWO}
 
 
 class Copies:
@@ -35,94 +36,151 @@ class Copies:
         self._instance = instance
         self._process = instance.process
         self._lsp_transmitter = lsp_transmitter
+        self._known: dict[bytes, tuple[int, StoredLsp]] = {}
+        """What payloads are copies of, with their PDU type, until another packet is passed on."""
+        self._came: dict[bytes, int] = {}
+        """Payloads that came on circuits without flags of their own: the bits of these.
+
+        What follows from that is done for all circuits together, in ``_settle``.
+        """
 
     def take(
         self, packets: Iterable[PacketReceived], others: Callable[[PacketReceived], None]
     ) -> int:
-        """Process copies, and pass on all other packets in their order; return how many copies."""
-        soon, most = self._process.now + SYNC_SOON, self._lsp_transmitter.acks_at_once
-        find, same, from_bytes = self._lsp_transmitter.arrivals.get, self._same, int.from_bytes
-        known: dict[bytes, StoredLsp] = {}
-        taken = dict.fromkeys(_KINDS, 0)
+        """Process copies, and pass on all other packets in their order; return how many copies.
+
+        Packets of a neighbor mostly come one after another, and equal payloads are one object,
+        whose hash is known: what the last packet found serves the next ones.
+        """
+        came = self._came
+        ifindex = source = kind = -1
+        bit = taken = counted = 0
+        queue: SrmSsnQueue | None = None
         try:
             for packet in packets:
-                data, source, entry = packet.payload, packet.source, None
-                kind = data[TYPE_AT] & TYPE_MASK if len(data) > TYPE_AT else 0
-                queue = find(packet.ifindex << TYPE_BITS | kind)
-                # on a LAN other rules apply; of our own multicast nothing is processed
-                if queue is not None and not (
-                    source and source == queue.circuit.link.hardware_address
+                data = packet.payload
+                if packet.ifindex == ifindex and packet.source == source and bit:
+                    bits = came.get(data)
+                    if bits is not None and self._known[data][0] == kind:
+                        came[data] = bits | bit
+                        taken += 1
+                        continue
+                found = self._find(data)
+                if found is not None and (
+                    packet.ifindex != ifindex or packet.source != source or found[0] != kind
                 ):
-                    place = data[UP_TO_LSP_ID]
-                    entry = known.get(place)
-                    if entry is None:
-                        lsp_id = LspId(from_bytes(data[LSP_ID], "big"))
-                        entry = queue.database.entries.get(lsp_id)
-                if (
-                    queue is None
-                    or entry is None
-                    or not (data == entry.raw or is_copy(data, entry.raw, purged=entry.purged))
-                ):
+                    self._count(kind, taken - counted)
+                    counted = taken
+                    ifindex, source, kind = packet.ifindex, packet.source, found[0]
+                    queue = self._queue(packet, kind)
+                    bit = queue.bit if queue is not None and _is_plain(queue) else 0
+                if found is None or queue is None:
                     self._settle()
-                    known.clear()
+                    self._known.clear()
+                    ifindex = -1
                     others(packet)
                     continue
-                known[place] = entry
-                # the neighbor's CSNPs came before, were lost, or follow closely
-                if queue.comparing:
-                    queue.held_until = min(queue.held_until, soon)
-                same(queue, entry, most)
-                taken[kind] += 1
+                taken += 1
+                if bit:
+                    came[data] = came.get(data, 0) | bit
+                    if queue.shared.acks_due == math.inf:  # this is the first one
+                        self._lsp_transmitter.begin_round(queue)
+                else:
+                    self._settle()
+                    self._same(queue, found[1])
         finally:
             self._settle()
-            self._count(taken)
-        return sum(taken.values())
+            self._known.clear()
+            self._count(kind, taken - counted)
+        return taken
 
-    def _settle(self) -> None:
-        """Clear the deferrals of LSPs that copies have shown."""
-        for shared in self._lsp_transmitter.shared.values():
-            if shared.shown:
-                shared.clear_shown(self._process.now)
+    def _find(self, data: bytes) -> tuple[int, StoredLsp] | None:
+        """The LSP of which received bytes are a copy, with its PDU type; None: of none."""
+        found = self._known.get(data)
+        if found is not None:
+            return found
+        kind = data[TYPE_AT] & TYPE_MASK if len(data) > TYPE_AT else 0
+        database = self._instance.databases.get(_LEVELS.get(kind, Level.ONE))
+        if database is None or kind not in _LEVELS:
+            return None
+        entry = database.get(peek_lsp_id(data))
+        if entry is None or not (
+            data == entry.raw or is_copy(data, entry.raw, purged=entry.purged)
+        ):
+            return None
+        found = self._known[data] = kind, entry
+        return found
 
-    def _same(self, queue: SrmSsnQueue, entry: StoredLsp, most: float) -> None:
-        """§7.3.15.1 e) 2), §7.3.16.4 b) 2) on a point-to-point circuit.
+    def _queue(self, packet: PacketReceived, kind: int) -> SrmSsnQueue | None:
+        """The queue toward the sender of copies; None: they are processed step by step."""
+        queue = self._lsp_transmitter.arrivals.get(packet.ifindex << TYPE_BITS | kind)
+        # on a LAN other rules apply; of our own multicast nothing is processed
+        if queue is None or (
+            packet.source and packet.source == queue.circuit.link.hardware_address
+        ):
+            return None
+        # the neighbor's CSNPs came before, were lost, or follow closely
+        if queue.comparing:
+            queue.held_until = min(queue.held_until, self._process.now + SYNC_SOON)
+        return queue
 
-        ``most``: acknowledgments that do not wait.
-        """
+    def _same(self, queue: SrmSsnQueue, entry: StoredLsp) -> None:
+        """§7.3.15.1 e) 2), §7.3.16.4 b) 2) on a point-to-point circuit."""
         lsp_id, shared, bit = entry.lsp_id, queue.shared, queue.bit
         # i: clear SRM
-        if lsp_id in shared.deferred:
-            shared.shown[lsp_id] = shared.shown.get(lsp_id, 0) | bit
-        if queue.pending or queue.unacknowledged or queue.requests or queue.unlisted:
-            queue.requests.pop(lsp_id, None)
-            # ii: set SSN. Deviation: not if our copy has been sent, since it acknowledges the
-            # neighbor's. If it was lost, the neighbor sends its copy again.
-            if queue.clear_srm(entry):
-                return
-        known = shared.acks.get(lsp_id, 0)
-        if known & bit:
+        shared.clear_deferral(lsp_id, bit, self._process.now)
+        queue.requests.pop(lsp_id, None)
+        # ii: set SSN. Deviation: not if our copy has been sent, since it acknowledges the
+        # neighbor's. If it was lost, the neighbor sends its copy again.
+        if queue.clear_srm(entry) or shared.acks.get(lsp_id, 0) & bit:
             return
-        shared.acks[lsp_id] = known | bit
-        queue.ssn += 1
-        if queue.ssn >= most:
-            shared.acks_full = True
-        if shared.acks_due == math.inf:
-            self._lsp_transmitter.begin_round(queue)
+        self._lsp_transmitter.acknowledge(queue, lsp_id)
+
+    def _settle(self) -> None:
+        """The same for all circuits without flags of their own on which copies came.
+
+        Clear the deferrals; set SSN, and count how many LSPs have it on each circuit.
+        """
+        if not self._came:
+            return
+        now, fresh = self._process.now, dict[tuple[int, int], int]()
+        for data, circuits in self._came.items():
+            kind, entry = self._known[data]
+            lsp_id, shared = entry.lsp_id, self._lsp_transmitter.shared[_LEVELS[kind]]
+            if lsp_id in shared.deferred:
+                shared.clear_deferral(lsp_id, circuits, now)
+            before = shared.acks.get(lsp_id, 0)
+            shared.acks[lsp_id] = before | circuits
+            if new := circuits & ~before:
+                fresh[kind, new] = fresh.get((kind, new), 0) + 1
+        self._came.clear()
+        most = self._lsp_transmitter.acks_at_once
+        for (kind, new), number in fresh.items():  # mostly one: neighbors send the same
+            level = _LEVELS[kind]
+            for queue in self._lsp_transmitter.active(level):
+                if queue.bit & new:
+                    queue.ssn += number
+                    if queue.ssn >= most:
+                        queue.shared.acks_full = True
 
     def duplicate(self, queue: SrmSsnQueue, entry: StoredLsp) -> None:
         """Process an LSP that equals the stored one, though perhaps not in all its bytes."""
         self._process.counters.lsdb["duplicates"] += 1
         if queue.reliable:
-            self._same(queue, entry, self._lsp_transmitter.acks_at_once)
-            self._settle()
+            self._same(queue, entry)
         else:
             queue.clear_srm(entry)
             queue.requests.pop(entry.lsp_id, None)
 
-    def _count(self, taken: dict[int, int]) -> None:
-        counters = self._process.counters
-        for kind, number in taken.items():
-            if number:
-                counters.packets["received", _KINDS[kind]] += number
-                counters.lsdb["received"] += number
-                counters.lsdb["duplicates"] += number
+    def _count(self, kind: int, number: int) -> None:
+        """Count copies of a PDU type."""
+        if number:
+            counters = self._process.counters
+            counters.packets["received", _KINDS[kind]] += number
+            counters.lsdb["received"] += number
+            counters.lsdb["duplicates"] += number
+
+
+def _is_plain(queue: SrmSsnQueue) -> bool:
+    """Whether a circuit has no flags of its own: all are in ``shared_flags``."""
+    return not (queue.pending or queue.unacknowledged or queue.requests or queue.unlisted)

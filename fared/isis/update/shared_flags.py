@@ -55,8 +55,6 @@ class SharedFlags:
         """One for each time at which an LSP becomes pending, mostly a single one."""
         self.deferred_due = math.inf
         """At most the first of these times."""
-        self.shown: dict[LspId, int] = {}
-        """Of which deferred LSPs copies arrived just now: the bits of the circuits."""
         self.timer: Timer | None = None
         self._used = 0
 
@@ -143,12 +141,6 @@ class SharedFlags:
             one.shown = max(one.shown, shown)
         if not any(one.circuits for one in known):
             del self.deferred[lsp_id]
-
-    def clear_shown(self, now: float) -> None:
-        """Do not send LSPs later on circuits on which copies arrived."""
-        for lsp_id, bits in self.shown.items():
-            self.clear_deferral(lsp_id, bits, now)
-        self.shown.clear()
 
     def end_deferral(self, now: float) -> Iterator[tuple[LspId, int]]:
         """Remove what is due; return LSPs and the bits of circuits to send them on."""
