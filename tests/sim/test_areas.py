@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
 from fared.core.igp import SendPacket
-from fared.ospf.origination.border import LINK_PREFIX_DELAY
+from fared.ospf.origination.border import CAPACITY_DELAY, LINK_PREFIX_DELAY
 from fared.ospf.origination.summary_ids import SummaryIds
 from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
@@ -273,6 +273,31 @@ def test_a_lost_link_is_told_to_other_areas_while_floods_in_its_own_area_are_pac
     cut(fabric, "p1.S4", "p1.L2")
     fabric.network.run_for(0.8 * OspfSettings(RouterId(1)).flood_pacing)
     assert set(capacities(fabric, "p2.L1", "p1.L2")) == {"p2.S1", "p2.S2", "p2.S3"}
+
+
+@pytest.mark.parametrize(("left", "held"), [(100, False), (300, True)])
+def test_a_capacity_that_changes_alone_is_held_unless_it_is_halved(shared, left, held):
+    """In another area; in its own all learn it from the link."""
+    fabric = shared
+    limit(fabric, "p1.S4", "p1.L2", left)
+    fabric.network.run_for(0.03)
+    assert capacities(fabric, "p2.L1", "p1.L2")["p2.S4"] == (400 if held else left)
+    assert capacities(fabric, "p1.L1", "p1.L2")["p1.S4"] == left
+    fabric.network.run_for(CAPACITY_DELAY)
+    assert capacities(fabric, "p2.L1", "p1.L2")["p2.S4"] == left
+
+
+def test_lesser_capacities_beside_a_lost_link_are_told_to_other_areas_after_it(shared):
+    """Their paths remain, with less capacity: backbone and other areas hear of it afterwards."""
+    fabric = shared
+    beside = [fabric.network.nodes[name].running for name in ("SS1.1", "SS2.1", "p2.S1")]
+    before = [router.activity for router in beside]
+    cut(fabric, "p1.S4", "p1.L2")
+    fabric.network.run_for(0.03)
+    assert "p2.S4" not in capacities(fabric, "p2.L1", "p1.L2")
+    assert [router.activity for router in beside] == before
+    fabric.network.run_for(CAPACITY_DELAY)
+    assert all(router.activity > was for router, was in zip(beside, before, strict=True))
 
 
 def test_a_border_router_tells_other_areas_of_a_lost_link_before_it_plans_its_own_routes(

@@ -1,9 +1,10 @@
 """Area border routers: the summaries originated into each area (RFC 2328 §12.4.3, RFC 3509).
 
 ``RoutesComputed`` brings the prefixes whose routes changed, and only their summaries are
-reconsidered. A path capacity is advertised again when it changes by the threshold. The networks of
-links have no hosts, so their changes are advertised later than others: when a link fails, every
-border router of its area has one, while all routers repair their routes.
+reconsidered. A path capacity is advertised again when it changes by the threshold. While routers
+repair their routes, what can wait does: the networks of links have no hosts, and when a link fails,
+every border router of its area has a change of one; those that keep their shortest paths have a
+part of the capacity less.
 """
 
 from __future__ import annotations
@@ -14,20 +15,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.ids import BACKBONE, AreaId, NodeId, Prefix, length_mask
+from fared.core.ids import BACKBONE, AreaId, NodeId, Prefix
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import InterfaceState
 from fared.ospf.origination.originate import Originator
-from fared.ospf.origination.summary_ids import SummaryIds
-from fared.ospf.packet.bodies import SummaryLsa
-from fared.ospf.packet.body import encode_summary_lsa, opaque_link_state_id
-from fared.ospf.packet.extended_prefix import (
-    ExtendedPrefixLsa,
-    PrefixFacts,
-    RouteType,
-    capacity_sub_tlv,
-    encode_extended_prefix,
-)
+from fared.ospf.origination.summaries import AreaSummaries, Summary
+from fared.ospf.packet.body import opaque_link_state_id
 from fared.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.settings import RangeSettings
@@ -36,32 +29,15 @@ from fared.ted.events import AdvertisedRoute, RoutesComputed
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
-    from fared.core.bier import BierInfo
-
-    AdvertisedBier = tuple[int, tuple[BierInfo, ...]]
+    from fared.ospf.origination.summaries import AdvertisedBier
 
 DEFAULT_ROUTE = Prefix(4, 0, 0)
 LINK_PREFIX_LENGTH = 31
 """The length of a prefix with the two ends of a link only (RFC 3021)."""
 LINK_PREFIX_DELAY = 0.2
 """Seconds for which the change of such a prefix is deferred."""
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """A summary to advertise: metric, and capacity in bytes/s (None: no capacity)."""
-
-    metric: int
-    capacity: float | None
-    bier: AdvertisedBier | None = None
-    """Flags and BIER sub-TLVs of the prefix in the area of its path (RFC 8444 §2.5)."""
-
-
-class _AreaAdvertisements(msgspec.Struct):
-    """The summaries advertised into one area at present."""
-
-    prefixes: dict[Prefix, Summary] = msgspec.field(default_factory=dict)
-    asbrs: dict[NodeId, int] = msgspec.field(default_factory=dict)
-    ids: SummaryIds = msgspec.field(default_factory=SummaryIds)
+CAPACITY_DELAY = 0.05
+"""Seconds for which a capacity is held that changes alone, and is not halved."""
 
 
 RangeKey = tuple[AreaId, RangeSettings]
@@ -77,7 +53,7 @@ class Border:
         self._routes: dict[Prefix, AdvertisedRoute] = {}
         self._asbrs: dict[NodeId, AdvertisedRoute] = {}
         self._components: dict[RangeKey, dict[Prefix, AdvertisedRoute]] = {}
-        self._advertised: dict[AreaId, _AreaAdvertisements] = {}
+        self._advertised: dict[AreaId, AreaSummaries] = {}
         self._connected = False
         self._attached: frozenset[AreaId] = frozenset()
         self._deferred: dict[Prefix, None] = {}
@@ -285,7 +261,7 @@ class Border:
         """Advertise an AS boundary router: a type 4 summary, not into stub areas (§12.4.3)."""
         route = self._asbrs.get(node)
         for area in self._instance.areas.values():
-            advertised = self._advertised.setdefault(area.area_id, _AreaAdvertisements())
+            advertised = self._advertised.setdefault(area.area_id, AreaSummaries())
             metric = None
             if route is not None and not area.settings.stub and self._may_advertise(area, route):
                 metric = route.metric
@@ -296,11 +272,11 @@ class Border:
             else:
                 advertised.asbrs[node] = metric
             key = LsaKey(LsType.SUMMARY_ASBR, node, self._instance.router_id)
-            self._originator.request(area, key, partial(self._asbr_body, area.area_id, node))
+            self._originator.request(area, key, partial(advertised.asbr_body, node))
 
     def _set_summary(self, area: Area, prefix: Prefix, summary: Summary | None) -> None:
         """Advertise a changed summary of a prefix into an area, or withdraw it (None)."""
-        advertised = self._advertised.setdefault(area.area_id, _AreaAdvertisements())
+        advertised = self._advertised.setdefault(area.area_id, AreaSummaries())
         old = advertised.prefixes.get(prefix)
         if summary is not None and old is not None:
             threshold = self._instance.settings.advertise.threshold
@@ -317,49 +293,27 @@ class Border:
         own = self._instance.router_id
         for link_state_id in changed:
             key = LsaKey(LsType.SUMMARY_NETWORK, link_state_id, own)
-            self._request(area, key, self._summary_body, link_state_id)
+            body = partial(advertised.summary_body, link_state_id)
+            self._originator.request(area, key, body)
         opaque = opaque_link_state_id(OpaqueType.EXTENDED_PREFIX, number)
         if (old and (old.capacity, old.bier)) != (summary and (summary.capacity, summary.bier)):
             key = LsaKey(LsType.OPAQUE_AREA, opaque, own)
-            self._request(area, key, self._extended_body, number)
+            body = partial(advertised.attributes_body, number, self._code_point)
+            hold = self._hold(prefix, old, summary)
+            self._originator.request(area, key, body, hold)
 
-    def _request(
-        self, area: Area, key: LsaKey, build: Callable[[AreaId, int], bytes | None], number: int
-    ) -> None:
-        self._originator.request(area, key, partial(build, area.area_id, number))
+    def _code_point(self) -> int | None:
+        return self._instance.settings.path_capacity_code
 
-    # Bodies
+    def _hold(self, prefix: Prefix, old: Summary | None, new: Summary | None) -> float:
+        """Seconds for which the attributes of a prefix are held: none but for a minor change.
 
-    def _summary_body(self, area: AreaId, link_state_id: int) -> bytes | None:
-        advertised = self._advertised[area]
-        prefix = advertised.ids.prefix_of_id(link_state_id)
-        summary = None if prefix is None else advertised.prefixes.get(prefix)
-        if prefix is None or summary is None:
-            return None
-        return encode_summary_lsa(SummaryLsa(length_mask(prefix.length), summary.metric))
-
-    def _asbr_body(self, area: AreaId, node: NodeId) -> bytes | None:
-        metric = self._advertised[area].asbrs.get(node)
-        return None if metric is None else encode_summary_lsa(SummaryLsa(0, metric))
-
-    def _extended_body(self, area: AreaId, number: int) -> bytes | None:
-        """The attributes of a prefix, all in one TLV, since only one counts (RFC 7684 §2)."""
-        code_point = self._instance.settings.path_capacity_code
-        advertised = self._advertised[area]
-        prefix = advertised.ids.prefix_of_number(number)
-        summary = None if prefix is None else advertised.prefixes.get(prefix)
-        if prefix is None or summary is None:
-            return None
-        sub_tlvs: tuple[tuple[int, bytes], ...] = ()
-        flags = 0
-        if summary.capacity is not None and code_point is not None:
-            sub_tlvs = (capacity_sub_tlv(summary.capacity, code_point),)
-        if summary.bier is not None:
-            from fared.ospf.packet.bier import BIER, encode_bier  # noqa: PLC0415 - where BIER runs
-
-            flags, infos = summary.bier
-            sub_tlvs += tuple((BIER, encode_bier(info)) for info in infos)
-        if not sub_tlvs:
-            return None
-        attributes = PrefixFacts(RouteType.INTER_AREA, prefix, flags, sub_tlvs)
-        return encode_extended_prefix(ExtendedPrefixLsa((attributes,)))
+        The first border router holds it; those that learn it from the backbone do not.
+        """
+        if old is None or new is None or (old.metric, old.bier) != (new.metric, new.bier):
+            return 0.0
+        if old.capacity is None or new.capacity is None or new.capacity < old.capacity / 2:
+            return 0.0
+        route = self._routes.get(prefix)
+        passed_on = route is not None and route.path_type is PathType.INTER_AREA
+        return 0.0 if passed_on else CAPACITY_DELAY

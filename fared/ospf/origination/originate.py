@@ -110,13 +110,21 @@ class Originator:
         self._announcer.forget(interface)
         self._self_lsas.remove((interface.settings.area, self._te_key(interface.ifindex)))
 
-    def request(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> None:
-        """Reconsider an LSA that depends on routes (§12.4 (5) to (7); (8): virtual links)."""
+    def request(
+        self, area: Area, key: LsaKey, build: Callable[[], bytes | None], hold: float = 0.0
+    ) -> None:
+        """Reconsider an LSA that depends on routes (§12.4 (5) to (7); (8): virtual links).
+
+        A change that is not urgent is held for ``hold`` seconds, unless an urgent one waits.
+        """
         own = self._self_lsas.get((area.area_id, key))
         if own is None:
             own = self._add(area, key, build)
             own.may_be_absent = own.ephemeral = True
+        urgent, until = own.requested_at is not None and not own.held_until, own.held_until
         self._self_lsas.reconsider(own)
+        if hold and not urgent:
+            own.held_until = until or self._process.now + hold
 
     def request_external(self, key: LsaKey, build: Callable[[], bytes | None]) -> None:
         """Reconsider an AS-external LSA, which belongs to no area (§12.4 (9), (10))."""
