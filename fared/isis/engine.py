@@ -276,7 +276,7 @@ class IsisEngine(ProcessEngine[Output]):
 
     def _lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
         self._ted.lsp_changed(level, entry, previous)
-        self._originator.lsp_changed(level, entry)
+        self._originator.lsp_changed(level, entry, previous)
         instance = self._instance
         strict = instance.helped and instance.settings.strict_lsp_checking
         if strict and not only_bandwidth(previous, entry):

@@ -62,6 +62,10 @@ class StoredLsp(msgspec.Struct, eq=False):
     """Its entry in SNPs, and when that was right."""
     adjacent: frozenset[SystemId] | None = None
     """The systems it lists as neighbors; None until ``update.suppression`` needs them."""
+    renewed: tuple[int, ...] | None = None
+    """The places of its TLVs that differ from those of the instance that it replaced.
+
+    None: it replaced none, or more differs (``renewed_tlvs``)."""
 
     def remaining_lifetime(self, now: float) -> int:
         """Seconds left, as SNPs and LSPs carry them; 0 only for a purge (§7.3.16.4)."""
@@ -79,6 +83,26 @@ class StoredLsp(msgspec.Struct, eq=False):
             self.packed = pack_entry(lifetime, self.lsp_id, self.sequence_number, self.checksum)
             self.packed_at = now
         return self.packed
+
+
+def renewed_tlvs(old: StoredLsp | None, lsp: Lsp) -> tuple[int, ...] | None:
+    """The places of the TLVs of an LSP that are other objects than those of the instance before.
+
+    TLVs with equal bytes are the same objects (``codec.Former``). None: there is no instance
+    before, the number of TLVs or bits of the header differ, or one of both is a purge.
+    """
+    if old is None or old.purged or not lsp.remaining_lifetime:
+        return None
+    before = old.lsp
+    if len(before.tlvs) != len(lsp.tlvs) or header_bits(before) != header_bits(lsp):
+        return None
+    pairs = enumerate(zip(before.tlvs, lsp.tlvs, strict=True))
+    return tuple([place for place, (a, b) in pairs if a is not b])
+
+
+def header_bits(lsp: Lsp) -> tuple[int, bool, bool, bool]:
+    """The fields of an LSP beside its TLVs that say something about the router."""
+    return lsp.is_type, lsp.overload, lsp.attached, lsp.partition_repair
 
 
 def compare(entry: StoredLsp | None, received: Lsp | LspEntry) -> Order:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from fared.isis.lsdb import StoredLsp
+from fared.isis.lsdb import StoredLsp, renewed_tlvs
 from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import Lsp, PduType
 from fared.isis.pdu.tlvs import Hostname, IsNeighbor, IsReachability
@@ -23,16 +23,19 @@ def lsp(*links: IsNeighbor, sequence=1, text="r9", **header) -> Lsp:
     return Lsp(2, name(9), sequence, 1200, tlvs=tlvs, **header)
 
 
-def stored(pdu: Lsp, *, purged: bool = False) -> StoredLsp:
-    return StoredLsp(pdu.lsp_id, pdu.sequence_number, 1, 9e9, b"", pdu, purged=purged)
+def stored(pdu: Lsp, before: StoredLsp | None = None, *, purged: bool = False) -> StoredLsp:
+    pdu = replace(pdu, remaining_lifetime=0 if purged else 1200)
+    renewed = renewed_tlvs(before, pdu)
+    number = pdu.sequence_number
+    return StoredLsp(pdu.lsp_id, number, 1, 9e9, b"", pdu, purged=purged, renewed=renewed)
 
 
 BEFORE = stored(lsp(LINK, OTHER))
 
 
 def test_another_available_bandwidth_is_only_that():
-    assert only_bandwidth(BEFORE, stored(lsp(BUSY, OTHER)))
-    assert only_bandwidth(BEFORE, stored(lsp(LINK, OTHER, sequence=2)))
+    assert only_bandwidth(BEFORE, stored(lsp(BUSY, OTHER), BEFORE))
+    assert only_bandwidth(BEFORE, stored(lsp(LINK, OTHER, sequence=2), BEFORE))
 
 
 @pytest.mark.parametrize(
@@ -48,13 +51,14 @@ def test_another_available_bandwidth_is_only_that():
     ],
 )
 def test_any_other_difference_is_more(after):
-    assert not only_bandwidth(BEFORE, stored(after))
+    assert not only_bandwidth(BEFORE, stored(after, BEFORE))
 
 
 def test_neither_a_first_instance_nor_a_purge_nor_what_follows_it():
     assert not only_bandwidth(None, BEFORE)
-    assert not only_bandwidth(BEFORE, stored(lsp(LINK, OTHER), purged=True))
-    assert not only_bandwidth(stored(lsp(LINK, OTHER), purged=True), BEFORE)
+    purge = stored(lsp(LINK, OTHER), BEFORE, purged=True)
+    assert not only_bandwidth(BEFORE, purge)
+    assert not only_bandwidth(purge, stored(lsp(LINK, OTHER), purge))
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from fared.isis.instance import Instance
 from fared.isis.neighbors import neighbors, topology_of
 from fared.isis.origination.fragment import MAX_VALUE, Item, ItemKey, TlvKind, keyed
 from fared.isis.pdu.codec import entry_size
-from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.router_capability import write_capability
 from fared.isis.pdu.tlvs import (
     FLAG_NODE,
@@ -174,10 +173,10 @@ def prefix_item(instance: Instance, reach: IpReach, group: int) -> Item:
     return Item(kind, reach, size, group)
 
 
-def link_ends(lsp: Lsp) -> int:
-    """Count the entries of an LSP that carry a bandwidth."""
+def link_ends(tlvs: tuple[Tlv, ...]) -> int:
+    """Count the entries of TLVs that carry a bandwidth."""
     return sum(
         neighbor.attributes.capacity is not None
-        for tlv in of_type(lsp.tlvs, IsReachability)
+        for tlv in of_type(tlvs, IsReachability)
         for neighbor in tlv.neighbors
     )

@@ -186,10 +186,18 @@ class Originator:
         circuit.measured(utilized, self._announcer.averaging(circuit, now), now)
         return self.bandwidth_changed(circuit)
 
-    def lsp_changed(self, level: Level, entry: StoredLsp) -> None:
+    def lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
         """Count the link ends that are advertised in a level, for its budget."""
-        ends = 0 if entry.purged else contents.link_ends(entry.lsp)
         known = self._announcer.budget(level).ends
+        if previous is not None and entry.renewed is not None:
+            before, after = previous.lsp.tlvs, entry.lsp.tlvs
+            more = [
+                contents.link_ends((after[place],)) - contents.link_ends((before[place],))
+                for place in entry.renewed
+            ]
+            if not any(more):
+                return
+        ends = 0 if entry.purged else contents.link_ends(entry.lsp.tlvs)
         known.put(entry.lsp_id, ends, self._process.now, own=entry.own)
 
     def _announced_in(self, circuit: Circuit) -> list[Carrier[Level]]:

@@ -31,7 +31,7 @@ from fared.isis.pdu.header import (
     with_lifetime,
 )
 from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Pdu, PduType, Psnp
-from fared.isis.pdu.tlv_decode import decode_tlvs, tlvs_by_bytes
+from fared.isis.pdu.tlv_decode import decode_alike, decode_tlvs, tlvs_by_bytes
 from fared.isis.pdu.tlv_encode import encode_tlv, encode_tlvs, entries_size, entry_size, tlvs_size
 from fared.isis.pdu.tlvs import Authentication, Tlv
 from fared.isis.pdu.triplet import DecodeOptions
@@ -133,12 +133,16 @@ def decode_raw(
     if verify_checksum and raw.kind in LSPS and not checksum_ok(data):
         found = peek_lsp(data).checksum
         raise DecodeError("checksum", 24, f"checksum {found:#06x}, not {checksum_of(data):#06x}")
-    known: dict[bytes, Tlv] = {}
-    if former is not None:
-        known = tlvs_by_bytes(former.raw, raw.tlvs, len(former.raw), former.tlvs)
     keep_malformed = raw.kind in LSPS and not strict
     options = DecodeOptions(strict, capacity_code, keep_malformed, packed)
-    tlvs = decode_tlvs(data, raw.tlvs, len(data), options, known)
+    tlvs: tuple[Tlv, ...] | None = None
+    known: dict[bytes, Tlv] = {}
+    if former is not None:
+        tlvs = decode_alike(data, former.raw, raw.tlvs, options, former.tlvs)
+        if tlvs is None:
+            known = tlvs_by_bytes(former.raw, raw.tlvs, len(former.raw), former.tlvs)
+    if tlvs is None:
+        tlvs = decode_tlvs(data, raw.tlvs, len(data), options, known)
     return _DECODERS[raw.kind](raw, tlvs)
 
 

@@ -230,6 +230,15 @@ def _compile(shape: tuple[tuple[int, int], ...]) -> _NeighborLayout:
 def _shape(data: bytes, start: int, end: int, *, strict: bool) -> tuple[tuple[int, int], ...]:
     """Types and sizes of the sub-TLVs. Raises DecodeError ``tlv``."""
     shape = []
+    if not strict:
+        at = start
+        while at + HEADER <= end:
+            size = data[at + 1]
+            shape.append((data[at], size))
+            at += HEADER + size
+        if at == end:
+            return tuple(shape)
+        shape.clear()  # what is malformed is found again, with its error
     for kind, first, last in read_triplets(data, start, end):
         if strict and _SIZES.get(kind, last - first) != last - first:
             raise DecodeError("tlv", first, f"link sub-TLV {kind} of {last - first} bytes")

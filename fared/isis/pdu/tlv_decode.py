@@ -87,21 +87,54 @@ def decode_tlvs(
     """
     found: list[Tlv] = []
     for kind, first, last in read_triplets(data, start, end):
-        decoder = _DECODERS.get(kind)
         same = known.get(data[first - HEADER : last]) if known else None
-        if same is not None:
-            found.append(same)
-        elif decoder is None:
-            found.append(UnknownTlv(kind, data[first:last]))
-        else:
-            try:
-                found.append(decoder(data, first, last, options))
-            except DecodeError:
-                if not options.keep_malformed:
-                    raise
-                # RFC 8918 §4: the TLV is ignored, the LSP is not
-                found.append(UnknownTlv(kind, data[first:last]))
+        found.append(_decode_one(data, kind, first, last, options) if same is None else same)
     return tuple(found)
+
+
+def decode_alike(
+    data: bytes, former: bytes, start: int, options: DecodeOptions, tlvs: tuple[Tlv, ...]
+) -> tuple[Tlv, ...] | None:
+    """Decode the TLVs from ``start`` on as those of ``former``, which gave ``tlvs``.
+
+    Both have TLVs of the same types and sizes in the same places: only those that differ are
+    decoded. None: they have not. Raises DecodeError as ``decode_tlvs``.
+    """
+    size = len(data)
+    if size != len(former):
+        return None
+    differing = int.from_bytes(data[start:], "big") ^ int.from_bytes(former[start:], "big")
+    if not differing:
+        return tlvs
+    first = size - (differing.bit_length() + 7) // 8
+    last = size - 1 - ((differing & -differing).bit_length() - 1) // 8
+    at, place, found = start, 0, list(tlvs)
+    while (following := at + HEADER + data[at + 1]) <= first:
+        at = following
+        place += 1
+    # what is before the first different byte is well-formed, as it was in ``former``
+    while at <= last:
+        if data[at : at + HEADER] != former[at : at + HEADER]:
+            return None
+        following = at + HEADER + data[at + 1]
+        if data[at:following] != former[at:following]:
+            found[place] = _decode_one(data, data[at], at + HEADER, following, options)
+        at = following
+        place += 1
+    return tuple(found)
+
+
+def _decode_one(data: bytes, kind: int, first: int, last: int, options: DecodeOptions) -> Tlv:
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        return UnknownTlv(kind, data[first:last])
+    try:
+        return decoder(data, first, last, options)
+    except DecodeError:
+        if not options.keep_malformed:
+            raise
+        # RFC 8918 §4: the TLV is ignored, the LSP is not
+        return UnknownTlv(kind, data[first:last])
 
 
 def malformed_types(tlvs: tuple[Tlv, ...]) -> list[int]:

@@ -24,7 +24,14 @@ from fared.isis.paths import systems_on_paths
 from fared.isis.ted.areas import reaches_other_area, same_ways
 from fared.isis.ted.attributes import PrefixAttributes
 from fared.isis.ted.blocks import Changed, build, default_route, links_topology, patch
-from fared.isis.ted.fragment_facts import Former, FragmentFacts, changed_rows, read_fragment
+from fared.isis.ted.fragment_facts import (
+    Former,
+    FragmentFacts,
+    Rows,
+    changed_rows,
+    read_fragment,
+)
+from fared.isis.ted.fragment_patch import patched
 from fared.isis.ted.fragment_prefixes import At
 from fared.isis.ted.nexthops import local_links
 from fared.isis.ted.router_prefixes import Changes, RouterPrefixes
@@ -110,19 +117,33 @@ class TedBuilder:
 
         Without it, a known LSP is read again, as settings may have changed.
         """
+        former = self._previous_facts(level, previous)
+        if former is not None and entry.renewed is not None:
+            found = patched(*former, entry.lsp, entry.renewed)
+            if found is not None:
+                self._patched(level, entry, *found)
+                return
         # §7.3.16.4: of a purged LSP only the header remains
         lsp = None if entry.purged else entry.lsp
         facts = None
         if lsp is not None and entry.sequence_number:
             own = entry.lsp_id >> 16 == self._instance.system_id
             code = self._instance.settings.path_capacity_code
-            former = self._previous_facts(level, previous)
             facts = read_fragment(lsp, own=own, capacity_code=code, former=former)
         facts = self._limited(level, entry, facts)
         self._put(level, entry, facts, again=previous is None)
         if self._information is not None and entry.lsp_id >> 16 != self._instance.system_id:
             at = _node_of(level, entry), fragment_of(entry.lsp_id)
             self._information.put(*at, None if facts is None else lsp)
+
+    def _patched(self, level: Level, entry: StoredLsp, facts: FragmentFacts, rows: Rows) -> None:
+        """Store the facts of an LSP in which only bandwidths of links changed."""
+        key, number = _node_of(level, entry), fragment_of(entry.lsp_id)
+        node = self._nodes[key]
+        node.parts[number] = facts
+        for topology, found in rows.items():
+            node.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
+        self._mark(key, node, entry)
 
     def _previous_facts(self, level: Level, previous: StoredLsp | None) -> Former | None:
         """The replaced LSP, and its facts."""
@@ -198,14 +219,15 @@ class TedBuilder:
         )
         if level is Level.TWO and not same_ways(old, new):
             self.areas_stale = True
-        self._mark(key, node, _name_of(entry))
+        self._mark(key, node, entry)
 
-    def _mark(self, key: NodeKey, node: _NodeFragments, cause: str) -> None:
+    def _mark(self, key: NodeKey, node: _NodeFragments, cause: str | StoredLsp) -> None:
         """Consider a node at the next ``flush``; the first cause of several is reported."""
         if node.parts and not (node.stale or node.patched or node.prefixes.changed):
             return
         if node.cause is None:
-            node.cause, node.since = cause, self._process.now
+            node.cause = cause if isinstance(cause, str) else _name_of(cause)
+            node.since = self._process.now
         self._dirty[key] = node
 
     def links_changed(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from fared.core.ids import ISIS_NODE
 from fared.isis.pdu.model import Lsp
@@ -77,6 +76,8 @@ class FragmentFacts(msgspec.Struct, frozen=True):
     prefixes: FragmentPrefixes = msgspec.field(default_factory=FragmentPrefixes)
 
 
+Rows = dict[int | None, list[int]]
+"""Rows of links, by topology."""
 Former = tuple[Lsp, FragmentFacts]
 """Another instance of an LSP, and its facts read with the same arguments."""
 
@@ -101,14 +102,10 @@ def read_fragment(
     TLVs that are identical objects in ``former`` are not read again.
     """
     tlvs = lsp.tlvs
-    if former is not None and _only_links_differ(lsp, former[0]):
-        renewed = _renewed_links(lsp, former)
-        if renewed is not None:
-            return replace(former[1], links=renewed)
     topologies = of_type(tlvs, MultiTopology)
     names = of_type(tlvs, Hostname)
     same = _unchanged(lsp, former, IsReachability)
-    links = same.links if same else _renewed_links(lsp, former) or _read_links(lsp)
+    links = same.links if same else _read_links(lsp)
     same = _unchanged(lsp, former, IpReachability, NarrowIpReachability)
     if same is None:
         before = None if former is None else (former[0], former[1].prefixes)
@@ -141,29 +138,14 @@ def _nlpids(nlpids: tuple[int, ...]) -> frozenset[int]:
     return frozenset(nlpids)
 
 
-def _only_links_differ(lsp: Lsp, former: Lsp) -> bool:
-    """Whether all other TLVs are identical objects, and so are the bits of the header."""
-    if (lsp.overload, lsp.attached, len(lsp.tlvs)) != (
-        former.overload,
-        former.attached,
-        len(former.tlvs),
-    ):
-        return False
-    pairs = zip(lsp.tlvs, former.tlvs, strict=True)
-    return all(
-        a is b or (isinstance(a, IsReachability) and isinstance(b, IsReachability))
-        for a, b in pairs
-    )
-
-
-def changed_rows(old: FragmentFacts, new: FragmentFacts) -> dict[int | None, list[int]] | None:
+def changed_rows(old: FragmentFacts, new: FragmentFacts) -> Rows | None:
     """The links, by topology, whose bandwidths differ between two instances; None: more differs.
 
     Areas and prefixes are not compared: the block does not have them.
     """
     if _role(old) != _role(new) or old.links.keys() != new.links.keys():
         return None
-    found: dict[int | None, list[int]] = {}
+    found: Rows = {}
     for topology, before in old.links.items():
         after = new.links[topology]
         if after is before:
@@ -227,44 +209,6 @@ def _read_links(lsp: Lsp) -> dict[int | None, Links]:
     return {topology: _links(neighbors) for topology, neighbors in found.items()}
 
 
-def _renewed_links(lsp: Lsp, former: Former | None) -> dict[int | None, Links] | None:
-    """The links of a former instance with the bandwidths that differ; None if more differs.
-
-    Of a fragment with thirty links mostly one has another bandwidth.
-    """
-    if former is None:
-        return None
-    old, new = of_type(former[0].tlvs, IsReachability), of_type(lsp.tlvs, IsReachability)
-    if len(old) != len(new):
-        return None
-    links, at = dict(former[1].links), dict.fromkeys(former[1].links, 0)
-    for before, after in zip(old, new, strict=True):
-        if (before.topology, len(before.neighbors)) != (after.topology, len(after.neighbors)):
-            return None
-        if after.topology == MT_IPV4:
-            continue
-        first = at[after.topology]
-        at[after.topology] += len(after.neighbors)
-        if after is not before:
-            made = _with_bandwidths(links[after.topology], first, before, after)
-            if made is None:
-                return None
-            links[after.topology] = made
-    return links
-
-
-def _with_bandwidths(
-    links: Links, first: int, before: IsReachability, after: IsReachability
-) -> Links | None:
-    """Links with the bandwidths of a changed TLV, which begins at row ``first``."""
-    capacities, availables = links.capacities.copy(), links.availables.copy()
-    for row, (old, new) in enumerate(zip(before.neighbors, after.neighbors, strict=True), first):
-        if (old.neighbor, old.metric, link_ids(old)) != (new.neighbor, new.metric, link_ids(new)):
-            return None
-        capacities[row], availables[row] = _bandwidths(new.attributes)
-    return replace(links, capacities=capacities, availables=availables)
-
-
 def _links(neighbors: Iterable[IsNeighbor]) -> Links:
     whole: list[tuple[int, int, int, int]] = []
     floats: list[tuple[float, float]] = []
@@ -273,16 +217,16 @@ def _links(neighbors: Iterable[IsNeighbor]) -> Links:
     for neighbor in neighbors:
         local, remote = link_ids(neighbor)
         whole.append((ISIS_NODE | neighbor.neighbor, neighbor.metric, local, remote))
-        bandwidths = known.get(id(neighbor.attributes))
-        if bandwidths is None:
-            bandwidths = known[id(neighbor.attributes)] = _bandwidths(neighbor.attributes)
-        floats.append(bandwidths)
+        pair = known.get(id(neighbor.attributes))
+        if pair is None:
+            pair = known[id(neighbor.attributes)] = bandwidths(neighbor.attributes)
+        floats.append(pair)
     nodes, metrics, local_ids, remote_ids = np.array(whole, np.int64).reshape(-1, 4).T.copy()
     capacities, availables = np.array(floats, np.float64).reshape(-1, 2).T.copy()
     return Links(nodes, metrics, capacities, availables, local_ids, remote_ids)
 
 
-def _bandwidths(attributes: TeAttributes) -> tuple[float, float]:
+def bandwidths(attributes: TeAttributes) -> tuple[float, float]:
     """Capacity and available bandwidth, bytes/s, NaN where unknown."""
     capacity, available = attributes.capacity, attributes.available
     return (

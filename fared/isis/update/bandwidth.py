@@ -23,20 +23,14 @@ _VOLATILE: Final = {
 
 
 def only_bandwidth(old: StoredLsp | None, new: StoredLsp) -> bool:
-    """Whether two instances differ in available or unreserved bandwidth of links only."""
-    if old is None or old.purged or new.purged:
+    """Whether two instances differ in available or unreserved bandwidth of links only.
+
+    ``new`` has replaced ``old``.
+    """
+    if old is None or new.renewed is None:
         return False
-    before, after = old.lsp, new.lsp
-    same_bits = (before.is_type, before.overload, before.attached, before.partition_repair) == (
-        after.is_type,
-        after.overload,
-        after.attached,
-        after.partition_repair,
-    )
-    if not same_bits or len(before.tlvs) != len(after.tlvs):
-        return False
-    # TLVs that did not change are the same objects (``codec.Former``).
-    changed = [(a, b) for a, b in zip(before.tlvs, after.tlvs, strict=True) if a is not b]
+    before, after = old.lsp.tlvs, new.lsp.tlvs
+    changed = [(before[place], after[place]) for place in new.renewed]
     return all(
         a == b or (isinstance(a, IsReachability) and isinstance(b, IsReachability) and _same(a, b))
         for a, b in changed

@@ -19,7 +19,7 @@ from fared.core.ids import SystemId
 from fared.core.reduction import FloodDelay
 from fared.isis.ids import Level, LspId, lsp_id, system_of
 from fared.isis.instance import Instance
-from fared.isis.lsdb import ZERO_AGE_LIFETIME, StoredLsp
+from fared.isis.lsdb import ZERO_AGE_LIFETIME, StoredLsp, renewed_tlvs
 from fared.isis.pdu.codec import encode_pdu, peek_lsp
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import PurgeOriginator
@@ -91,6 +91,7 @@ class Database:
             own=system_of(lsp.lsp_id) == self._instance.system_id,
             purged=lsp.remaining_lifetime == 0,
             since=self._process.now,
+            renewed=renewed_tlvs(queue.database.get(lsp.lsp_id), lsp),
         )
         # e) 1) iii: clear SRM on this circuit; iv: set SSN if it is point-to-point
         queue.received(lsp.lsp_id)
@@ -118,6 +119,7 @@ class Database:
             own=system_of(lsp.lsp_id) == self._instance.system_id,
             purged=lsp.remaining_lifetime == 0,
             since=self._process.now,
+            renewed=renewed_tlvs(self._instance.databases[level].get(lsp.lsp_id), lsp),
         )
         self._install(level, entry, None)
         return entry
