@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from fared.core.units import sane_capacity, sane_load
 
 
-class TeAttributes(msgspec.Struct, frozen=True):
-    """Attributes of one direction of one link."""
+class TeAttributes(msgspec.Struct, frozen=True, gc=False):
+    """Attributes of one direction of one link: numbers, which the collector skips."""
 
     te_metric: int | None = None
     max_bandwidth: float | None = None

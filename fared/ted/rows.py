@@ -38,14 +38,14 @@ class RowsPatch(msgspec.Struct):
 class LinkRows(msgspec.Struct, eq=False):
     """The links of one router sorted by (neighbor, metric, local id); all arrays (K,).
 
-    ``order`` maps the block's own order to this one, ``capacities`` and ``availables`` have
-    float32 noise removed. ``unknown``: the number of links of unknown capacity, ``advertised``:
-    of those with an available bandwidth. ``version``: the first version of the graph with these
-    rows.
+    ``order`` maps the block's own order to this one, None if it is the same; ``capacities`` and
+    ``availables`` have float32 noise removed. ``unknown``: the number of links of unknown capacity,
+    ``advertised``: of those with an available bandwidth. ``version``: the first version of the
+    graph with these rows.
     """
 
     block: NodeBlock
-    order: NDArray[np.int64]
+    order: NDArray[np.int64] | None
     neighbors: NDArray[np.int64]
     metrics: NDArray[np.int64]
     local_ids: NDArray[np.int64]
@@ -71,7 +71,7 @@ class LinkRows(msgspec.Struct, eq=False):
     @classmethod
     def of(cls, block: NodeBlock) -> Self:
         """Sort the links of a block."""
-        order = np.arange(len(block.neighbors))
+        order = None
         ints = (block.neighbors, block.metrics, block.local_ids, block.remote_ids)
         floats = (block.capacities, block.availables)
         if anywhere(ints[0][1:] <= ints[0][:-1]):  # else they are sorted already
@@ -121,6 +121,8 @@ class LinkRows(msgspec.Struct, eq=False):
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows of the block are here."""
+        if self.order is None:
+            return list(rows)
         if self._places is None:
             self._places = np.empty_like(self.order)
             self._places[self.order] = np.arange(len(self.order))
@@ -142,7 +144,8 @@ class LinkRows(msgspec.Struct, eq=False):
                 self.advertised += appeared
                 patch.available.append(place)
         if patch.renamed:
-            self.remote_ids = block.remote_ids[self.order]
+            remote_ids = block.remote_ids
+            self.remote_ids = remote_ids if self.order is None else remote_ids[self.order]
         return patch
 
 
@@ -171,15 +174,16 @@ def _known(values: NDArray[np.float64]) -> int:
 
 def _renewed(
     kept: NDArray[np.float64],
-    order: NDArray[np.int64],
+    order: NDArray[np.int64] | None,
     old: NDArray[np.float64],
     new: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """``kept`` itself if ``new`` equals ``old``, else a copy with the new values."""
     if same(old, new):
         return kept
-    places = (new != old)[order].nonzero()[0]
-    values = snap(new[order[places]])
+    differ = new != old
+    places = (differ if order is None else differ[order]).nonzero()[0]
+    values = snap(new[places if order is None else order[places]])
     result = kept.copy()
     result[places] = values
     return kept if same(result, kept) else result

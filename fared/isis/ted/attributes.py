@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fared.core.ids import Prefix
 from fared.isis.ids import Level, LspId
 from fared.isis.pdu.tlvs import IpReach
@@ -25,7 +27,11 @@ class PrefixAttributes:
         return list(changed)
 
     def replace(
-        self, level: Level, lsp_id: LspId, old: dict[Prefix, IpReach], new: dict[Prefix, IpReach]
+        self,
+        level: Level,
+        lsp_id: LspId,
+        old: Mapping[Prefix, IpReach],
+        new: Mapping[Prefix, IpReach],
     ) -> None:
         """Store the entries of an LSP; ``old`` are those of its previous instance."""
         if old is new:

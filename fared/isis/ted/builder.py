@@ -8,8 +8,9 @@ block. Where only bandwidths changed, their rows are patched into a copy of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -47,23 +48,38 @@ _NOTHING = FragmentFacts()
 _ATTACHED = "attached"
 """The key of an attached router's default route among its prefixes."""
 NodeKey = tuple[Level, NodeId]
+_NO_BLOCKS: Final[Mapping[int, NodeBlock]] = MappingProxyType({})
+_NO_DEFAULTS: Final[Mapping[int, PrefixReachability]] = MappingProxyType({})
+_NO_REACHES: Final[Mapping[int, At]] = MappingProxyType({})
 
 
 class _NodeFragments(msgspec.Struct):
-    """The fragments of one node, by number, and the blocks made of them."""
+    """The fragments of one node, by number, and the blocks made of them.
+
+    Most nodes lack some of these: what is empty is shared.
+    """
 
     parts: dict[int, FragmentFacts] = msgspec.field(default_factory=dict)
     prefixes: RouterPrefixes = msgspec.field(default_factory=RouterPrefixes)
     stale: bool = False
     """Whether more than prefixes and bandwidths may have changed."""
-    patched: Changed = msgspec.field(default_factory=dict)
+    patched: Changed | None = None
     """The rows with other bandwidths, by fragment and topology."""
-    blocks: dict[int, NodeBlock] = msgspec.field(default_factory=dict)
-    defaults: dict[int, PrefixReachability] = msgspec.field(default_factory=dict)
-    reaches: dict[int, At] = msgspec.field(default_factory=dict)
+    blocks: Mapping[int, NodeBlock] = _NO_BLOCKS
+    defaults: Mapping[int, PrefixReachability] = _NO_DEFAULTS
+    reaches: Mapping[int, At] = _NO_REACHES
     """Topology and family of the prefixes, by family that the node takes part in."""
     cause: str | None = None
     since: float = 0.0
+
+    def note_rows(self, number: int, rows: Rows) -> None:
+        """Record the rows with other bandwidths of a fragment."""
+        if self.patched is None:
+            if not rows:
+                return
+            self.patched = {}
+        for topology, found in rows.items():
+            self.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
 
 
 class _Unlinked(msgspec.Struct):
@@ -141,8 +157,7 @@ class TedBuilder:
         key, number = _node_of(level, entry), fragment_of(entry.lsp_id)
         node = self._nodes[key]
         node.parts[number] = facts
-        for topology, found in rows.items():
-            node.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
+        node.note_rows(number, rows)
         self._mark(key, node, entry)
 
     def _previous_facts(self, level: Level, previous: StoredLsp | None) -> Former | None:
@@ -209,8 +224,7 @@ class TedBuilder:
             node.stale |= again
         if (rows := changed_rows(old, new)) is None:
             node.stale = True
-        for topology, found in (rows or {}).items():
-            node.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
+        node.note_rows(number, rows or {})
         node.prefixes.put(number, None if facts is None else facts.prefixes)
         if self._bier is not None:
             self._bier.put(key, number, new.prefixes.attributes, _name_of(entry), self._process.now)
@@ -331,7 +345,7 @@ class TedBuilder:
                 reached = {family: self._topology(node_id, family) for family in blocks}
                 node.blocks, rows = patch(blocks, node.parts, node.patched, reached)
             changed = node.prefixes.take(node.reaches, node.reaches)
-        node.patched = {}
+        node.patched = None
         for family in (4, 6):
             block, changes = node.blocks.get(family), changed.get(family, {})
             known = rows.get(family)
@@ -353,16 +367,17 @@ class TedBuilder:
     def _describe(self, level: Level, node_id: NodeId, node: _NodeFragments) -> dict[int, Changes]:
         """Make the blocks of a node; return the changes of its prefixes, by family."""
         topologies = {f: topology_of(self._instance, f) for f in self._instance.settings.families}
-        node.stale, node.blocks = False, {}
+        node.stale, node.blocks = False, _NO_BLOCKS
         # ISO 10589 §7.2.5: without fragment 0 the others are ignored
         if 0 in node.parts:
             parts = [node.parts[number] for number in sorted(node.parts)]
-            node.blocks = build(node_id, parts, topologies)
-        was, node.reaches = node.reaches, {}
+            node.blocks = build(node_id, parts, topologies) or _NO_BLOCKS
+        was, node.reaches = node.reaches, _NO_REACHES
         if not node_id & 0xFF:  # a pseudonode advertises no prefixes
-            node.reaches = {family: (topologies[family], family) for family in node.blocks}
+            reaches = {family: (topologies[family], family) for family in node.blocks}
+            node.reaches = reaches or _NO_REACHES
         changed = node.prefixes.take(was, node.reaches)
-        before, node.defaults = node.defaults, {}
+        before, node.defaults = node.defaults, _NO_DEFAULTS
         own = node_id == isis_node(self._instance.system_id)
         # §7.2.9.1: a default route toward attached routers of our area, in level 1 only
         if level is Level.ONE and self._follows_attached and not own:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -32,7 +33,7 @@ from fared.isis.pdu.tlvs import (
     Topology,
     of_type,
 )
-from fared.isis.ted.fragment_prefixes import FragmentPrefixes, read_prefixes
+from fared.isis.ted.fragment_prefixes import NO_PREFIXES, FragmentPrefixes, read_prefixes
 from fared.te.attributes import TeAttributes
 
 if TYPE_CHECKING:
@@ -61,19 +62,26 @@ class Links(msgspec.Struct, frozen=True, eq=False):
         )
 
 
+_NO_TOPOLOGIES: Final[Mapping[int, Topology]] = MappingProxyType({})
+_NO_LINKS: Final[Mapping[int | None, Links]] = MappingProxyType({})
+
+
 class FragmentFacts(msgspec.Struct, frozen=True):
-    """One fragment. ``links`` by MT id, None for TLV 22; ``narrow`` are those of TLV 2."""
+    """One fragment. ``links`` by MT id, None for TLV 22; ``narrow`` are those of TLV 2.
+
+    Most fragments lack some of these: what is empty is shared.
+    """
 
     areas: frozenset[bytes] = frozenset()
     nlpids: frozenset[int] = frozenset()
-    topologies: dict[int, Topology] = msgspec.field(default_factory=dict)
+    topologies: Mapping[int, Topology] = _NO_TOPOLOGIES
     multi_topology: bool = False
     hostname: str | None = None
     overload: bool = False
     attached: bool = False
-    links: dict[int | None, Links] = msgspec.field(default_factory=dict)
+    links: Mapping[int | None, Links] = _NO_LINKS
     narrow: tuple[NarrowNeighbor, ...] = ()
-    prefixes: FragmentPrefixes = msgspec.field(default_factory=FragmentPrefixes)
+    prefixes: FragmentPrefixes = NO_PREFIXES
 
 
 Rows = dict[int | None, list[int]]
@@ -115,12 +123,13 @@ def read_fragment(
     return FragmentFacts(
         areas=_areas(tuple([a for tlv in of_type(tlvs, AreaAddresses) for a in tlv.addresses])),
         nlpids=_nlpids(tuple([n for tlv in of_type(tlvs, ProtocolsSupported) for n in tlv.nlpids])),
-        topologies={entry.topology: entry for tlv in topologies for entry in tlv.topologies},
+        topologies={entry.topology: entry for tlv in topologies for entry in tlv.topologies}
+        or _NO_TOPOLOGIES,
         multi_topology=bool(topologies),
         hostname=names[-1].name or None if names else None,
         overload=lsp.overload,
         attached=lsp.attached,
-        links=links,
+        links=links or _NO_LINKS,
         narrow=tuple(n for tlv in of_type(tlvs, NarrowIsReachability) for n in tlv.neighbors),
         prefixes=prefixes,
     )
@@ -221,8 +230,11 @@ def _links(neighbors: Iterable[IsNeighbor]) -> Links:
         if pair is None:
             pair = known[id(neighbor.attributes)] = bandwidths(neighbor.attributes)
         floats.append(pair)
-    nodes, metrics, local_ids, remote_ids = np.array(whole, np.int64).reshape(-1, 4).T.copy()
-    capacities, availables = np.array(floats, np.float64).reshape(-1, 2).T.copy()
+    # an array of its own for each column: views of one would take twice as many objects
+    ints = [np.array(column, np.int64) for column in zip(*whole, strict=True)]
+    reals = [np.array(column, np.float64) for column in zip(*floats, strict=True)]
+    nodes, metrics, local_ids, remote_ids = ints or [np.empty(0, np.int64)] * 4
+    capacities, availables = reals or [np.empty(0)] * 2
     return Links(nodes, metrics, capacities, availables, local_ids, remote_ids)
 
 

@@ -7,8 +7,9 @@ the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -43,6 +44,9 @@ _LEAKABLE = (2, 11, 12, 32)
 info (RFC 8401 §4)."""
 _NONE: frozenset[Prefix] = frozenset()
 """One for all: each takes 216 bytes."""
+_Entries = Mapping[At, dict[Prefix, PrefixReachability | None]]
+_NO_ENTRIES: Final[_Entries] = MappingProxyType({})
+_NO_ATTRIBUTES: Final[Mapping[Prefix, IpReach]] = MappingProxyType({})
 _REDISTRIBUTED = {
     Level.ONE: PathType.LEVEL_1_REDISTRIBUTED,
     Level.TWO: PathType.LEVEL_2_REDISTRIBUTED,
@@ -66,9 +70,9 @@ class FragmentPrefixes(msgspec.Struct, frozen=True):
     leaking preserves. ``wide`` holds the prefixes of each wide TLV.
     """
 
-    entries: dict[At, dict[Prefix, PrefixReachability | None]] = msgspec.field(default_factory=dict)
+    entries: _Entries = _NO_ENTRIES
     narrow: frozenset[Prefix] = _NONE
-    attributes: dict[Prefix, IpReach] = msgspec.field(default_factory=dict)
+    attributes: Mapping[Prefix, IpReach] = _NO_ATTRIBUTES
     wide: tuple[TlvPrefixes, ...] = ()
     trimmed: bool = False
     """Whether these are not all, since there is no room for them."""
@@ -94,6 +98,9 @@ class FragmentPrefixes(msgspec.Struct, frozen=True):
             {prefix: reach for prefix, reach in self.attributes.items() if prefix in prefixes},
             trimmed=True,
         )
+
+
+NO_PREFIXES: Final = FragmentPrefixes()
 
 
 def read_prefixes(
@@ -128,7 +135,14 @@ def read_prefixes(
             if item.prefix not in listed:
                 _keep_better(narrow, item)
         entries[NARROW] = {**listed, **narrow}
-    return FragmentPrefixes(entries, frozenset(narrow) if narrow else _NONE, attributes, wide)
+    if not (entries or wide):
+        return NO_PREFIXES
+    return FragmentPrefixes(
+        entries or _NO_ENTRIES,
+        frozenset(narrow) if narrow else _NONE,
+        attributes or _NO_ATTRIBUTES,
+        wide,
+    )
 
 
 def _read_wide(

@@ -1,13 +1,15 @@
 """The prefixes that one router advertises in all its fragments, and those that changed.
 
-A router has up to 256 fragments, of which one changes at a time. The fragments that list a prefix
-are kept with it: a changed fragment is compared with its former contents, and a prefix that differs
-is looked up in the fragments that list it only.
+A router has up to 256 fragments, of which one changes at a time. A changed fragment is compared
+with its former contents, and a prefix that differs is looked up in the fragments that list it only:
+where there are several, these are kept with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from fared.core.ids import Prefix
 from fared.isis.ted.fragment_prefixes import NARROW, At, FragmentPrefixes, rank
@@ -16,7 +18,9 @@ from fared.ted.model import PrefixReachability
 Changes = dict[Hashable, PrefixReachability | None]
 """As ``PrefixesUpdated.changes``: the entry advertised from now on, None if withdrawn."""
 _Rank = tuple[int, ...]
+_Before = Mapping[At, dict[Prefix, PrefixReachability | None]]
 _NOTHING = FragmentPrefixes()
+_UNCHANGED: Final[_Before] = MappingProxyType({})
 _NOT_LISTED = object()
 _WIDE, _IGNORED, _NARROW = range(3)
 
@@ -24,11 +28,13 @@ _WIDE, _IGNORED, _NARROW = range(3)
 class RouterPrefixes:
     """The prefixes in the fragments of one router, by number."""
 
+    __slots__ = ("_before", "_fragments", "_listed")
+
     def __init__(self) -> None:
         self._fragments: dict[int, FragmentPrefixes] = {}
-        self._listed: dict[At, dict[Prefix, tuple[int, ...]]] = {}
-        """The numbers of the fragments that list a prefix, ascending."""
-        self._before: dict[At, dict[Prefix, PrefixReachability | None]] = {}
+        self._listed: dict[At, dict[Prefix, tuple[int, ...]]] | None = None
+        """The numbers of the fragments that list a prefix, ascending; None up to one fragment."""
+        self._before = _UNCHANGED
         """Of prefixes that may have changed: the entry that counted at the last ``take``."""
 
     @property
@@ -41,28 +47,49 @@ class RouterPrefixes:
         old = self._fragments.get(number, _NOTHING)
         if new is old:  # nothing but links was read again
             return
-        alone = (number,)
+        if self._listed is None and self._fragments.keys() - {number}:
+            self._list_all()
+        changed = dict(self._before)
         for at in {**old.entries, **(new or _NOTHING).entries}:
-            listed, before = self._listed.setdefault(at, {}), self._before.get(at, {})
-            present = (new or _NOTHING).entries.get(at, {})
-            for prefix in _differing(old, new or _NOTHING, at):
+            before, differing = changed.get(at, {}), _differing(old, new or _NOTHING, at)
+            for prefix in differing:
                 if prefix not in before:
                     before[prefix] = self._best(at, prefix)
-                others = tuple(n for n in listed.get(prefix, ()) if n != number)
-                if prefix in present:
-                    listed[prefix] = tuple(sorted(others + alone)) if others else alone
-                elif others:
-                    listed[prefix] = others
-                else:
-                    del listed[prefix]
             if before:
-                self._before[at] = before
-            if not listed:
-                del self._listed[at]
+                changed[at] = before
+            if self._listed is not None:
+                self._list(number, (new or _NOTHING).entries.get(at, {}), at, differing)
+        self._before = changed or _UNCHANGED
         if new is None:
             self._fragments.pop(number, None)
         else:
             self._fragments[number] = new
+        if len(self._fragments) <= 1:
+            self._listed = None
+
+    def _list_all(self) -> None:
+        """Record which fragments list each prefix."""
+        self._listed = {}
+        for number, fragment in self._fragments.items():
+            for at, present in fragment.entries.items():
+                self._list(number, present, at, present)
+
+    def _list(
+        self, number: int, present: Container[Prefix], at: At, differing: Iterable[Prefix]
+    ) -> None:
+        """Record for prefixes that differ whether a fragment lists them."""
+        assert self._listed is not None
+        listed, alone = self._listed.setdefault(at, {}), (number,)
+        for prefix in differing:
+            others = tuple(n for n in listed.get(prefix, ()) if n != number)
+            if prefix in present:
+                listed[prefix] = tuple(sorted(others + alone)) if others else alone
+            elif others:
+                listed[prefix] = others
+            else:
+                del listed[prefix]
+        if not listed:
+            del self._listed[at]
 
     def take(self, was: Mapping[int, At], now: Mapping[int, At]) -> dict[int, Changes]:
         """The changes of the router's prefixes since the last call, by family.
@@ -81,7 +108,7 @@ class RouterPrefixes:
             changes: Changes = {p: item for p, item in after.items() if before.get(p) != item}
             changes.update((prefix, None) for prefix in before if prefix not in after)
             found[family] = changes
-        self._before.clear()
+        self._before = _UNCHANGED
         return found
 
     def _differences(self, at: At) -> Iterator[tuple[Prefix, PrefixReachability | None]]:
@@ -96,13 +123,20 @@ class RouterPrefixes:
         return {prefix: item for prefix, item in known.items() if item is not None}
 
     def _present(self, at: At) -> Iterator[tuple[Prefix, PrefixReachability]]:
-        for prefix in self._listed.get(at, {}):
+        if self._listed is not None:
+            prefixes: Iterable[Prefix] = self._listed.get(at, ())
+        else:  # one fragment at most
+            prefixes = [p for one in self._fragments.values() for p in one.entries.get(at, ())]
+        for prefix in prefixes:
             item = self._best(at, prefix)
             if item is not None:
                 yield prefix, item
 
     def _best(self, at: At, prefix: Prefix) -> PrefixReachability | None:
         """The entry of a prefix that counts, if any."""
+        if self._listed is None:
+            known = (one.entries.get(at, {}).get(prefix) for one in self._fragments.values())
+            return next(known, None)
         numbers = self._listed.get(at, {}).get(prefix)
         if numbers is None:
             return None

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
-from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
 from fared.core.ids import SystemId
 from fared.core.reduction import FloodDelay
+from fared.core.timers import Call
 from fared.isis.ids import Level, LspId, lsp_id, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import ZERO_AGE_LIFETIME, StoredLsp, renewed_tlvs
@@ -68,6 +68,12 @@ class Database:
         self._lsp_transmitter = lsp_transmitter
         self._watcher = watcher
         self.dynamic = DynamicLevels(instance, lsp_transmitter)
+        # one object each, which the timers of all LSPs share
+        self._on_removal, self._on_refresh, self._on_expiry = (
+            self._remove,
+            self._refresh,
+            self._expire,
+        )
         self._flood_delay = FloodDelay()
         """For all neighbors that receive an LSP from its originator."""
 
@@ -242,7 +248,7 @@ class Database:
         instance = self._instance
         # §7.3.16.4: keep the header of a purged LSP for ZeroAgeLifetime
         if entry.purged:
-            action = partial(self._remove, level, entry)
+            action = Call(self._on_removal, level, entry)
             entry.timer = instance.process.timers.arm(
                 instance.process.now + ZERO_AGE_LIFETIME, action
             )
@@ -254,12 +260,12 @@ class Database:
                 self._until_key_change(level) + _RESIGN * instance.process.rng.random(),
             )
             entry.timer = instance.process.timers.arm(
-                instance.process.now + wait, partial(self._refresh, level, entry)
+                instance.process.now + wait, Call(self._on_refresh, level, entry)
             )
         # §7.3.16.4: others are purged when their remaining lifetime reaches zero
         else:
             entry.timer = instance.process.timers.arm(
-                entry.expires, partial(self._expire, level, entry)
+                entry.expires, Call(self._on_expiry, level, entry)
             )
 
     def _until_key_change(self, level: Level) -> float:
@@ -277,7 +283,7 @@ class Database:
     def _refresh(self, level: Level, entry: StoredLsp) -> None:
         # Armed first: generating the LSP replaces the entry and cancels this timer. If no LSP is
         # generated, the present one expires.
-        entry.timer = self._process.timers.arm(entry.expires, partial(self._expire, level, entry))
+        entry.timer = self._process.timers.arm(entry.expires, Call(self._on_expiry, level, entry))
         self._watcher.own_refresh(level, entry.lsp_id)
 
     def _expire(self, level: Level, entry: StoredLsp) -> None:
