@@ -12,6 +12,8 @@ at memory speed, where a loop would run bytecode for every byte:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _ONES = 0xFFFF
 _MODULUS = 255
 _SQUARE = _MODULUS * _MODULUS
@@ -60,6 +62,21 @@ def fletcher16(data: bytes, checksum_offset: int) -> int:
     x = ((to_end - 1) * c0 - c1) % _MODULUS or _MODULUS
     y = -(x + c0) % _MODULUS or _MODULUS
     return x << 8 | y
+
+
+def fletcher_stays_ok(data: bytes, former: bytes, pieces: Iterable[tuple[int, int]]) -> bool:
+    """Whether ``fletcher_ok`` holds of data that differs only in ``pieces`` from ``former``.
+
+    It holds of ``former``, which is as long. Both sums are linear, so those of the pieces, each
+    from a first to a last offset, decide.
+    """
+    size, c0, c1 = len(data), 0, 0
+    for first, last in pieces:
+        new, new_by_place = _fletcher_sums(data[first:last])
+        old, old_by_place = _fletcher_sums(former[first:last])
+        c0 += new - old
+        c1 += new_by_place - old_by_place + (size - last) * (new - old)
+    return not c0 % _MODULUS and not c1 % _MODULUS
 
 
 def fletcher_ok(data: bytes) -> bool:

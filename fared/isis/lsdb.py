@@ -7,6 +7,7 @@ An entry keeps the received bytes, which are flooded unchanged except for the re
 from __future__ import annotations
 
 import enum
+import operator
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
@@ -96,8 +97,8 @@ def renewed_tlvs(old: StoredLsp | None, lsp: Lsp) -> tuple[int, ...] | None:
     before = old.lsp
     if len(before.tlvs) != len(lsp.tlvs) or header_bits(before) != header_bits(lsp):
         return None
-    pairs = enumerate(zip(before.tlvs, lsp.tlvs, strict=True))
-    return tuple([place for place, (a, b) in pairs if a is not b])
+    same = map(operator.is_, before.tlvs, lsp.tlvs)
+    return tuple([place for place, one in enumerate(same) if not one])
 
 
 def header_bits(lsp: Lsp) -> tuple[int, bool, bool, bool]:

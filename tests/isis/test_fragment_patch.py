@@ -11,7 +11,15 @@ from msgspec.structs import replace
 from fared.core.wire import DecodeError
 from fared.isis.ids import PATH_CAPACITY
 from fared.isis.lsdb import StoredLsp, renewed_tlvs
-from fared.isis.pdu.codec import Former, RawPdu, decode_raw, encode_pdu, read_pdu
+from fared.isis.pdu.codec import (
+    Former,
+    RawPdu,
+    checksum_of,
+    decode_raw,
+    encode_pdu,
+    read_pdu,
+    with_checksum,
+)
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import Hostname, IsNeighbor, IsReachability, UnknownTlv
 from fared.isis.ted.fragment_facts import FragmentFacts, changed_rows, read_fragment
@@ -74,7 +82,7 @@ def renewed(draw: st.DrawFn, link: IsNeighbor) -> IsNeighbor:
 
 def decoded(raw: RawPdu, former: Former | None = None) -> Lsp | str:
     try:
-        found = decode_raw(raw, capacity_code=PATH_CAPACITY, verify_checksum=False, former=former)
+        found = decode_raw(raw, capacity_code=PATH_CAPACITY, former=former)
     except DecodeError as error:
         return f"{error.code} {error.offset} {error}"
     assert isinstance(found, Lsp)
@@ -95,10 +103,15 @@ def the_same(one: object, other: object) -> bool:
 
 
 @settings(max_examples=400, deadline=None)
-@given(pairs(), st.lists(st.tuples(st.integers(27, 400), st.integers(0, 255)), max_size=3))
-@example((lsp([]), lsp([])), [])
-def test_an_instance_decoded_by_what_differs_equals_one_decoded_as_a_whole(lsps, damage):
-    """Whatever bytes are damaged, lengths too."""
+@given(
+    pairs(),
+    st.lists(st.tuples(st.integers(10, 400), st.integers(0, 255)), max_size=3),
+    st.booleans(),
+)
+@example((lsp([]), lsp([])), [], True)
+@example((lsp([Hostname("a")]), lsp([Hostname("b")])), [(24, 0), (25, 0)], False)
+def test_an_instance_decoded_by_what_differs_equals_one_decoded_as_a_whole(lsps, damage, right):
+    """Whatever bytes are damaged, lengths and checksum too; ``right``: that is computed again."""
     first, second = (read_pdu(encode_pdu(one)) for one in lsps)
     before = decoded(first)
     assert isinstance(before, Lsp)
@@ -107,6 +120,8 @@ def test_an_instance_decoded_by_what_differs_equals_one_decoded_as_a_whole(lsps,
         if place < len(data):
             data[place] = value
     raw = second._replace(data=bytes(data))
+    if right:
+        raw = raw._replace(data=with_checksum(raw.data, checksum_of(raw.data)))
     found = decoded(raw, Former(first.data, before.tlvs))
     assert the_same(found, decoded(raw))
 

@@ -20,6 +20,7 @@ from fared.isis.pdu.header import (
     RawPdu,
     checksum_of,
     checksum_ok,
+    checksum_stays_ok,
     common_header,
     is_copy,
     peek_lsp,
@@ -31,7 +32,13 @@ from fared.isis.pdu.header import (
     with_lifetime,
 )
 from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Pdu, PduType, Psnp
-from fared.isis.pdu.tlv_decode import decode_alike, decode_tlvs, tlvs_by_bytes
+from fared.isis.pdu.tlv_decode import (
+    Pieces,
+    decode_differing,
+    decode_tlvs,
+    differing,
+    tlvs_by_bytes,
+)
 from fared.isis.pdu.tlv_encode import encode_tlv, encode_tlvs, entries_size, entry_size, tlvs_size
 from fared.isis.pdu.tlvs import Authentication, Tlv
 from fared.isis.pdu.triplet import DecodeOptions
@@ -123,27 +130,34 @@ def decode_raw(
     Authentication is left to ``auth.verify``. The checksum of an LSP is verified unless its
     lifetime is zero. ``strict``: malformed TLVs of LSPs and known sub-TLVs of a wrong size are
     errors; otherwise they are kept as unknown ones. ``capacity_code`` is the code point of the
-    path capacity sub-TLV. ``former`` is a PDU of the same type, decoded in the same way: TLVs that
-    both have are used again. ``packed``: entries of SNPs stay bytes. Raises DecodeError:
-    ``checksum``, ``tlv`` for malformed TLVs, ``type`` for a hello without a level in its circuit
-    type.
+    path capacity sub-TLV. ``former`` is a PDU of the same type, decoded in the same way, an LSP
+    with a correct checksum: TLVs that both have are used again. ``packed``: entries of SNPs stay
+    bytes. Raises DecodeError: ``checksum``, ``tlv`` for malformed TLVs, ``type`` for a hello
+    without a level in its circuit type.
     """
     data = raw.data
     # ISO 10589 §7.3.14.2 e): a corrupted LSP
-    if verify_checksum and raw.kind in LSPS and not checksum_ok(data):
+    pieces = None if former is None else differing(data, former.raw, raw.tlvs)
+    right = former is not None and pieces is not None and _stays_ok(raw, former.raw, pieces)
+    if verify_checksum and raw.kind in LSPS and not right and not checksum_ok(data):
         found = peek_lsp(data).checksum
         raise DecodeError("checksum", 24, f"checksum {found:#06x}, not {checksum_of(data):#06x}")
     keep_malformed = raw.kind in LSPS and not strict
     options = DecodeOptions(strict, capacity_code, keep_malformed, packed)
-    tlvs: tuple[Tlv, ...] | None = None
+    if former is not None and pieces is not None:
+        tlvs = decode_differing(data, pieces, options, former.tlvs)
+        return _DECODERS[raw.kind](raw, tlvs)
     known: dict[bytes, Tlv] = {}
     if former is not None:
-        tlvs = decode_alike(data, former.raw, raw.tlvs, options, former.tlvs)
-        if tlvs is None:
-            known = tlvs_by_bytes(former.raw, raw.tlvs, len(former.raw), former.tlvs)
-    if tlvs is None:
-        tlvs = decode_tlvs(data, raw.tlvs, len(data), options, known)
+        known = tlvs_by_bytes(former.raw, raw.tlvs, len(former.raw), former.tlvs)
+    tlvs = decode_tlvs(data, raw.tlvs, len(data), options, known)
     return _DECODERS[raw.kind](raw, tlvs)
+
+
+def _stays_ok(raw: RawPdu, former: bytes, pieces: Pieces) -> bool:
+    """Whether the checksum of an LSP is correct, since that of a former instance is."""
+    places = [(at, following) for _, at, following in pieces]
+    return raw.kind in LSPS and checksum_stays_ok(raw.data, former, raw.tlvs, places)
 
 
 def _circuit_type(value: int) -> LevelSet:

@@ -60,6 +60,7 @@ from fared.isis.pdu.triplet import (
 )
 
 _Decoder = Callable[[bytes, int, int, DecodeOptions], Tlv]
+Pieces = list[tuple[int, int, int]]
 _T = TlvType
 _NOTHING: Final[Mapping[bytes, Tlv]] = MappingProxyType({})
 _MAX_AREA_ADDRESS: Final = 13
@@ -92,35 +93,33 @@ def decode_tlvs(
     return tuple(found)
 
 
-def decode_alike(
-    data: bytes, former: bytes, start: int, options: DecodeOptions, tlvs: tuple[Tlv, ...]
-) -> tuple[Tlv, ...] | None:
-    """Decode the TLVs from ``start`` on as those of ``former``, which gave ``tlvs``.
+def differing(data: bytes, former: bytes, start: int) -> Pieces | None:
+    """The TLVs from ``start`` on whose values differ between two PDUs: place, start and end.
 
-    Both have TLVs of the same types and sizes in the same places: only those that differ are
-    decoded. None: they have not. Raises DecodeError as ``decode_tlvs``.
+    The TLVs of ``former`` are well-formed. None: the others are not of the same types and sizes.
     """
-    size = len(data)
-    if size != len(former):
+    size = len(former)
+    if len(data) != size:
         return None
-    differing = int.from_bytes(data[start:], "big") ^ int.from_bytes(former[start:], "big")
-    if not differing:
-        return tlvs
-    first = size - (differing.bit_length() + 7) // 8
-    last = size - 1 - ((differing & -differing).bit_length() - 1) // 8
-    at, place, found = start, 0, list(tlvs)
-    while (following := at + HEADER + data[at + 1]) <= first:
-        at = following
-        place += 1
-    # what is before the first different byte is well-formed, as it was in ``former``
-    while at <= last:
-        if data[at : at + HEADER] != former[at : at + HEADER]:
-            return None
-        following = at + HEADER + data[at + 1]
+    found, at, place = [], start, 0
+    while at < size:
+        following = at + HEADER + former[at + 1]
         if data[at:following] != former[at:following]:
-            found[place] = _decode_one(data, data[at], at + HEADER, following, options)
+            if data[at : at + HEADER] != former[at : at + HEADER]:
+                return None
+            found.append((place, at, following))
         at = following
         place += 1
+    return found
+
+
+def decode_differing(
+    data: bytes, pieces: Pieces, options: DecodeOptions, former: tuple[Tlv, ...]
+) -> tuple[Tlv, ...]:
+    """Decode the TLVs that ``differing`` found. Raises DecodeError as ``decode_tlvs``."""
+    found = list(former)
+    for place, at, following in pieces:
+        found[place] = _decode_one(data, data[at], at + HEADER, following, options)
     return tuple(found)
 
 
@@ -139,6 +138,8 @@ def _decode_one(data: bytes, kind: int, first: int, last: int, options: DecodeOp
 
 def malformed_types(tlvs: tuple[Tlv, ...]) -> list[int]:
     """The types of the TLVs that were kept as bytes although their type is known."""
+    if UnknownTlv not in map(type, tlvs):  # mostly
+        return []
     return [tlv.type for tlv in tlvs if isinstance(tlv, UnknownTlv) and tlv.type in _DECODERS]
 
 

@@ -38,11 +38,10 @@ def patched(
             return None
         if topology == MT_IPV4:  # ignored (RFC 5120 §7.2)
             continue
-        first = sum(
-            len(tlv.neighbors)
-            for tlv in lsp.tlvs[:place]
-            if isinstance(tlv, IsReachability) and tlv.topology == topology
-        )
+        first = 0
+        for tlv in lsp.tlvs[:place]:
+            if isinstance(tlv, IsReachability) and tlv.topology == topology:
+                first += len(tlv.neighbors)
         made = _with_bandwidths(links[topology], first, before, after)
         if made is None:
             return None

@@ -7,19 +7,18 @@ neighbors of a router have such an LSP within milliseconds, so a copy that waits
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Final
-
-from msgspec.structs import replace
 
 from fared.isis.lsdb import StoredLsp
 from fared.isis.pdu.tlvs import IsNeighbor, IsReachability
-from fared.te.attributes import NO_ATTRIBUTES, TeAttributes
+from fared.te.attributes import TeAttributes
 
-_VOLATILE: Final = {
-    "unreserved_bandwidth": None,
-    "available_bandwidth": None,
-    "utilized_bandwidth": None,
-}
+_VOLATILE: Final = ("unreserved_bandwidth", "available_bandwidth", "utilized_bandwidth")
+_STEADY: Final = attrgetter(
+    *(name for name in TeAttributes.__struct_fields__ if name not in _VOLATILE)
+)
+_LINK: Final = attrgetter(*(name for name in IsNeighbor.__struct_fields__ if name != "attributes"))
 
 
 def only_bandwidth(old: StoredLsp | None, new: StoredLsp) -> bool:
@@ -32,7 +31,7 @@ def only_bandwidth(old: StoredLsp | None, new: StoredLsp) -> bool:
     before, after = old.lsp.tlvs, new.lsp.tlvs
     changed = [(before[place], after[place]) for place in new.renewed]
     return all(
-        a == b or (isinstance(a, IsReachability) and isinstance(b, IsReachability) and _same(a, b))
+        (isinstance(a, IsReachability) and isinstance(b, IsReachability) and _same(a, b)) or a == b
         for a, b in changed
     )
 
@@ -43,11 +42,8 @@ def _same(a: IsReachability, b: IsReachability) -> bool:
         a.topology == b.topology
         and len(a.neighbors) == len(b.neighbors)
         and all(
-            one == other or _steady(one) == _steady(other)
+            one is other
+            or (_LINK(one) == _LINK(other) and _STEADY(one.attributes) == _STEADY(other.attributes))
             for one, other in zip(a.neighbors, b.neighbors, strict=True)
         )
     )
-
-
-def _steady(neighbor: IsNeighbor) -> tuple[IsNeighbor, TeAttributes]:
-    return replace(neighbor, attributes=NO_ATTRIBUTES), replace(neighbor.attributes, **_VOLATILE)
