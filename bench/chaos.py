@@ -50,6 +50,7 @@ RATE, FLOWS = 500, 64
 """Packets/s of each stream, and over how many flows."""
 CALM = 0.5
 """Seconds for which all must stay right."""
+_SEGFAULT = "Received signal 11"
 HELPER = "graceful-restart helper enable"
 DRAIN = 0.2
 """Seconds after which a packet that has not arrived is lost."""
@@ -104,6 +105,8 @@ class Chaos:
         self.planes = planes(fabric)
         self.complaints = Complaints(fabric)
         self.faults: Faults = Faults(fabric, seed)
+        self.crashed: list[str] = []
+        """Routers of FRR that crashed since the last entry."""
         stack.callback(self.faults.close)
         problem = self._await_right((), START)[2]
         if problem is not None:
@@ -140,6 +143,9 @@ class Chaos:
         complaints = self.complaints.new()
         if complaints and problem is None:
             problem = f"logged: {complaints[0]}"
+        if self.crashed:
+            target = f"{target} ({', '.join(self.crashed)} crashed)"
+            self.crashed.clear()
         return Entry(kind, target, kernels, repaired, lost, sent, problem)
 
     def _await_right(
@@ -166,7 +172,24 @@ class Chaos:
                 right = None
                 if now - begun > seconds:
                     return kernels - begun, seconds, problem
+                self._revive()
             time.sleep(0.1)
+
+    def _revive(self) -> None:
+        """Start a router of FRR again that crashed by a fault of its own, as its watchdog does.
+
+        ospfd 8.4 does when a link goes down and up within a minute after a neighbor's graceful
+        restart: it then still has the grace LSA, and no interface for it.
+        """
+        for router in self.fabric.plan.routers:
+            node = self.fabric.node(router.name)
+            if router.node.kind != "frr" or all(process.alive() for process in node.processes):
+                continue
+            logs = [log.read_text("utf-8", "replace") for log in node.directory.glob("*.log")]
+            if any(_SEGFAULT in log for log in logs):
+                self.crashed.append(router.name)
+                self.fabric.stop_node(router.name, kill=True)
+                self.fabric.start_node(router.name)
 
     def _kernels(
         self, plane: Plane, down: Collection[PortAddresses], seconds: float

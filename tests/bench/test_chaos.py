@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,6 +50,46 @@ def test_every_round_has_every_kind_of_fault(monkeypatch: pytest.MonkeyPatch):
     kinds = [kind for kind, _, _ in drawn(monkeypatch, SEED, 26)]
     assert len(set(kinds)) == 13
     assert set(kinds[:13]) == set(kinds[13:]) == set(kinds)
+
+
+class OneNode:
+    """A fabric of one router with one process, which has ended."""
+
+    def __init__(self, directory: Path, kind: str, log: str) -> None:
+        self.directory = directory
+        (directory / "ospfd.log").write_text(log, "utf-8")
+        self.plan = SimpleNamespace(
+            routers=[SimpleNamespace(name="S1", node=SimpleNamespace(kind=kind))]
+        )
+        self.processes = [SimpleNamespace(alive=lambda: False)]
+        self.started: list[str] = []
+
+    def node(self, _name: str) -> OneNode:
+        return self
+
+    def stop_node(self, _name: str, *, kill: bool) -> None:
+        assert kill
+
+    def start_node(self, name: str) -> None:
+        self.started.append(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "log", "again"),
+    [
+        ("frr", "OSPF: Received signal 11 at 1795688118 (si_addr 0x0)", True),
+        ("frr", "OSPF: Terminating on signal", False),
+        ("fared", "Received signal 11", False),
+    ],
+)
+def test_only_a_peer_that_crashed_by_itself_is_started_again(
+    tmp_path: Path, kind: str, log: str, again: bool
+):
+    fabric = OneNode(tmp_path, kind, log)
+    run = chaos.Chaos.__new__(chaos.Chaos)
+    run.fabric, run.crashed = fabric, []  # type: ignore[assignment]
+    run._revive()
+    assert fabric.started == run.crashed == (["S1"] if again else [])
 
 
 def test_the_table_counts_faults_repairs_and_lost_packets_by_kind():
