@@ -60,13 +60,13 @@ class RunningJob:
         self._vertices = {pair: vertex for vertex, pair in self._addresses.items()}
         self.aggregator.install(job.setup)
 
-    def receive(self, source: tuple[str, int], data: memoryview, now: float) -> None:
-        """Take a packet, if it comes from a member."""
+    def receive(self, source: tuple[str, int], train: memoryview, step: int, now: float) -> None:
+        """Take packets, if they come from a member."""
         vertex = self._vertices.get(source)
         if vertex is None:
-            self.aggregator.counters["address"] += 1
+            self.aggregator.counters["address"] += -(-len(train) // step)
         else:
-            self.aggregator.receive(vertex, data, now)
+            self.aggregator.receive_train(vertex, train, step, now)
 
     # -- AggregatorPort -------------------------------------------------------------------------
 
@@ -163,14 +163,25 @@ class Jobs:
 
     def receive(self, source: tuple[str, int], train: memoryview, step: int, now: float) -> None:
         """Pass packets of ``step`` bytes to their jobs; the last may be shorter."""
-        for at in range(0, len(train), step):
-            data = train[at : at + step]
-            known = len(data) >= _JOB_ID_AT + _JOB_ID.size
-            running = self._running.get(_JOB_ID.unpack_from(data, _JOB_ID_AT)[0]) if known else None
+        at, whole = 0, len(train)
+        while at < whole:
+            job_id, end = _job_id(train, at), at + step
+            while end < whole and _job_id(train, end) == job_id:
+                end += step
+            running = None if job_id is None else self._running.get(job_id)
             if running is None:
-                self.counters["no-job"] += 1
+                self.counters["no-job"] += -(-(min(end, whole) - at) // step)
             else:
-                running.receive(source, data, now)
+                running.receive(source, train[at:end], step, now)
+            at = end
+
+
+def _job_id(train: memoryview, at: int) -> int | None:
+    """Return the id in the packet that begins at a place of a train; None if it has none."""
+    if len(train) - at < _JOB_ID_AT + _JOB_ID.size:
+        return None
+    found: int = _JOB_ID.unpack_from(train, at + _JOB_ID_AT)[0]
+    return found
 
 
 def state_of(running: RunningJob, now: float) -> JobState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import decode_header
 from fared.ina.slots.setup import JobSetup, setup_of
 from fared.ina.slots.worker import WorkerMachine
+from fared.ina.trains import trains_of
 from tests.ina.clock import VirtualClock
 
 LENGTH = 64
@@ -50,7 +51,7 @@ class _WorkerPort:
     def send(self, parent, header, values) -> None:
         self._network.send(-self._bfr_id, parent, header + values.tobytes())
 
-    def result(self, chunk, values, header, *, again) -> None:
+    def result(self, chunk, values, *, again) -> None:
         self._network.check(self._bfr_id, chunk, values, again=again)
 
     def outdated(self, epoch) -> None:
@@ -181,6 +182,35 @@ class VirtualJob(VirtualClock):
     def finished(self) -> bool:
         wanted = len(self.truth)
         return all(machine.next == wanted for machine in self.workers.values())
+
+
+class TrainJob(VirtualJob):
+    """What arrives from one sender within 2 ms is taken together, in trains."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        self._waiting: dict[tuple[int, int], list[bytes]] = {}
+        super().__init__(*args, **kwargs)
+
+    def _arrive(self, source: int, target: int, data: bytes) -> None:
+        waiting = self._waiting.setdefault((source, target), [])
+        if not waiting:
+            self.at(self.now + 0.002, lambda: self._take(source, target))
+        waiting.append(data)
+
+    def _take(self, source: int, target: int) -> None:
+        for train, step in joined(self._waiting.pop((source, target))):
+            if target < 0:
+                self.workers[-target].take_train(train, step, self.now)
+            elif target in self.routers and target not in self.dead:
+                self.routers[target].receive_train(source, train, step, self.now)
+        if target < 0:
+            self.workers[-target].pump(self.now)
+
+
+def joined(packets: Iterable[bytes]) -> list[tuple[memoryview, int]]:
+    """Packets as the trains in which they come, with the bytes of their packets."""
+    trains = trains_of([(len(data), (data,)) for data in packets])
+    return [(memoryview(b"".join(data for _, (data,) in train)), train[0][0]) for train in trains]
 
 
 def setup_for(

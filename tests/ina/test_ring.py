@@ -57,7 +57,7 @@ class _Host:
         assert parent == HOSTS + self.bfr_id
         self.place.put(header + values.tobytes(), self._ring.now)
 
-    def result(self, chunk, values, header, *, again) -> None:
+    def result(self, chunk, values, *, again) -> None:
         assert self.results.setdefault(chunk, values.tobytes()) == values.tobytes()
 
     def outdated(self, epoch) -> None:

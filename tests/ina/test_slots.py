@@ -25,7 +25,7 @@ from fared.ina.slots.setup import SetupError
 from fared.ina.slots.window import LEAST_BURST, LEAST_TIMEOUT, RoundTrip
 from fared.ina.slots.worker import WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, leaf, workers
-from tests.ina.network import InvariantError, VirtualJob, setup_for
+from tests.ina.network import InvariantError, TrainJob, VirtualJob, setup_for
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +52,10 @@ def test_without_loss_each_chunk_takes_the_fewest_packets_e13():
     assert not sum(machine.counters.total() for machine in job.workers.values())
 
 
+@pytest.mark.parametrize("network", [VirtualJob, TrainJob])
 @pytest.mark.parametrize("seed", range(6))
-def test_every_worker_gets_every_sum_once_over_a_rough_network_e13(seed):
-    job = figure(seed=seed, **ROUGH)
+def test_every_worker_gets_every_sum_once_over_a_rough_network_e13(seed, network):
+    job = network(setup_for(*figure_1("s1 s2 s5")), seed, **ROUGH)
     job.call(60, slack=0.05)
     job.run(600)
     assert all(len(results) == 60 for results in job.got.values())
@@ -104,14 +105,15 @@ def test_chunks_that_two_epochs_sum_have_the_same_bits():
     spread=st.floats(0, 0.03),
     epochs=st.lists(st.tuples(st.floats(0.001, 0.2), st.integers(0, 2)), max_size=4),
     window=st.integers(1, 6),
+    network=st.sampled_from([VirtualJob, TrainJob]),
 )
 def test_sums_are_right_over_any_schedule_of_loss_order_and_epochs(
-    *, seed, loss, double, spread, epochs, window
+    *, seed, loss, double, spread, epochs, window, network
 ):
     networks = [clos(2, 4), clos(2, 4, both(1, 2, 0.25)), clos(3, 4, both(2, 3, 0.0))]
     job = workers(4)
     setup = setup_for(networks[0], job, window=window)
-    virtual = VirtualJob(setup, seed, loss=loss, double=double, delay=(1e-4, 1e-4 + spread))
+    virtual = network(setup, seed, loss=loss, double=double, delay=(1e-4, 1e-4 + spread))
     virtual.call(12, slack=0.02)
     for epoch, (wait, which) in enumerate(epochs, 2):
         virtual.run_for(wait)
@@ -360,7 +362,7 @@ def test_ways_of_results_that_cannot_be_are_refused(above, told):
 class AddsDuplicates(Aggregator):
     """No ``seen``: a doubled packet is added twice."""
 
-    def _is_new(self, slot, header):
+    def _is_new(self, slot, bits):
         return not slot.complete
 
 
@@ -391,11 +393,13 @@ class NoWish(Aggregator):
         pass
 
 
-def caught(seed: int, router=Aggregator, worker=WorkerMachine, kind=ROUGH) -> bool:
+def caught(
+    seed: int, router=Aggregator, worker=WorkerMachine, kind=ROUGH, network=VirtualJob
+) -> bool:
     """Whether the checker finds a fault: a rough network, and new epochs, some with other trees."""
     networks = [clos(2, 4), clos(2, 4, both(1, 2, 0.25)), clos(2, 4)]
     job = workers(4)
-    virtual = VirtualJob(
+    virtual = network(
         setup_for(networks[0], job, window=2), seed, router=router, worker=worker, **kind
     )
     try:
@@ -409,6 +413,7 @@ def caught(seed: int, router=Aggregator, worker=WorkerMachine, kind=ROUGH) -> bo
     return False
 
 
+@pytest.mark.parametrize("network", [VirtualJob, TrainJob])
 @pytest.mark.parametrize(
     "fault",
     [
@@ -419,12 +424,14 @@ def caught(seed: int, router=Aggregator, worker=WorkerMachine, kind=ROUGH) -> bo
         {"worker": NoWindow},
     ],
 )
-def test_machines_with_a_fault_are_caught(fault):
-    assert all(caught(seed, **fault) for seed in range(6))
+def test_machines_with_a_fault_are_caught(fault, network):
+    assert all(caught(seed, **fault, network=network) for seed in range(6))
 
 
-def test_machines_without_a_fault_are_not():
-    assert not any(caught(seed, kind=kind) for seed in range(6) for kind in (ROUGH, LATE))
+@pytest.mark.parametrize("network", [VirtualJob, TrainJob])
+def test_machines_without_a_fault_are_not(network):
+    kinds = (ROUGH, LATE)
+    assert not any(caught(seed, kind=kind, network=network) for seed in range(6) for kind in kinds)
 
 
 # -- one router ------------------------------------------------------------------------------

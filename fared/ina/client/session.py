@@ -31,7 +31,7 @@ from fared.ina.messages import (
     WorkerProgress,
 )
 from fared.ina.plan.model import BitString, Vertex, members
-from fared.ina.slots.packet import Header, PacketKind, Values
+from fared.ina.slots.packet import Values
 from fared.ina.slots.worker import WorkerMachine
 
 _LONGEST_WAIT = 1.0
@@ -39,7 +39,6 @@ _TELL_EVERY = 1.0
 _FIRST, _REST_AFTER = 3, 0.002
 """Packets of each tree with which a call begins, and seconds after which the rest of the windows
 follows: the links carry these meanwhile, also those of other workers on the same machine."""
-_KIND, _LOST = 15, PacketKind.LOST
 
 
 class WorkerSession:
@@ -287,14 +286,8 @@ class WorkerSession:
         self._notify(before)
 
     def _take_train(self, train: memoryview, step: int) -> None:
-        machine, now = self.machine, self._now
-        assert machine is not None
-        for at in range(0, len(train), step):
-            data = train[at : at + step]
-            if data[0] & _KIND == _LOST:
-                self._lost(data)
-            else:
-                machine.take(data, now)
+        assert self.machine is not None
+        self.machine.take_train(train, step, self._now)
 
     def _notify(self, before: int) -> None:
         """Wake the caller if its last result has come, or its call is taken back."""
@@ -305,23 +298,14 @@ class WorkerSession:
             self._restarts = machine.restarts
             self.changed.notify_all()
 
-    def _lost(self, data: memoryview) -> None:
-        setup = self.job.setup
-        size = setup.length // 8
-        if len(data) >= size and int.from_bytes(data[4:8], "big") == setup.job_id:
-            ranks = self._ranks(members(int.from_bytes(data[-size:], "big")))
-            if ranks:
-                self._set_failure(WorkerLost(ranks))
-
     # -- WorkerPort -------------------------------------------------------------------------------
 
     def send(self, parent: Vertex, header: bytes, values: Values) -> None:
         """Send a packet; what cannot be sent is repeated."""
         self._ways.send(parent, header, values)
 
-    def result(self, chunk: int, values: Values, header: Header, *, again: bool) -> None:
+    def result(self, chunk: int, values: Values, *, again: bool) -> None:
         """Store the result of a chunk."""
-        del header
         self.heard_at = self._now
         if again:
             return
@@ -339,3 +323,9 @@ class WorkerSession:
     def lacking(self, bits: BitString, *, silent: bool) -> None:
         """Note for whom a router waits, or a place of the ring."""
         self._waits.told(bits, time.monotonic(), silent=silent)
+
+    def lost(self, bits: BitString) -> None:
+        """End with the names of workers whose connection broke."""
+        ranks = self._ranks(members(bits))
+        if ranks:
+            self._set_failure(WorkerLost(ranks))

@@ -11,7 +11,9 @@ from collections import Counter
 
 from fared.core.wire import DecodeError
 from fared.ina.plan.model import BitString, Vertex, members
+from fared.ina.slots.alike import Alike, Changing
 from fared.ina.slots.packet import (
+    Buffer,
     Flag,
     Header,
     PacketKind,
@@ -21,7 +23,7 @@ from fared.ina.slots.packet import (
 )
 from fared.ina.slots.ports import AggregatorPort
 from fared.ina.slots.setup import JobSetup, TreeRole
-from fared.ina.slots.slot import Slot, TreeSlots
+from fared.ina.slots.slot import Admitted, Slot, TreeSlots, admit
 
 ANSWER_INTERVAL = 0.001
 """Seconds in which one wish for a result is answered once: a quarter of the least timeout."""
@@ -44,18 +46,20 @@ class Aggregator:
         self.setup: JobSetup | None = None
         self.counters: Counter[str] = Counter()
         self._trees: dict[int, TreeSlots] = {}
+        self._alike = Alike[Admitted]()
 
     def install(self, setup: JobSetup) -> bool:
         """Begin an epoch with empty slots; an epoch that is not newer is ignored."""
         if self.setup is not None and not newer(setup.epoch, self.setup.epoch, 16):
             return False
         self.setup = setup
+        self._alike.clear()
         self._trees = {
             role.tree_id: TreeSlots(role, setup, self.VERSIONS) for role in setup.roles(self._node)
         }
         return True
 
-    def receive(self, sender: Vertex, data: bytes | bytearray | memoryview, now: float) -> None:
+    def receive(self, sender: Vertex, data: Buffer, now: float) -> None:
         """Process a packet of a child. Nothing is raised: what is wrong is counted."""
         try:
             header = decode_header(data)
@@ -84,13 +88,38 @@ class Aggregator:
             # Who could send anything could poison sums: each child only has its own bits.
             self.counters["sender"] += 1
         else:
-            self._take(tree, header, data, now)
+            self._take_one(sender, tree, header, data, now)
+
+    def _take_one(
+        self, sender: Vertex, tree: TreeSlots, header: Header, data: Buffer, now: float
+    ) -> None:
+        """Take a packet that its sender may send."""
+        if header.bits & ~tree.bits:
+            self._not_summed(tree.role, header.bits, data)
+        else:
+            admitted = admit(tree, header)
+            self._alike.remember(sender, data, admitted)
+            if not self._take(admitted, [(header[4], *header[10:12])], data, 0, now):
+                self._not_added(admitted, header, now)
+
+    def receive_train(self, sender: Vertex, train: Buffer, step: int, now: float) -> None:
+        """Process packets of ``step`` bytes that came together; the last one may be shorter.
+
+        All but a few are like others of their sender, which have passed the tests already.
+        """
+        at, end = 0, len(train)
+        while at < end:
+            admitted, packets = self._alike.first(sender, train, at, step)
+            count = 0 if admitted is None else self._take(admitted, packets, train, at, now)
+            if not count:
+                self.receive(sender, train[at : at + step], now)
+            at += max(1, count) * step
 
     def _pass_on(
         self,
         sender: Vertex,
         header: Header,
-        data: bytes | bytearray | memoryview,
+        data: Buffer,
         setup: JobSetup,
     ) -> None:
         """Pass a result on to the workers behind this relay."""
@@ -103,7 +132,7 @@ class Aggregator:
             self.counters["passed-on"] += 1
             self._down(tree.role, setup.bits, data)
 
-    def _down(self, role: TreeRole, bits: BitString, data: bytes | bytearray | memoryview) -> None:
+    def _down(self, role: TreeRole, bits: BitString, data: Buffer) -> None:
         """Send a result to workers of a bit string, as far as they get theirs from here."""
         for router, behind in role.below.items():
             if bits & behind:
@@ -124,52 +153,59 @@ class Aggregator:
         return False
 
     def _take(
-        self, tree: TreeSlots, header: Header, data: bytes | bytearray | memoryview, now: float
-    ) -> None:
-        kind, _, _, _, sequence, bits = header[:6]
-        if bits & ~tree.bits:
-            self._not_summed(tree.role, bits, data)
-            return
-        entries = tree.entries
-        slot = tree.sync if kind is _SYNC else entries[sequence % len(entries)]
-        if slot.sequence == sequence:
-            if slot.shape != header[6:9]:
-                self.counters["shape"] += 1
-                return
-        elif slot.sequence is None or newer(sequence, slot.sequence, 32):
-            slot.begin(header, now)  # a newer sequence empties it
-        else:
-            self.counters["stale"] += 1  # everybody has that result
-            return
-        self._add(tree, slot, header, data, now)
+        self, admitted: Admitted, told: list[Changing], data: Buffer, at: int, now: float
+    ) -> int:
+        """Add packets that stand in ``data`` from ``at`` on, up to the first that is not new.
 
-    def _not_summed(
-        self, role: TreeRole, bits: BitString, data: bytes | bytearray | memoryview
-    ) -> None:
-        if bits & role.bits:
-            self.counters["foreign"] += 1
-            return
-        # draft-song-ina-00 §2.1: nothing of this packet is to be aggregated here
-        self.counters["passed"] += 1
-        if role.parent is not None:
-            self._port.up(role.parent, data)
+        Returns how many.
+        """
+        like, tree, slots, first_row, size = admitted
+        bits, shape = like.bits, like[6:9]
+        row = told[0][0] % len(slots)
+        fresh = slots[row].sequence != told[0][0]
+        taken = []
+        for slot, (sequence, exponent, control) in zip(
+            slots[row : row + len(told)], told, strict=False
+        ):
+            former = slot.sequence
+            if fresh:
+                if former is not None and not newer(sequence, former, 32):
+                    break
+                slot.begin(like, sequence, now)  # a newer sequence empties it
+            elif former != sequence or slot.shape != shape or not self._is_new(slot, bits):
+                break
+            slot.note(bits, exponent, control)
+            taken.append(slot)
+        if taken:
+            packets = memoryview(data)[at : at + len(taken) * size]
+            if fresh:
+                tree.put(first_row + row, packets, size)
+            else:
+                tree.add(like, first_row + row, packets, size)
+            self._added(tree, taken, like.size)
+        return len(taken)
 
-    def _add(
-        self,
-        tree: TreeSlots,
-        slot: Slot,
-        header: Header,
-        data: bytes | bytearray | memoryview,
-        now: float,
-    ) -> None:
-        if self._is_new(slot, header):
-            slot.add(header, data)
-            self.counters["added"] += 1
+    def _added(self, tree: TreeSlots, taken: list[Slot], size: int) -> None:
+        """Send the sums that have all values now."""
+        self.counters["added"] += len(taken)
+        for slot in taken:
             if slot.seen == tree.bits:
                 slot.complete = True
                 tree.sums += 1
-                tree.size += header.size
+                tree.size += size
                 self._send(tree, slot, tree.bits, 0)
+
+    def _is_new(self, slot: Slot, bits: BitString) -> bool:
+        return not (slot.complete or bits & slot.seen)
+
+    def _not_added(self, admitted: Admitted, header: Header, now: float) -> None:
+        """Answer or count a packet whose values are not added."""
+        tree, sequence = admitted.tree, header.sequence
+        slot = admitted.slots[sequence % len(admitted.slots)]
+        if slot.sequence != sequence:
+            self.counters["stale"] += 1  # everybody has that result
+        elif slot.shape != header[6:9]:
+            self.counters["shape"] += 1
         elif header.bits & ~slot.seen:
             self.counters["overlap"] += 1
         elif slot.complete and header.flags & _WANT:
@@ -179,8 +215,14 @@ class Aggregator:
             if header.flags & _ASK and not slot.complete:
                 self._tell(tree, slot, header, now)
 
-    def _is_new(self, slot: Slot, header: Header) -> bool:
-        return not (slot.complete or header.bits & slot.seen)
+    def _not_summed(self, role: TreeRole, bits: BitString, data: Buffer) -> None:
+        if bits & role.bits:
+            self.counters["foreign"] += 1
+            return
+        # draft-song-ina-00 §2.1: nothing of this packet is to be aggregated here
+        self.counters["passed"] += 1
+        if role.parent is not None:
+            self._port.up(role.parent, data)
 
     def _tell(self, tree: TreeSlots, slot: Slot, header: Header, now: float) -> None:
         """Tell all whose values are here which workers' values are missing.

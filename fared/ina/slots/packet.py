@@ -31,10 +31,14 @@ NOT_FINITE = 0x7FFF
 _HEADER = struct.Struct("!BBBBIHHIHBBhHq")
 _USUAL = struct.Struct("!BBBBIHHIHBBhHqQ")
 """The header with a bit string of 64 bits, the least one."""
+USUAL_SIZE = _USUAL.size
+CHANGING = struct.Struct("!12sI4shHq8s")
+"""The usual header as octets before the sequence, sequence, size and its neighbors, exponent, 0,
+control sum, bits. Sequence, exponent and control sum differ within a train, the others do not."""
 TYPES_AT = 2
 """Where the octet of type and op is."""
-_USUAL_CODE = 0x10
-"""The octet of a bit string of 64 bits, which is decoded faster."""
+LENGTH_AT, USUAL_LENGTH = 3, 0x10
+"""Where the octet of the BitStringLength is, and that of 64 bits, which is decoded faster."""
 _ENDING = struct.Struct("!BBBBIHHIHBBhHq8s")
 """The same with the octets of the bit string."""
 _LENGTHS = MappingProxyType({code: 32 << code for code in range(1, 8)})
@@ -44,6 +48,7 @@ IP_UDP = 28
 BIER = 12
 _SIXTY_FOUR = 64
 
+Buffer = bytes | bytearray | memoryview
 Values = NDArray[np.int32] | NDArray[np.int16] | NDArray[np.int64] | NDArray[np.float32]
 
 
@@ -186,14 +191,14 @@ def encode_header(header: Header) -> bytes:
 
 
 def put_sum(  # noqa: PLR0917 - once for each sum, where names take time
-    buffer: bytearray, like: Header, kind: PacketKind, bits: int, flags: int, exponent: int,
-    control: int,
+    buffer: memoryview, like: Header, sequence: int, kind: PacketKind, bits: int, flags: int,
+    exponent: int, control: int,
 ) -> None:  # fmt: skip
     """Write the header of a sum in front of its values; ``like`` has what all its packets have."""
     code = _CODES[like.length] << 4
     _HEADER.pack_into(
         buffer, 0, VERSION << 4 | kind, flags, like.data_type << 4 | like.op, code, like.job,
-        like.tree, like.epoch, like.sequence, like.size, like.set_id, like.sub_domain, exponent, 0,
+        like.tree, like.epoch, sequence, like.size, like.set_id, like.sub_domain, exponent, 0,
         wrapped_control(control),
     )  # fmt: skip
     octets = like.length // 8
@@ -208,7 +213,7 @@ def decode_header(data: bytes | bytearray | memoryview) -> Header:
     (first, flags, types, code, job, tree, epoch, sequence, size, set_id, sub_domain, exponent,
      _, control, bits) = _USUAL.unpack_from(data)  # fmt: skip
     kind, shape = _KIND_AT[first], _SHAPE_AT[types]
-    if code == _USUAL_CODE:
+    if code == USUAL_LENGTH:
         length, end = _SIXTY_FOUR, _USUAL.size
     else:
         length = _LENGTHS.get(code >> 4, 0)
@@ -276,6 +281,14 @@ def values_of(header: Header, data: bytes | bytearray | memoryview) -> Values:
     return found
 
 
+def rows_of(packets: memoryview, step: int, like: Header) -> Values:
+    """Return the values of packets of ``step`` bytes, a row for each, without copying them."""
+    dtype = _DTYPE_AT[like.data_type]
+    item = dtype.itemsize
+    whole: Values = np.frombuffer(packets, dtype)
+    return whole.reshape(-1, step // item)[:, (step - like.size) // item :]
+
+
 def control_of(values: Values) -> int:
     """Return the control sum of a worker's values; 0 for floats, whose sum depends on the order.
 
@@ -308,6 +321,17 @@ def agrees(header: Header, values: Values) -> bool:
         return True
     found = int(np.add.reduce(values, 0, values.dtype))
     return (found - header.control) & _MASKS[header.data_type] == 0
+
+
+def agreeing(like: Header, rows: Values, controls: list[int]) -> list[bool]:
+    """Whether each control sum is that of its row, as ``agrees`` finds it."""
+    if like.op is not _SUM or like.data_type is _FLOAT32:
+        return [True] * len(controls)
+    mask = _MASKS[like.data_type]
+    return [
+        (found - control) & mask == 0
+        for found, control in zip(controls_of(rows), controls, strict=True)
+    ]
 
 
 def newer(first: int, second: int, bits: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from fared.ina.plan.model import BitString, Vertex
-from fared.ina.slots.packet import Header, Values
+from fared.ina.slots.packet import Values
 
 
 class WorkerPort(Protocol):
@@ -14,7 +14,7 @@ class WorkerPort(Protocol):
     def send(self, parent: Vertex, header: bytes, values: Values) -> None:
         """Send a packet to the first VAT node of a tree."""
 
-    def result(self, chunk: int, values: Values, header: Header, *, again: bool) -> None:
+    def result(self, chunk: int, values: Values, *, again: bool) -> None:
         """Take the result of a chunk, whose values are valid during the call only.
 
         ``again``: a former epoch gave it too; it must be the same.
@@ -25,6 +25,9 @@ class WorkerPort(Protocol):
 
     def lacking(self, bits: BitString, *, silent: bool) -> None:
         """A router or a place of a ring waits for these workers; ``silent``: nothing comes."""
+
+    def lost(self, bits: BitString) -> None:
+        """The connection of these workers to their router broke."""
 
 
 class AggregatorPort(Protocol):

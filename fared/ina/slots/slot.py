@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from fared.ina.plan.model import BitString
 from fared.ina.slots.packet import (
+    DataType,
     Header,
     Op,
     PacketKind,
-    Values,
     header_size,
     put_sum,
-    values_of,
 )
 from fared.ina.slots.setup import JobSetup, TreeRole
 
 _OPS = tuple({Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}[op] for op in Op)
 """By number: the hash of a member is slow."""
+_FLOAT32 = DataType.FLOAT32
 
 
 class Slot:
-    """The sum of one chunk, in the packet that will carry it."""
+    """What a router knows of the sum of one chunk, and the ``buffer`` of the packet with it."""
 
     __slots__ = (
         "answered",
@@ -35,66 +38,89 @@ class Slot:
         "seen",
         "sequence",
         "shape",
-        "start",
         "told_at",
-        "total",
     )
 
-    def __init__(self, room: int, start: int) -> None:
-        self.buffer = bytearray(start + room)
-        self.start = start
+    def __init__(self, buffer: memoryview) -> None:
+        self.buffer = buffer
         self.header: Header | None = None
-        """That of the first packet of the present sequence."""
+        """What the packets of the present sequence have in common."""
         self.sequence: int | None = None
         self.shape: tuple[object, ...] = ()
         """Size, data type and op of all its packets."""
-        self.total: Values | None = None
         self.seen = self.answered = 0
         self.control = self.exponent = 0
         self.complete = False
         self.answered_at = self.told_at = self.begun_at = 0.0
 
-    def begin(self, header: Header, now: float) -> None:
-        """Empty the slot for a sequence."""
+    def begin(self, like: Header, sequence: int, now: float) -> None:
+        """Empty the slot for a sequence, with packets like one of it."""
         self.begun_at = now
-        self.header = header
-        self.sequence, self.shape = header.sequence, header[6:9]
-        self.seen = self.answered = 0
+        self.header, self.shape = like, like[6:9]
+        self.sequence = sequence
+        self.seen = self.answered = self.control = 0
         self.complete = False
 
-    def add(self, header: Header, data: bytes | bytearray | memoryview) -> None:
-        """Add the values of a packet, and its bits."""
-        op, _, exponent, control = header[8:12]
-        total = self.total
-        if self.seen == 0 or total is None:
-            end = self.start + header.size
-            self.buffer[self.start : end] = data[self.start : end]
-            self.total = values_of(header, self.buffer)
-            self.control, self.exponent = control, exponent
-        else:
-            _OPS[op](total, values_of(header, data), out=total)
-            self.control += control
-            self.exponent = max(self.exponent, exponent)
-        self.seen |= header.bits
+    def note(self, bits: BitString, exponent: int, control: int) -> None:
+        """Note whose values have been added."""
+        if self.seen == 0 or exponent > self.exponent:
+            self.exponent = exponent
+        self.control += control
+        self.seen |= bits
 
     def packet(self, kind: PacketKind, flags: int) -> memoryview:
         """Return the packet with the sum; the flags of packets do not add up."""
-        assert self.header is not None
-        put_sum(self.buffer, self.header, kind, self.seen, flags, self.exponent, self.control)
-        return memoryview(self.buffer)[: self.start + self.header.size]
+        header, sequence = self.header, self.sequence
+        assert header is not None
+        assert sequence is not None
+        put_sum(self.buffer, header, sequence, kind, self.seen, flags, self.exponent, self.control)
+        return self.buffer[: header_size(header.length) + header.size]
 
 
 class TreeSlots:
-    """The slots of one tree; ``sync`` is that of the epoch's beginning."""
+    """The slots of one tree; ``sync`` is that of the epoch's beginning.
+
+    The packets with their sums stand in rows one after the other, those of ``entries`` and that of
+    ``sync``: what a train has for neighbors is added in one step.
+    """
 
     def __init__(self, role: TreeRole, setup: JobSetup, versions: int) -> None:
         self.role = role
         self.bits, self.senders = role.bits, role.senders
-        start = header_size(setup.length)
-        self.entries = [Slot(setup.payload, start) for _ in range(versions * role.window)]
-        self.sync = Slot(setup.payload, start)
+        count, self._width = versions * role.window, header_size(setup.length) + setup.payload
+        width = self._width
+        self._rows = memoryview(bytearray((count + 1) * width))
+        slots = [Slot(self._rows[at * width : (at + 1) * width]) for at in range(count + 1)]
+        self.entries, self.sync = slots[:-1], slots[-1]
+        self._values = tuple(np.frombuffer(self._rows, kind.dtype) for kind in DataType)
+        """All rows, headers too, as values of each type."""
         self.sums = self.size = self.repeated = 0
         """Sums that were completed, the bytes of their values, and how often they went again."""
+
+    def put(self, row: int, packets: memoryview, size: int) -> None:
+        """Put packets of ``size`` bytes into rows from ``row`` on."""
+        width = self._width
+        at, step = row * width, len(packets) if size == width else size
+        for begin in range(0, len(packets), step):
+            self._rows[at : at + step] = packets[begin : begin + step]
+            at += width
+
+    def add(self, like: Header, row: int, packets: memoryview, size: int) -> None:
+        """Add the values of packets of ``size`` bytes to those of rows from ``row`` on.
+
+        The headers of neighbors are added too if all are integers, since one step for all takes
+        half the time; rows get theirs when they are sent.
+        """
+        whole, width = self._values[like.data_type], self._width
+        item = whole.itemsize
+        given = np.frombuffer(packets, whole.dtype)
+        at, step, start = row * width // item, size // item, (size - like.size) // item
+        if size == width and like.data_type is not _FLOAT32:
+            step = len(given)
+        for begin in range(start, len(given), step):
+            target = whole[at + start : at + step]
+            _OPS[like.op](target, given[begin : begin - start + step], out=target)
+            at += width // item
 
     def open_slots(self) -> list[Slot]:
         """Return the slots with a part of the sum."""
@@ -107,3 +133,27 @@ class TreeSlots:
         for slot in self.open_slots():
             lacking |= self.role.bits & ~slot.seen
         return lacking
+
+
+class Admitted(NamedTuple):
+    """Packets of one child that pass all tests but that of the sequence.
+
+    They are equal in all that ``like`` has but for sequence, exponent and control sum.
+    """
+
+    like: Header
+    tree: TreeSlots
+    slots: Sequence[Slot]
+    """Those of the tree that take them, by the sequence modulo their number."""
+    row: int
+    """That of the first of these slots."""
+    size: int
+    """Bytes of a packet."""
+
+
+def admit(tree: TreeSlots, header: Header) -> Admitted:
+    """Return what packets like one with this header have in common."""
+    size = header_size(header.length) + header.size
+    if header.kind is PacketKind.SYNC:
+        return Admitted(header, tree, [tree.sync], len(tree.entries), size)
+    return Admitted(header, tree, tree.entries, 0, size)

@@ -20,6 +20,7 @@ import numpy as np
 
 from fared.core.wire import DecodeError
 from fared.ina.plan.model import BitString
+from fared.ina.slots.alike import Alike, Changing
 from fared.ina.slots.calls import FAR, CallBounds
 from fared.ina.slots.chunks import Chunks, Part, Single, Source
 from fared.ina.slots.packet import (
@@ -31,10 +32,13 @@ from fared.ina.slots.packet import (
     Op,
     PacketKind,
     Values,
+    agreeing,
     agrees,
     decode_header,
     encode_header,
+    header_size,
     newer,
+    rows_of,
     values_of,
 )
 from fared.ina.slots.ports import WorkerPort
@@ -78,6 +82,8 @@ class WorkerMachine:
         self._trees: list[TreeProgress] = []
         self._syncing: Outstanding | None = None
         self._repeats = Repeats(self.counters)
+        self._alike = Alike[Header]()
+        """Results of the present epoch."""
 
     # -- the job ------------------------------------------------------------------------------
 
@@ -90,6 +96,7 @@ class WorkerMachine:
         self._chunks.keep(self._lead)
         self._headers = DataHeaders(self._header(PacketKind.DATA, setup, 0, 0))
         self._trees = []
+        self._alike.clear()
         self._repeats = Repeats(self.counters)
         self._syncing = Outstanding(0, now, self._repeats.first_due(now))
         self._send_sync(0)
@@ -270,6 +277,8 @@ class WorkerMachine:
         kind, job, _, epoch = header[:4]
         if setup is None or job != setup.job_id:
             self.counters["unexpected"] += 1
+        elif kind is PacketKind.LOST:
+            self._port.lost(header.bits)
         elif epoch != setup.epoch:
             self.counters["other-epoch"] += 1
             if kind is PacketKind.NACK and newer(epoch, setup.epoch, 16):
@@ -300,6 +309,38 @@ class WorkerMachine:
         self._trees = [TreeProgress(tree, at, setup.order) for at, tree in enumerate(setup.trees)]
         self.pump(now)
 
+    def take_train(self, train: memoryview, step: int, now: float) -> None:
+        """Process packets of ``step`` bytes that came together; the last one may be shorter."""
+        at, end = 0, len(train)
+        while at < end:
+            like, told = self._alike.first(None, train, at, step)
+            count = 0 if like is None else self._take_results(like, told, train, at, now)
+            if not count:
+                self.take(train[at : at + step], now)
+            at += max(1, count) * step
+
+    def _take_results(
+        self, like: Header, told: list[Changing], train: memoryview, at: int, now: float
+    ) -> int:
+        """Take results that stand in ``train`` from ``at`` on, up to the first that is not usual.
+
+        Returns how many.
+        """
+        tree, inputs = self._trees[like.tree], self._chunks.inputs
+        step = header_size(like.length) + like.size
+        rows = rows_of(train[at : at + len(told) * step], step, like)
+        types, size = train[at + TYPES_AT], like.size
+        right = agreeing(like, rows, [control for _, _, control in told])
+        for place, (sequence, _, _) in enumerate(told):
+            entry = tree.sent.get(sequence)
+            if entry is None or not right[place]:
+                return place
+            given = inputs[entry.chunk]
+            if size != given.size or types != given.types:
+                return place
+            self._has_result(tree, sequence, entry, rows[place], now)
+        return len(told)
+
     def _result(
         self,
         setup: JobSetup,
@@ -321,13 +362,19 @@ class WorkerMachine:
         if not agrees(header, values):
             self.counters["control-sum"] += 1
             return
+        self._alike.remember(None, data, header)
+        self._has_result(tree, sequence, entry, values, now)
+
+    def _has_result(
+        self, tree: TreeProgress, sequence: int, entry: Outstanding, values: Values, now: float
+    ) -> None:
         del tree.sent[sequence]
-        tree.size += size
+        tree.size += values.nbytes
         lost = self._repeats.heard(tree, sequence, entry, now)
         if lost:
             self._repeat(tree, lost, now)
         again = self._chunks.note_result(entry.chunk)
-        self._port.result(entry.chunk, values, header, again=again)
+        self._port.result(entry.chunk, values, again=again)
 
     # -- for operators ------------------------------------------------------------------------
 
