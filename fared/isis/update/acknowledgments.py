@@ -69,13 +69,17 @@ class Acknowledgments:
         now = self._process.now
         prepared: _Prepared = {}
         first = [_entry(queue, lsp_id, now) for queue in chosen[:1] for lsp_id in common]
+        known = [one for one in first if one is not None]
+        shareable = len(known) == len(common)
         for queue in chosen:
-            mine = first
-            if queue.strangers or None in first:
-                mine = [_entry(queue, lsp_id, now) for lsp_id in common]
-            own = [_entry(queue, lsp_id, now) for lsp_id in others.get(queue.bit, ())]
-            shared_part = len(common) if mine is first else 0
-            self._send(queue, [one for one in (*mine, *own) if one], shared_part, prepared)
+            share = shareable and not queue.strangers
+            own = others.get(queue.bit, [])
+            entries = known
+            if own or not share:
+                listed = own if share else common + own
+                found = [_entry(queue, lsp_id, now) for lsp_id in listed]
+                entries = (known if share else []) + [one for one in found if one is not None]
+            self._send(queue, entries, len(common) if share else 0, prepared)
             queue.strangers.clear()
             queue.ssn = 0
         shared.clear_ssn_of(everyone)
