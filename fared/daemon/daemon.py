@@ -121,7 +121,8 @@ class Daemon:
         try:
             self._open()
             burst = self._inputs.burst
-            shrink = (clear_caches, empty_free_lists, release_freed)
+            senders = (io.forget_senders for io in self.io.values())
+            shrink = (*senders, clear_caches, empty_free_lists, release_freed)
             flood = AfterFlood(lambda: burst.taken, shrink)
             self.health = health.Health(self, self.operation.check_clock, flood.look)
             self._install_signals()

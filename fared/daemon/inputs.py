@@ -42,6 +42,9 @@ class Sockets(PacketIo, Protocol):
     def receive_hellos(self) -> None:
         """Read hellos that do not wait behind other packets."""
 
+    def forget_senders(self) -> None:
+        """Forget what is remembered of the headers of received packets."""
+
     def close_all(self) -> None:
         """Close the sockets of all interfaces."""
 

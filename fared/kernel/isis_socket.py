@@ -73,6 +73,8 @@ _SLOT = 2048
 """Bytes of a frame with a length that are read: all, but for padding behind its end."""
 _MOST_REMEMBERED = 1024
 """Headers of frames, 0.3 MB: forged sources fill them."""
+_SEEN = 4096
+"""Places for headers that were seen once: a forged source comes but once, and is not remembered."""
 _MOST_PAYLOADS = 256
 """PDUs, 0.5 MB: those of many waves of LSPs, each of which comes from all neighbors."""
 
@@ -191,8 +193,14 @@ class IsisSockets(PacketSockets):
         super().__init__(callback, loop, report, readers)
         self._frames = Frames(A_LOOK, _SLOT)
         self._headers: dict[bytes, _FrameHeader] = {}
+        self._seen = bytearray(_SEEN)
         self._payloads: dict[bytes, bytes] = {}
         """The last PDUs, by what distinguishes LSPs."""
+
+    def forget_senders(self) -> None:
+        """Forget headers and PDUs: those of neighbors are remembered again at once."""
+        self._headers.clear()
+        self._payloads.clear()
 
     @staticmethod
     def is_hello(payload: bytes) -> bool:
@@ -277,13 +285,20 @@ class IsisSockets(PacketSockets):
     def _unknown(self, ifindex: int, data: bytes) -> PacketReceived | None:
         """A packet with a header that is not remembered yet."""
         packet = self._packet(ifindex, data)
-        if packet is not None and len(data) >= _HEADER_END:
+        start = data[:_HEADER_END]
+        if packet is not None and len(start) == _HEADER_END and self._was_seen(start):
             if len(self._headers) >= _MOST_REMEMBERED:
                 self._headers.clear()
             end, hello = _PDU + len(packet.payload), self.is_hello(packet.payload)
-            header = _FrameHeader(packet.source, packet.destination, end, hello)
-            self._headers[data[:_HEADER_END]] = header
+            self._headers[start] = _FrameHeader(packet.source, packet.destination, end, hello)
         return packet
+
+    def _was_seen(self, start: bytes) -> bool:
+        """Whether a header has come before; of others in its place only the last one counts."""
+        mark, place = divmod(hash(start), _SEEN)
+        mark = mark % 255 + 1
+        known, self._seen[place] = self._seen[place], mark
+        return known == mark
 
     def _packet(self, ifindex: int, data: bytes) -> PacketReceived | None:
         found = _stripped(data)

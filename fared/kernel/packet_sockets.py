@@ -129,6 +129,9 @@ class PacketSockets(ABC):
         self._dropped: weakref.WeakKeyDictionary[socket.socket, int] = weakref.WeakKeyDictionary()
         self._again = Reopening(self._loop, self.open, report)
 
+    def forget_senders(self) -> None:  # noqa: B027 - most protocols remember none
+        """Forget what is remembered of the headers of received packets."""
+
     def open(self, ifindex: int) -> None:
         """Open the interface's sockets and join all groups of the protocol; idempotent.
 

@@ -130,10 +130,10 @@ async def test_equal_pdus_are_one_object_and_unequal_ones_of_one_instance_are_to
     for number, payload in enumerate(sent):
         receiver.send(payload, number)
     await loop_until(lambda: len(receiver.got) == len(sent))
-    for source in (8, 9, 8, 9, 8):
+    for source in (8, 9, 8, 9, 8, 9, 8):
         receiver.send(base, source)
-    await loop_until(lambda: len(receiver.got) == len(sent) + 5)
-    assert [packet.payload for packet in receiver.got] == [*sent, *[base] * 5]
+    await loop_until(lambda: len(receiver.got) == len(sent) + 7)
+    assert [packet.payload for packet in receiver.got] == [*sent, *[base] * 7]
     assert all(type(packet.payload) is bytes for packet in receiver.got)
     assert len({id(packet.payload) for packet in receiver.got[-3:]}) == 1
 
@@ -199,15 +199,30 @@ async def test_an_interface_that_goes_down_is_counted_and_what_came_before_is_re
     assert receiver.sockets.counters["receive-error-ENETDOWN"] == 2
 
 
+async def hear_strangers(receiver, times: int) -> None:
+    """5,000 sources send so many frames each, one after the other."""
+    receiver.plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    sources = [source for source in range(5000) for _ in range(times)]
+    for number, source in enumerate(sources):
+        receiver.send(pdu(PduType.L2_LSP, 40), source)
+        if number % 500 == 499:
+            await loop_until(lambda number=number: len(receiver.got) == number + 1)
+    assert [packet.source for packet in receiver.got] == sources
+
+
 @pytest.mark.netns
 async def test_the_headers_of_strangers_are_not_remembered_without_limit(receiver):
-    receiver.plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-    for source in range(5000):
-        receiver.send(pdu(PduType.L2_LSP, 40), source)
-        if source % 500 == 499:
-            await loop_until(lambda source=source: len(receiver.got) == source + 1)
-    assert 0 < len(receiver.sockets._headers) <= 4096
-    assert [packet.source for packet in receiver.got] == list(range(5000))
+    await hear_strangers(receiver, times=2)
+    assert 0 < len(receiver.sockets._headers) <= 1024
+    receiver.sockets.forget_senders()
+    assert not receiver.sockets._headers
+    assert not receiver.sockets._payloads
+
+
+@pytest.mark.netns
+async def test_the_header_of_a_stranger_who_sends_one_frame_is_not_remembered(receiver):
+    await hear_strangers(receiver, times=1)
+    assert len(receiver.sockets._headers) < 100  # one in 255 is taken for one seen before
 
 
 @pytest.mark.netns

@@ -222,7 +222,7 @@ def _picker(positions: list[int]) -> _Pick:
     return operator.itemgetter(*positions)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=32)
 def _compile(shape: tuple[tuple[int, int], ...]) -> _NeighborLayout:
     return _NeighborLayout(shape)
 
@@ -293,7 +293,7 @@ def _make(layout: _NeighborLayout, neighbor: int, metric: int, block: bytes) -> 
     )
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=128)
 def _attributes(layout: _NeighborLayout, span: bytes) -> tuple[TeAttributes, tuple[int, ...]]:
     """Attributes and which of them are anomalous."""
     fields = layout.fields((*layout.attributes(span), None))

@@ -9,6 +9,8 @@ ignored (``DecodeOptions.keep_malformed``). TLVs that are not allowed in a PDU a
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -69,6 +71,7 @@ _OVERLOAD: Final = 0x8000
 _ATTACHED: Final = 0x4000
 _SYSTEM_ID: Final = 6
 _ADDRESS_SIZES: Final = {FAMILY_IPV4: 4, FAMILY_IPV6: 16}
+_COMMON: Final = frozenset((_T.AREA_ADDRESSES, _T.PROTOCOLS_SUPPORTED, _T.MULTI_TOPOLOGY))
 _HALF = struct.Struct(">H")
 _WORD = struct.Struct(">I")
 _LSP_ENTRY = struct.Struct(">HQIH")
@@ -128,12 +131,21 @@ def _decode_one(data: bytes, kind: int, first: int, last: int, options: DecodeOp
     if decoder is None:
         return UnknownTlv(kind, data[first:last])
     try:
+        if kind in _COMMON:
+            with contextlib.suppress(DecodeError):  # raised again below, with the place in the PDU
+                return _decode_common(kind, data[first:last], options)
         return decoder(data, first, last, options)
     except DecodeError:
         if not options.keep_malformed:
             raise
         # RFC 8918 §4: the TLV is ignored, the LSP is not
         return UnknownTlv(kind, data[first:last])
+
+
+@functools.lru_cache(maxsize=64)
+def _decode_common(kind: int, value: bytes, options: DecodeOptions) -> Tlv:
+    """Decode a TLV that most routers have with the same contents: one object for all."""
+    return _DECODERS[kind](value, 0, len(value), options)
 
 
 def malformed_types(tlvs: tuple[Tlv, ...]) -> list[int]:

@@ -8,6 +8,7 @@ block. Where only bandwidths changed, their rows are patched into a copy of the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -33,7 +34,7 @@ from fared.isis.ted.fragment_facts import (
     read_fragment,
 )
 from fared.isis.ted.fragment_patch import patched
-from fared.isis.ted.fragment_prefixes import At
+from fared.isis.ted.fragment_prefixes import At, place
 from fared.isis.ted.nexthops import local_links
 from fared.isis.ted.router_prefixes import Changes, RouterPrefixes
 from fared.ted.compare import same_block
@@ -59,8 +60,8 @@ class _NodeFragments(msgspec.Struct):
     Most nodes lack some of these: what is empty is shared.
     """
 
-    parts: dict[int, FragmentFacts] = msgspec.field(default_factory=dict)
-    prefixes: RouterPrefixes = msgspec.field(default_factory=RouterPrefixes)
+    parts: dict[int, FragmentFacts]
+    prefixes: RouterPrefixes
     stale: bool = False
     """Whether more than prefixes and bandwidths may have changed."""
     patched: Changed | None = None
@@ -208,12 +209,13 @@ class TedBuilder:
     ) -> None:
         """Store the facts of a fragment; None: it is gone."""
         key, number = _node_of(level, entry), fragment_of(entry.lsp_id)
-        node = self._nodes.get(key) or _NodeFragments()
+        node = self._nodes.get(key) or _node()
         known = node.parts.get(number)
         if known is None and facts is None:
             return
         self._nodes[key] = node
         old, new = known or _NOTHING, facts or _NOTHING
+        node.prefixes.replace(number, None if facts is None else facts.prefixes)
         if facts is None:
             node.parts.pop(number, None)
         else:
@@ -225,7 +227,6 @@ class TedBuilder:
         if (rows := changed_rows(old, new)) is None:
             node.stale = True
         node.note_rows(number, rows or {})
-        node.prefixes.put(number, None if facts is None else facts.prefixes)
         if self._bier is not None:
             self._bier.put(key, number, new.prefixes.attributes, _name_of(entry), self._process.now)
         self.attributes.replace(
@@ -374,8 +375,7 @@ class TedBuilder:
             node.blocks = build(node_id, parts, topologies) or _NO_BLOCKS
         was, node.reaches = node.reaches, _NO_REACHES
         if not node_id & 0xFF:  # a pseudonode advertises no prefixes
-            reaches = {family: (topologies[family], family) for family in node.blocks}
-            node.reaches = reaches or _NO_REACHES
+            node.reaches = _reaches(tuple(node.blocks), tuple(topologies.items()))
         changed = node.prefixes.take(was, node.reaches)
         before, node.defaults = node.defaults, _NO_DEFAULTS
         own = node_id == isis_node(self._instance.system_id)
@@ -389,6 +389,20 @@ class TedBuilder:
         for family in before.keys() ^ node.defaults.keys():
             changed.setdefault(family, {})[_ATTACHED] = node.defaults.get(family)
         return changed
+
+
+def _node() -> _NodeFragments:
+    parts: dict[int, FragmentFacts] = {}
+    return _NodeFragments(parts, RouterPrefixes(parts))
+
+
+@functools.lru_cache(maxsize=16)
+def _reaches(
+    families: tuple[int, ...], topologies: tuple[tuple[int, int | None], ...]
+) -> Mapping[int, At]:
+    """Topology and family of the prefixes of a router, by family: one object for all such."""
+    of = dict(topologies)
+    return MappingProxyType({family: place(of[family], family) for family in families})
 
 
 def _node_of(level: Level, entry: StoredLsp) -> NodeKey:

@@ -235,6 +235,11 @@ def _links(neighbors: Iterable[IsNeighbor]) -> Links:
     reals = [np.array(column, np.float64) for column in zip(*floats, strict=True)]
     nodes, metrics, local_ids, remote_ids = ints or [np.empty(0, np.int64)] * 4
     capacities, availables = reals or [np.empty(0)] * 2
+    # ids that no router sends, and bandwidths without load, are the same: nothing writes to these
+    if not (local_ids.any() or remote_ids.any()):
+        remote_ids = local_ids
+    if capacities.tobytes() == availables.tobytes():
+        availables = capacities
     return Links(nodes, metrics, capacities, availables, local_ids, remote_ids)
 
 

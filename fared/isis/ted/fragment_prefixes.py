@@ -7,6 +7,7 @@ the same way.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -37,6 +38,14 @@ At = tuple[int | None, int]
 """MT id, None for the TLVs without one, and family."""
 NARROW: At = (None, FAMILY_IPV4)
 """Where the prefixes of narrow TLVs belong."""
+
+
+@functools.lru_cache(maxsize=64)
+def place(topology: int | None, family: int) -> At:
+    """The key of a topology and family: one object for all fragments."""
+    return topology, family
+
+
 _EXTERNAL_METRIC = 64
 """Added to an external metric of narrow TLVs: its range is 64 to 127 (RFC 3787 §5)."""
 _LEAKABLE = (2, 11, 12, 32)
@@ -122,7 +131,7 @@ def read_prefixes(
     )
     entries: dict[At, dict[Prefix, PrefixReachability | None]] = {}
     for tlv, read in zip(tlvs, wide, strict=True):
-        best = entries.setdefault((tlv.topology, tlv.family), {})
+        best = entries.setdefault(place(tlv.topology, tlv.family), {})
         for item in read.items:
             _keep_better(best, item)
     attributes = {reach.prefix: reach for read in wide for reach in read.attributes}

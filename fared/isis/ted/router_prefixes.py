@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fared.core.ids import Prefix
 from fared.isis.ted.fragment_prefixes import NARROW, At, FragmentPrefixes, rank
 from fared.ted.model import PrefixReachability
+
+if TYPE_CHECKING:
+    from fared.isis.ted.fragment_facts import FragmentFacts
 
 Changes = dict[Hashable, PrefixReachability | None]
 """As ``PrefixesUpdated.changes``: the entry advertised from now on, None if withdrawn."""
@@ -30,8 +33,9 @@ class RouterPrefixes:
 
     __slots__ = ("_before", "_fragments", "_listed")
 
-    def __init__(self) -> None:
-        self._fragments: dict[int, FragmentPrefixes] = {}
+    def __init__(self, fragments: Mapping[int, FragmentFacts]) -> None:
+        """``fragments`` are the present ones, which the caller changes after each ``replace``."""
+        self._fragments = fragments
         self._listed: dict[At, dict[Prefix, tuple[int, ...]]] | None = None
         """The numbers of the fragments that list a prefix, ascending; None up to one fragment."""
         self._before = _UNCHANGED
@@ -42,13 +46,17 @@ class RouterPrefixes:
         """Whether a prefix may have changed since the last ``take``."""
         return bool(self._before)
 
-    def put(self, number: int, new: FragmentPrefixes | None) -> None:
-        """Store the prefixes of a fragment; None: it is gone."""
-        old = self._fragments.get(number, _NOTHING)
+    def replace(self, number: int, new: FragmentPrefixes | None) -> None:
+        """Compare the prefixes that a fragment will have with the present ones; None: it goes."""
+        known = self._fragments.get(number)
+        old = _NOTHING if known is None else known.prefixes
+        others = len(self._fragments) - (known is not None)
+        if self._listed is not None and not others:
+            self._listed = None
+        elif self._listed is None and others:
+            self._list_all()
         if new is old:  # nothing but links was read again
             return
-        if self._listed is None and self._fragments.keys() - {number}:
-            self._list_all()
         changed = dict(self._before)
         for at in {**old.entries, **(new or _NOTHING).entries}:
             before, differing = changed.get(at, {}), _differing(old, new or _NOTHING, at)
@@ -60,18 +68,12 @@ class RouterPrefixes:
             if self._listed is not None:
                 self._list(number, (new or _NOTHING).entries.get(at, {}), at, differing)
         self._before = changed or _UNCHANGED
-        if new is None:
-            self._fragments.pop(number, None)
-        else:
-            self._fragments[number] = new
-        if len(self._fragments) <= 1:
-            self._listed = None
 
     def _list_all(self) -> None:
         """Record which fragments list each prefix."""
         self._listed = {}
         for number, fragment in self._fragments.items():
-            for at, present in fragment.entries.items():
+            for at, present in fragment.prefixes.entries.items():
                 self._list(number, present, at, present)
 
     def _list(
@@ -126,7 +128,9 @@ class RouterPrefixes:
         if self._listed is not None:
             prefixes: Iterable[Prefix] = self._listed.get(at, ())
         else:  # one fragment at most
-            prefixes = [p for one in self._fragments.values() for p in one.entries.get(at, ())]
+            prefixes = [
+                p for one in self._fragments.values() for p in one.prefixes.entries.get(at, ())
+            ]
         for prefix in prefixes:
             item = self._best(at, prefix)
             if item is not None:
@@ -135,19 +139,21 @@ class RouterPrefixes:
     def _best(self, at: At, prefix: Prefix) -> PrefixReachability | None:
         """The entry of a prefix that counts, if any."""
         if self._listed is None:
-            known = (one.entries.get(at, {}).get(prefix) for one in self._fragments.values())
+            known = (
+                one.prefixes.entries.get(at, {}).get(prefix) for one in self._fragments.values()
+            )
             return next(known, None)
         numbers = self._listed.get(at, {}).get(prefix)
         if numbers is None:
             return None
         if len(numbers) == 1:
-            return self._fragments[numbers[0]].entries[at][prefix]
+            return self._fragments[numbers[0]].prefixes.entries[at][prefix]
         number = min(numbers, key=lambda number: self._rank(number, at, prefix))
-        return self._fragments[number].entries[at][prefix]
+        return self._fragments[number].prefixes.entries[at][prefix]
 
     def _rank(self, number: int, at: At, prefix: Prefix) -> _Rank:
         """The lowest counts: wide TLVs before narrow ones, even if a wide entry is ignored."""
-        fragment = self._fragments[number]
+        fragment = self._fragments[number].prefixes
         item = fragment.entries[at][prefix]
         if item is None:
             return (_IGNORED,)
