@@ -42,7 +42,7 @@ class Timer:
         return action
 
 
-class Call(Generic[First, Second]):
+class BoundAction(Generic[First, Second]):
     """An action: a function of two arguments with these.
 
     A database has one for each entry, where ``functools.partial`` would take four times the memory.

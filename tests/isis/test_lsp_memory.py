@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fared.core.ids import SystemId, ipv4_prefix
-from fared.core.timers import Call, TimerQueue
+from fared.core.timers import BoundAction, TimerQueue
 from fared.isis.ids import Level, LevelSet, lsp_id
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
@@ -73,7 +73,7 @@ def test_the_timer_of_an_lsp_takes_less_than_300_bytes():
 
     def arm() -> None:
         for number in range(COUNT):
-            queue.arm(number + 0.5, Call(run, number, 2))
+            queue.arm(number + 0.5, BoundAction(run, number, 2))
 
     assert taken(arm) / COUNT < 300
     queue.fire(1.5)

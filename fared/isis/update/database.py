@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import SystemId
 from fared.core.reduction import FloodDelay
-from fared.core.timers import Call
+from fared.core.timers import BoundAction
 from fared.isis.ids import Level, LspId, lsp_id, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import ZERO_AGE_LIFETIME, StoredLsp, renewed_tlvs
@@ -248,7 +248,7 @@ class Database:
         instance = self._instance
         # §7.3.16.4: keep the header of a purged LSP for ZeroAgeLifetime
         if entry.purged:
-            action = Call(self._on_removal, level, entry)
+            action = BoundAction(self._on_removal, level, entry)
             entry.timer = instance.process.timers.arm(
                 instance.process.now + ZERO_AGE_LIFETIME, action
             )
@@ -260,12 +260,12 @@ class Database:
                 self._until_key_change(level) + _RESIGN * instance.process.rng.random(),
             )
             entry.timer = instance.process.timers.arm(
-                instance.process.now + wait, Call(self._on_refresh, level, entry)
+                instance.process.now + wait, BoundAction(self._on_refresh, level, entry)
             )
         # §7.3.16.4: others are purged when their remaining lifetime reaches zero
         else:
             entry.timer = instance.process.timers.arm(
-                entry.expires, Call(self._on_expiry, level, entry)
+                entry.expires, BoundAction(self._on_expiry, level, entry)
             )
 
     def _until_key_change(self, level: Level) -> float:
@@ -283,7 +283,9 @@ class Database:
     def _refresh(self, level: Level, entry: StoredLsp) -> None:
         # Armed first: generating the LSP replaces the entry and cancels this timer. If no LSP is
         # generated, the present one expires.
-        entry.timer = self._process.timers.arm(entry.expires, Call(self._on_expiry, level, entry))
+        entry.timer = self._process.timers.arm(
+            entry.expires, BoundAction(self._on_expiry, level, entry)
+        )
         self._watcher.own_refresh(level, entry.lsp_id)
 
     def _expire(self, level: Level, entry: StoredLsp) -> None:
