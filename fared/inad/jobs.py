@@ -161,6 +161,11 @@ class Jobs:
         """Forget a job; return it if there was one."""
         return self._running.pop(job_id, None)
 
+    def patience(self) -> float:
+        """Return for how many seconds packets may wait, to be processed with others."""
+        found = (run.aggregator.patience() for run in self._running.values())
+        return min((seconds for seconds in found if seconds), default=0.0)
+
     def receive(self, source: tuple[str, int], train: memoryview, step: int, now: float) -> None:
         """Pass packets of ``step`` bytes to their jobs; the last may be shorter."""
         at, whole = 0, len(train)

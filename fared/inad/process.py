@@ -7,6 +7,7 @@ import os
 import selectors
 import socket
 import stat
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +127,8 @@ class InaProcess:
         self._watcher: LineConnection | None = None
         self._now = 0.0
         """When the packets that are processed were received."""
+        self._patience = 0.0
+        """Seconds that the next ones may wait, to be processed together."""
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Request).decode
         self._selector = selectors.DefaultSelector()
@@ -160,6 +163,9 @@ class InaProcess:
                 self.guests.tick(self._clock())
                 self._tidy()
             self._trains.flush()
+            if self._patience:
+                time.sleep(self._patience)
+                self._patience = 0.0
         self.close()
 
     def close(self) -> None:
@@ -177,6 +183,7 @@ class InaProcess:
     def _packets(self, _: int) -> None:
         self._now = self._clock()
         self._trains.receive(self._train, _AT_ONCE)
+        self._patience = self.jobs.patience()
 
     def _train(self, source: tuple[str, int], train: memoryview, step: int) -> None:
         self.jobs.receive(source, train, step, self._now)

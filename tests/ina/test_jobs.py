@@ -1,6 +1,9 @@
 """The jobs of one router: which job gets which packets of a train."""
 
+import socket
+import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from fared.ina.messages import Install, JobEpoch, MemberAddress
 from fared.ina.slots.packet import Header, PacketKind, encode_header
 from fared.ina.slots.setup import JobSetup, TreeSetup
 from fared.inad.jobs import Jobs
+from fared.inad.process import InaProcess, Settings
 from fared.inad.results import UnicastReplication
 from tests.ina.network import joined
 
@@ -69,3 +73,31 @@ def test_each_packet_of_a_train_of_strangers_is_counted(jobs):
     made.receive(("10.0.9.2", 54201), train, step, 0.0)
     assert made.all[7].aggregator.counters == {"address": 3}
     assert not trains.sent
+
+
+def test_the_least_patience_of_trees_whose_sums_follow_each_other_counts(jobs):
+    made, _ = jobs
+    assert made.patience() == 0
+    for number, seconds in ((7, 0.0002), (8, 0.0004)):
+        (tree,) = made.all[number].aggregator.trees
+        for at in range(6):
+            tree.pace.note(1, at * seconds, more=True)
+        assert made.patience() == pytest.approx(1.5 * 0.0002)
+
+
+def test_the_process_sleeps_as_long_as_packets_may_wait(tmp_path: Path, monkeypatch):
+    process = InaProcess(
+        Settings("127.0.0.1", 0, tmp_path / "ina.sock", 1 << 20, 1), time.monotonic
+    )
+    slept = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        process.stop()
+
+    monkeypatch.setattr(process.jobs, "patience", lambda: 0.00075)
+    monkeypatch.setattr("fared.inad.process.time.sleep", sleep)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"packet", process._udp.getsockname())
+        process.run()
+    assert slept == [0.00075]

@@ -22,6 +22,7 @@ from fared.ina.slots.packet import (
     encode_header,
 )
 from fared.ina.slots.setup import SetupError
+from fared.ina.slots.slot import SumPace
 from fared.ina.slots.window import LEAST_BURST, LEAST_TIMEOUT, RoundTrip
 from fared.ina.slots.worker import WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, leaf, workers
@@ -194,6 +195,42 @@ def test_results_wait_for_others_only_while_chunks_are_left_and_less_than_a_wind
         virtual.run_for(0.001)
     assert not virtual.finished
     assert machine.patience() == 0
+
+
+def test_a_router_lets_packets_wait_for_one_or_two_sums_while_sums_follow_each_other():
+    pace = SumPace()
+    for at in range(4):
+        assert pace.patience() == 0
+        pace.note(1, 0.0002 * at, more=True)
+    pace.note(2, 0.001, more=True)
+    assert pace.patience() == pytest.approx(1.5 * 0.0002)
+    for at in range(1, 40):
+        pace.note(1, 0.001 + 0.003 * at, more=True)
+    assert pace.patience() == 0.001
+    pace.note(1, 1.0, more=False)
+    assert pace.patience() == 0
+    pace.note(1, 9.0, more=True)
+    assert pace.patience() == 0
+
+
+def test_packets_wait_at_routers_in_long_calls_only_and_not_at_their_end():
+    setup = setup_for(clos(2, 4), workers(4), window=8)
+    virtual = SlowLinks(setup, 1, seconds=0.0004, delay=(1e-4, 2e-3))
+
+    def waits() -> set[bool]:
+        found = set()
+        while not virtual.finished:
+            virtual.run_for(0.0002)
+            found |= {router.patience() > 0 for router in virtual.routers.values()}
+        return found
+
+    virtual.run_for(0.1)
+    for _ in range(20):
+        virtual.call(2)  # a chunk for each tree
+        assert waits() == {False}
+    virtual.call(100)
+    assert waits() == {False, True}
+    assert not any(router.patience() for router in virtual.routers.values())
 
 
 def test_a_lost_window_is_repeated_in_less_than_half_a_second():

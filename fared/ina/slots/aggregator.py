@@ -182,18 +182,20 @@ class Aggregator:
                 tree.put(first_row + row, packets, size)
             else:
                 tree.add(like, first_row + row, packets, size)
-            self._added(tree, taken, like.size)
+            self.counters["added"] += len(taken)
+            full = [slot for slot in taken if slot.seen == tree.bits]
+            if full:
+                self._complete(tree, full, like.size, now)
         return len(taken)
 
-    def _added(self, tree: TreeSlots, taken: list[Slot], size: int) -> None:
+    def _complete(self, tree: TreeSlots, full: list[Slot], size: int, now: float) -> None:
         """Send the sums that have all values now."""
-        self.counters["added"] += len(taken)
-        for slot in taken:
-            if slot.seen == tree.bits:
-                slot.complete = True
-                tree.sums += 1
-                tree.size += size
-                self._send(tree, slot, tree.bits, 0)
+        tree.sums += len(full)
+        tree.size += len(full) * size
+        tree.pace.note(len(full), now, more=tree.follows(full[-1]))
+        for slot in full:
+            slot.complete = True
+            self._send(tree, slot, tree.bits, 0)
 
     def _is_new(self, slot: Slot, bits: BitString) -> bool:
         return not (slot.complete or bits & slot.seen)
@@ -259,6 +261,11 @@ class Aggregator:
             return
         kind = PacketKind.SYNC_RESULT if is_sync else PacketKind.RESULT
         self._down(tree.role, bits, slot.packet(kind, flags & _AGAIN))
+
+    def patience(self) -> float:
+        """Return for how many seconds packets may wait, to be processed with others."""
+        found = (tree.pace.patience() for tree in self._trees.values())
+        return min((seconds for seconds in found if seconds), default=0.0)
 
     # -- for operators ------------------------------------------------------------------------
 

@@ -21,6 +21,10 @@ from fared.ina.slots.setup import JobSetup, TreeRole
 _OPS = tuple({Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}[op] for op in Op)
 """By number: the hash of a member is slow."""
 _FLOAT32 = DataType.FLOAT32
+_MOST_PATIENCE = 0.001
+_SUMS_OF_PATIENCE = 1.5
+_LEAST_SUMS, _MOST_SUMS = 4, 32
+"""Sums over which the pace is measured."""
 
 
 class Slot:
@@ -77,6 +81,38 @@ class Slot:
         return self.buffer[: header_size(header.length) + header.size]
 
 
+class SumPace:
+    """Seconds from one sum of a tree to the next, while sums follow each other without a gap.
+
+    Waking up for a train takes longer than adding it. So a router takes trains together that come
+    in the time of one or two sums, a tenth of a window. A sum that no other follows is the last one
+    of a call, or all of it: then nothing waits.
+    """
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._sums = 0
+        self._seconds = 0.0
+
+    def patience(self) -> float:
+        """Return for how many seconds packets may wait for others."""
+        return min(_MOST_PATIENCE, _SUMS_OF_PATIENCE * self._seconds)
+
+    def note(self, sums: int, now: float, *, more: bool) -> None:
+        """Note sums that were completed; ``more``: the next one has begun."""
+        if not more:
+            self._since, self._seconds = None, 0.0
+            return
+        if self._since is None:
+            self._since, self._sums = now, 0
+            return
+        self._sums += sums
+        if self._sums >= _LEAST_SUMS:
+            self._seconds = (now - self._since) / self._sums
+        if self._sums >= _MOST_SUMS:
+            self._since, self._sums = now, 0
+
+
 class TreeSlots:
     """The slots of one tree; ``sync`` is that of the epoch's beginning.
 
@@ -96,6 +132,7 @@ class TreeSlots:
         """All rows, headers too, as values of each type."""
         self.sums = self.size = self.repeated = 0
         """Sums that were completed, the bytes of their values, and how often they went again."""
+        self.pace = SumPace()
 
     def put(self, row: int, packets: memoryview, size: int) -> None:
         """Put packets of ``size`` bytes into rows from ``row`` on."""
@@ -121,6 +158,13 @@ class TreeSlots:
             target = whole[at + start : at + step]
             _OPS[like.op](target, given[begin : begin - start + step], out=target)
             at += width // item
+
+    def follows(self, slot: Slot) -> bool:
+        """Whether the sum after that of a slot has begun, too."""
+        sequence = slot.sequence
+        if slot is self.sync or sequence is None:
+            return False
+        return self.entries[(sequence + 1) % len(self.entries)].sequence == sequence + 1
 
     def open_slots(self) -> list[Slot]:
         """Return the slots with a part of the sum."""
