@@ -8,10 +8,8 @@ block. Where only bandwidths changed, their rows are patched into a copy of the 
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +23,7 @@ from fared.isis.neighbors import topology_of
 from fared.isis.paths import systems_on_paths
 from fared.isis.ted.areas import reaches_other_area, same_ways
 from fared.isis.ted.attributes import PrefixAttributes
-from fared.isis.ted.blocks import Changed, build, default_route, links_topology, patch
+from fared.isis.ted.blocks import build, default_route, links_topology, patch
 from fared.isis.ted.fragment_facts import (
     Former,
     FragmentFacts,
@@ -34,12 +32,19 @@ from fared.isis.ted.fragment_facts import (
     read_fragment,
 )
 from fared.isis.ted.fragment_patch import patched
-from fared.isis.ted.fragment_prefixes import At, place
 from fared.isis.ted.nexthops import local_links
-from fared.isis.ted.router_prefixes import Changes, RouterPrefixes
+from fared.isis.ted.node_fragments import (
+    NO_BLOCKS,
+    NO_DEFAULTS,
+    NO_REACHES,
+    NodeFragments,
+    new_node,
+    reaches_of,
+)
+from fared.isis.ted.router_prefixes import Changes
 from fared.ted.compare import same_block
 from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
-from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+from fared.ted.model import LocalLink
 
 if TYPE_CHECKING:
     from fared.isis.ted.bier import BierTable
@@ -49,38 +54,6 @@ _NOTHING = FragmentFacts()
 _ATTACHED = "attached"
 """The key of an attached router's default route among its prefixes."""
 NodeKey = tuple[Level, NodeId]
-_NO_BLOCKS: Final[Mapping[int, NodeBlock]] = MappingProxyType({})
-_NO_DEFAULTS: Final[Mapping[int, PrefixReachability]] = MappingProxyType({})
-_NO_REACHES: Final[Mapping[int, At]] = MappingProxyType({})
-
-
-class _NodeFragments(msgspec.Struct):
-    """The fragments of one node, by number, and the blocks made of them.
-
-    Most nodes lack some of these: what is empty is shared.
-    """
-
-    parts: dict[int, FragmentFacts]
-    prefixes: RouterPrefixes
-    stale: bool = False
-    """Whether more than prefixes and bandwidths may have changed."""
-    patched: Changed | None = None
-    """The rows with other bandwidths, by fragment and topology."""
-    blocks: Mapping[int, NodeBlock] = _NO_BLOCKS
-    defaults: Mapping[int, PrefixReachability] = _NO_DEFAULTS
-    reaches: Mapping[int, At] = _NO_REACHES
-    """Topology and family of the prefixes, by family that the node takes part in."""
-    cause: str | None = None
-    since: float = 0.0
-
-    def note_rows(self, number: int, rows: Rows) -> None:
-        """Record the rows with other bandwidths of a fragment."""
-        if self.patched is None:
-            if not rows:
-                return
-            self.patched = {}
-        for topology, found in rows.items():
-            self.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
 
 
 class _Unlinked(msgspec.Struct):
@@ -103,8 +76,8 @@ class TedBuilder:
             on_path=self._on_paths,
             read=self._read_again,
         )
-        self._nodes: dict[NodeKey, _NodeFragments] = {}
-        self._dirty: dict[NodeKey, _NodeFragments] = {}
+        self._nodes: dict[NodeKey, NodeFragments] = {}
+        self._dirty: dict[NodeKey, NodeFragments] = {}
         self._links_dirty: dict[Level, _Unlinked] = {}
         self._links: dict[tuple[Level, int], tuple[LocalLink, ...]] = {}
         self._hops: dict[tuple[Level, int], dict[int, tuple[LocalLink, ...]]] = {}
@@ -209,7 +182,7 @@ class TedBuilder:
     ) -> None:
         """Store the facts of a fragment; None: it is gone."""
         key, number = _node_of(level, entry), fragment_of(entry.lsp_id)
-        node = self._nodes.get(key) or _node()
+        node = self._nodes.get(key) or new_node()
         known = node.parts.get(number)
         if known is None and facts is None:
             return
@@ -236,7 +209,7 @@ class TedBuilder:
             self.areas_stale = True
         self._mark(key, node, entry)
 
-    def _mark(self, key: NodeKey, node: _NodeFragments, cause: str | StoredLsp) -> None:
+    def _mark(self, key: NodeKey, node: NodeFragments, cause: str | StoredLsp) -> None:
         """Consider a node at the next ``flush``; the first cause of several is reported."""
         if node.parts and not (node.stale or node.patched or node.prefixes.changed):
             return
@@ -333,7 +306,7 @@ class TedBuilder:
             change = LocalLinksChanged(int(level), links, dirty.cause, dirty.since, family)
             instance.process.emit(change)
 
-    def _emit(self, key: NodeKey, node: _NodeFragments) -> None:
+    def _emit(self, key: NodeKey, node: NodeFragments) -> None:
         level, node_id = key
         cause, since = node.cause or "", node.since
         node.cause = None
@@ -365,19 +338,19 @@ class TedBuilder:
         """The topology of the links of a node for a family."""
         return links_topology(node_id, topology_of(self._instance, family))
 
-    def _describe(self, level: Level, node_id: NodeId, node: _NodeFragments) -> dict[int, Changes]:
+    def _describe(self, level: Level, node_id: NodeId, node: NodeFragments) -> dict[int, Changes]:
         """Make the blocks of a node; return the changes of its prefixes, by family."""
         topologies = {f: topology_of(self._instance, f) for f in self._instance.settings.families}
-        node.stale, node.blocks = False, _NO_BLOCKS
+        node.stale, node.blocks = False, NO_BLOCKS
         # ISO 10589 §7.2.5: without fragment 0 the others are ignored
         if 0 in node.parts:
             parts = [node.parts[number] for number in sorted(node.parts)]
-            node.blocks = build(node_id, parts, topologies) or _NO_BLOCKS
-        was, node.reaches = node.reaches, _NO_REACHES
+            node.blocks = build(node_id, parts, topologies) or NO_BLOCKS
+        was, node.reaches = node.reaches, NO_REACHES
         if not node_id & 0xFF:  # a pseudonode advertises no prefixes
-            node.reaches = _reaches(tuple(node.blocks), tuple(topologies.items()))
+            node.reaches = reaches_of(tuple(node.blocks), tuple(topologies.items()))
         changed = node.prefixes.take(was, node.reaches)
-        before, node.defaults = node.defaults, _NO_DEFAULTS
+        before, node.defaults = node.defaults, NO_DEFAULTS
         own = node_id == isis_node(self._instance.system_id)
         # §7.2.9.1: a default route toward attached routers of our area, in level 1 only
         if level is Level.ONE and self._follows_attached and not own:
@@ -389,20 +362,6 @@ class TedBuilder:
         for family in before.keys() ^ node.defaults.keys():
             changed.setdefault(family, {})[_ATTACHED] = node.defaults.get(family)
         return changed
-
-
-def _node() -> _NodeFragments:
-    parts: dict[int, FragmentFacts] = {}
-    return _NodeFragments(parts, RouterPrefixes(parts))
-
-
-@functools.lru_cache(maxsize=16)
-def _reaches(
-    families: tuple[int, ...], topologies: tuple[tuple[int, int | None], ...]
-) -> Mapping[int, At]:
-    """Topology and family of the prefixes of a router, by family: one object for all such."""
-    of = dict(topologies)
-    return MappingProxyType({family: place(of[family], family) for family in families})
 
 
 def _node_of(level: Level, entry: StoredLsp) -> NodeKey:
