@@ -149,7 +149,9 @@ class Health:
 
     def _measure_lag(self) -> None:
         now = asyncio.get_running_loop().time()
-        self._host.runtime.event_loop_lag = max(0.0, now - self._lag_due)
+        runtime = self._host.runtime
+        runtime.event_loop_lag = max(0.0, now - self._lag_due)
+        runtime.recent_lags.append(runtime.event_loop_lag)
         self._lag_due = self._jobs.due("lag")
 
     def _feed_watchdog(self) -> None:

@@ -312,8 +312,8 @@ def _prefixes(context: ViewContext) -> Iterator[Metric]:
 
 def _process(context: ViewContext) -> Iterator[Metric]:
     runtime = context.runtime
-    text = "Delay of timers in the event loop"
-    yield gauge("event_loop_lag_seconds", text, runtime.event_loop_lag)
+    text = "Longest delay of a timer in the event loop in the last 20 seconds"
+    yield gauge("event_loop_lag_seconds", text, max(runtime.recent_lags, default=0.0))
     text = "0 after a reload that was refused"
     yield gauge("config_last_reload_success", text, runtime.last_reload_ok is not False)
     until = runtime.unconfirmed_until

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
 import msgspec
 
 from fared.core.load_history import LoadHistory
+
+LAGS = 20
+"""One lag is measured in a second: more than Prometheus lets pass between two scrapes."""
 
 
 class Runtime(msgspec.Struct):
@@ -22,6 +25,8 @@ class Runtime(msgspec.Struct):
     unconfirmed_until: float | None = None
     """When the former configuration returns, unless the present one is confirmed."""
     event_loop_lag: float = 0.0
+    recent_lags: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=LAGS))
+    """The lags measured last."""
     resyncs: Counter[str] = msgspec.field(default_factory=Counter)
     sysctls: list[dict[str, Any]] = msgspec.field(default_factory=list)
     utilized: dict[int, float] = msgspec.field(default_factory=dict)

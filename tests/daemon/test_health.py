@@ -139,3 +139,19 @@ def test_a_changed_period_applies_from_the_reload_on(source):
     reloaded = asyncio.run(work())
     turns = enumerate(source.asked, 1)
     assert all(asked - reloaded >= turn * 0.01 - 1e-4 for turn, asked in turns)
+
+
+async def test_a_late_loop_is_remembered_until_the_next_scrape(monkeypatch):
+    """Afterwards it is in time, a second later as much as 19 seconds later."""
+    loop = asyncio.get_running_loop()
+    health = Health(Host(1.0), lambda: None, lambda: None)
+    lags = health._host.runtime.recent_lags
+    now = 100.0
+    monkeypatch.setattr(loop, "time", lambda: now)
+    monkeypatch.setattr(health._jobs, "due", lambda _: now + 1.0)
+    for late, worst in [(0.0, 0.0), (1.5, 1.5), *[(0.0, 1.5)] * 19, (0.25, 0.25)]:
+        health._lag_due = now
+        now += late
+        health._measure_lag()
+        assert max(lags) == worst
+        assert health._host.runtime.event_loop_lag == late

@@ -54,6 +54,7 @@ class ProcessFacts(Protocol):
     last_reload_error: str | None
     unconfirmed_until: float | None
     event_loop_lag: float
+    recent_lags: deque[float]
     resyncs: Counter[str]
     sysctls: list[dict[str, Any]]
     utilized: dict[int, float]
