@@ -264,7 +264,7 @@ def test_a_daemon_that_got_no_cpu_has_a_late_loop(lab: Lab):
             os.kill(pid, signal.SIGSTOP)
             try:
                 with pytest.raises(subprocess.TimeoutExpired):
-                    subprocess.run(("sleep", "5"), timeout=1.5, check=False)
+                    subprocess.run(("sleep", "5"), timeout=2.5, check=False)
             finally:
                 os.kill(pid, signal.SIGCONT)
             return ("FaredLoopLag", "L2") in lab.firing()
