@@ -257,7 +257,7 @@ def test_another_program_that_deletes_a_route_is_reported(lab: Lab):
 
 @pytest.mark.soak
 def test_a_daemon_that_got_no_cpu_has_a_late_loop(lab: Lab):
-    pid = lab.fabric.node("L2").processes[0].pid
+    (pid,) = (p.pid for p in lab.fabric.node("L2").processes if p.name == "fared")
     with lab.alert("FaredLoopLag", "L2"):
 
         def late() -> bool:
