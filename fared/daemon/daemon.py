@@ -121,8 +121,7 @@ class Daemon:
         try:
             self._open()
             burst = self._inputs.burst
-            senders = (io.forget_senders for io in self.io.values())
-            shrink = (*senders, clear_caches, empty_free_lists, release_freed)
+            shrink = (self._forget_senders, clear_caches, empty_free_lists, release_freed)
             flood = AfterFlood(lambda: burst.taken, shrink)
             self.health = health.Health(self, self.operation.check_clock, flood.look)
             self._install_signals()
@@ -271,6 +270,10 @@ class Daemon:
             io.close_all()
         self.monitor.close()
         self.fib.close()
+
+    def _forget_senders(self) -> None:
+        for io in self.io.values():
+            io.forget_senders()
 
     def _start_http(self) -> HttpPort | None:
         listen = self.config.api.http

@@ -72,6 +72,11 @@ def with_load(pair: Pair) -> dict[str, float] | None:
 
 def test_metrics_have_the_promised_names_and_sensible_values(pair: Pair):
     """Each name of the promise has a family; those that a quiet pair must have, have values."""
+    # a process that adopted all its routes has changed none of them
+    pair.left.netns.ip("link", "set", "u0", "down")
+    wait_for(lambda: pair.used() == {"u1"}, 15, "the routes have left u0")
+    pair.left.netns.ip("link", "set", "u0", "up")
+    pair.await_routes()
     _, text = pair.left.get("/metrics")
     families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert {f"fared_{name}" for name in PROMISED} <= families

@@ -87,7 +87,8 @@ class Built:
         if found is not None:
             rows = ted.links(NodeId(ORIGINATOR))
             assert rows is not None
-            np.testing.assert_array_equal(rows.remote_ids, found.remote_ids[rows.order])
+            order = slice(None) if rows.order is None else rows.order
+            np.testing.assert_array_equal(rows.remote_ids, found.remote_ids[order])
         return found
 
 
