@@ -50,6 +50,8 @@ RATE, FLOWS = 500, 64
 """Packets/s of each stream, and over how many flows."""
 CALM = 0.5
 """Seconds for which all must stay right."""
+LOOK = 5.0
+"""Seconds after which a router that crashed is noticed, at the latest."""
 _SEGFAULT = "Received signal 11"
 HELPER = "graceful-restart helper enable"
 DRAIN = 0.2
@@ -158,9 +160,10 @@ class Chaos:
         begun = time.monotonic()
         kernels, right = begun, None
         while True:
+            self._revive()
             for plane in self.planes:
                 failed = [port for port in down if port.node in plane.plan.nodes]
-                left = begun + seconds - time.monotonic()
+                left = min(begun + seconds - time.monotonic(), LOOK)
                 kernels = max(kernels, self._kernels(plane, failed, left) or kernels)
             problem = self._problem(down)
             now = time.monotonic()
@@ -172,7 +175,6 @@ class Chaos:
                 right = None
                 if now - begun > seconds:
                     return kernels - begun, seconds, problem
-                self._revive()
             time.sleep(0.1)
 
     def _revive(self) -> None:
