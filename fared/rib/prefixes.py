@@ -78,6 +78,10 @@ class PrefixTable:
             self.advertisers.append((area, node))
         return number
 
+    def known_advertiser(self, area: int, node: NodeId) -> int:
+        """Return the number of a node that has advertised something; NONE for another."""
+        return self._advertiser_number.get((area, node), NONE)
+
     def advertiser_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Areas and node ids of all advertisers (A,)."""
         if len(self._advertiser_arrays[0]) != len(self.advertisers):
@@ -106,7 +110,7 @@ class PrefixTable:
 
     def path_types(self, area: int, node: NodeId, changes: Changes) -> set[PathType]:
         """Return the path types of changed advertisements of a node, before and after."""
-        number = self._advertiser_number.get((area, node), NONE)
+        number = self.known_advertiser(area, node)
         known = self._advertised.get(number, {})
         found = {item.path_type for item in changes.values() if item is not None}
         found.update(self._content.path_type(known[at]) for at in changes if at in known)
@@ -114,19 +118,25 @@ class PrefixTable:
 
     def sources(self, area: int, node: NodeId) -> Collection[Hashable]:
         """Return the sources of the advertisements of a node in an area."""
-        number = self._advertiser_number.get((area, node), NONE)
+        number = self.known_advertiser(area, node)
         return self._advertised.get(number, {}).keys()
 
     def advertised_by(
         self, area: int, node: NodeId
     ) -> Iterable[tuple[Hashable, PrefixReachability]]:
         """Iterate over the advertisements of a node in an area: source, content."""
-        number = self._advertiser_number.get((area, node), NONE)
+        number = self.known_advertiser(area, node)
         known = self._advertised.get(number, {})
         return ((source, self._advertisement(row)) for source, row in known.items())
 
     def put(self, area: int, node: NodeId, changes: Changes) -> ChangeKind:
-        """Process changed advertisements of a node; return the kind of change."""
+        """Process changed advertisements of a node; return the kind of change.
+
+        A node that only withdraws what it has not advertised gets no number: with a new number
+        comes a changed prefix, for which the selector locates the node.
+        """
+        if self.known_advertiser(area, node) == NONE and not any(changes.values()):
+            return ChangeKind.NONE
         advertiser = self.advertiser(area, node)
         known = self._advertised.setdefault(advertiser, {})
         if known:

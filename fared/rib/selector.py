@@ -56,9 +56,9 @@ class PrefixSelector:
         Routes that it computes for another reason are selected from these, too: it may have lost
         the backbone then.
         """
-        number = self.table.advertiser(area, node)
+        number = self.table.known_advertiser(area, node)
         beyond = self.distances.beyond
-        if number >= len(beyond) or beyond[number]:
+        if not 0 <= number < len(beyond) or beyond[number]:
             return False
         return self.table.path_types(area, node, changes) == {PathType.INTER_AREA}
 

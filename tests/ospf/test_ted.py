@@ -292,6 +292,16 @@ def test_withdrawn_te_leaves_the_capacity_unknown(peer):
     assert moves_no_path([*before, told])
 
 
+def test_a_router_lsa_with_another_id_than_its_routers_describes_none(peer):
+    """A forged one, flushed by the router in whose name it was, took that router's links along."""
+    peer.send(update(make_lsa(OTHER, links=[p2p(A, 0x0A000001)])))
+    (told,) = updates(peer)
+    peer.send(update(make_lsa(OTHER, 7, lsid=B)))
+    assert told.block.neighbors.tolist() == [A]
+    assert updates(peer) == []
+    assert (1, B, OTHER) in peer.lsas()
+
+
 def test_a_refresh_causes_no_update(peer):
     links = [p2p(A, 0x0A000001)]
     peer.send(update(make_lsa(OTHER, 1, links=links)))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fared.core.ids import ipv4_prefix, parse_prefix
+from fared.core.ids import NodeId, ipv4_prefix, parse_prefix
 from fared.rib import routes, selector
 from fared.rib.join import join_areas
 from fared.rib.selection import choose
@@ -299,6 +299,17 @@ def test_an_external_follows_its_forwarding_address():
         solver.put_block(AREA, fabric.id(name), fabric.block(name))
     solver.set_local_links(AREA, fabric.local_links("L1"))
     assert solver.solve().changed[prefix] is None
+
+
+def test_an_unknown_node_may_withdraw_what_it_has_not_advertised():
+    """A prefix that a forged LSA advertised for less than the pause before a computation."""
+    fabric = three_stage(2, 3)
+    solver = fabric.solver("L1")
+    solver.solve()
+    solver.put_prefixes(AREA, NodeId(4711), {"gone": None})
+    next(link for link in fabric.links if (link.tail, link.head) == ("S1", "L2")).capacity = 25.0
+    solver.put_block(AREA, fabric.id("S1"), fabric.block("S1"))
+    assert solver.solve().changed
 
 
 def test_a_capacity_that_load_hides_changes_the_baseline_alone():

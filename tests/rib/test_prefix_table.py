@@ -125,3 +125,12 @@ def test_withdrawing_all_prefixes_renumbers_the_rest_a_few_times_only():
     assert renumbered == sorted(renumbered, reverse=True)
     assert 0 < len(renumbered) <= 4
     assert len(table.prefixes) <= 4096 + 500
+
+
+def test_a_node_that_only_withdraws_is_no_advertiser():
+    """An LSA that comes and goes between two computations ended the daemon otherwise."""
+    table = PrefixTable()
+    table.put(0, NODES[0], {"a": _ITEMS[0]})
+    known = list(table.advertisers)
+    assert table.put(0, NODES[1], {"b": None}) is ChangeKind.NONE
+    assert table.advertisers == known

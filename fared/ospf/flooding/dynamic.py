@@ -25,7 +25,7 @@ from fared.core.ids import AreaId
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.neighbor import NeighborState
 from fared.ospf.packet.bodies import RouterLinkType, RouterLsa
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey, LsType
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey, LsType, describes_router
 from fared.ospf.packet.opaque import RouterInformation
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class DynamicAreas:
     def _read(self, area: AreaId, entry: LsaEntry) -> None:
         key, now = entry.key, self._process.now
         body = None if entry.is_maxage(now) else entry.body
-        if key.ls_type == LsType.ROUTER:
+        if describes_router(key):
             links = body.links if isinstance(body, RouterLsa) else ()
             far = (link.link_id for link in links if link.link_type == _P2P)
             self._scopes.state(area).links(key.advertising_router, far, now)

@@ -26,7 +26,7 @@ from fared.ospf.flooding.group import FloodGroup
 from fared.ospf.lsdb import Scope
 from fared.ospf.packet.bodies import B_BIT, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import opaque_type
-from fared.ospf.packet.lsa import MAX_AGE, LsaKey, LsType
+from fared.ospf.packet.lsa import MAX_AGE, LsaKey, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class FloodSuppression:
         if new.lsdb.scope is Scope.LINK:
             return 0
         key = new.key
-        if key.ls_type == LsType.ROUTER:
+        if describes_router(key):
             return group.among(_covered_by_router_lsa(area, old, new))
         opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
         # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link. Where that

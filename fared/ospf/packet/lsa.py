@@ -134,6 +134,16 @@ def key_of(raw: bytes) -> LsaKey:
     return LsaKey(*_KEY.unpack_from(raw))
 
 
+def describes_router(key: LsaKey) -> bool:
+    """Whether an LSA is the router LSA of its advertising router.
+
+    Its link state id is that router's id (RFC 2328 §12.4.1), by which §16.1 finds it. One with
+    another id is flooded like any LSA, and no part of the topology.
+    """
+    ls_type, link_state_id, advertising_router = key
+    return ls_type == LsType.ROUTER and link_state_id == advertising_router
+
+
 def encode_header(header: LsaHeader) -> bytes:
     """Write the 20 bytes of a header. Raises struct.error if a field does not fit."""
     return _HEADER.pack(

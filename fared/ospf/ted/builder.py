@@ -21,7 +21,7 @@ from fared.ospf.lsdb import LsaEntry
 from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import E_BIT, NetworkLsa, RouterLsa
 from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.ted.blocks import RouterFacts, build, fits, patch
@@ -76,7 +76,7 @@ class TedBuilder:
         if Reachability.concerns(key):
             self._beyond_changed(entry)
             return
-        if area is None or key.ls_type not in (LsType.ROUTER, LsType.OPAQUE_AREA):
+        if area is None or not (describes_router(key) or key.ls_type == LsType.OPAQUE_AREA):
             return
         router = self._routers.get((area, key.advertising_router))
         if router is None:
