@@ -22,6 +22,11 @@ APPLICATION = 0xFFFF
 ROOM = 600
 
 
+class Fragment:
+    def __init__(self, tlvs):
+        self.tlvs = tlvs
+
+
 def test_the_layout_of_a_tlv():
     pieces = [piece for _, piece in pieces_of(0x010203, b"ab")]
     assert encode_geninfo(APPLICATION, pieces).value.hex(" ") == (
@@ -61,11 +66,6 @@ def test_values_survive_fragments_in_any_order(values, rng):
     rng.shuffle(fragments)
     at, found = (Level.TWO, NodeId(5)), {}
     read = InformationTable(APPLICATION)
-
-    class Fragment:
-        def __init__(self, tlvs):
-            self.tlvs = tlvs
-
     for number, tlvs in fragments:
         assert all(len(tlv.value) <= 255 for tlv in tlvs)
         read.put(at, number, Fragment(tlvs))
@@ -77,6 +77,25 @@ def test_values_survive_fragments_in_any_order(values, rng):
         read.put(at, number, None)
     gone = {update.key for update in read.take() if update.value is None}
     assert gone == set(values)
+
+
+def test_a_value_is_there_until_all_fragments_of_the_one_that_replaces_it_are():
+    """A job's epochs alternate between two keys: without either it would seem withdrawn."""
+    table, at = InformationTable(APPLICATION), (Level.TWO, NodeId(5))
+
+    def told(number: int, *pieces: bytes) -> dict[int, bytes | None]:
+        table.put(at, number, Fragment([encode_geninfo(APPLICATION, [one]) for one in pieces]))
+        return {update.key: update.value for update in table.take()}
+
+    former = [piece for _, piece in pieces_of(4, b"epoch 2" * 50)]
+    later = [piece for _, piece in pieces_of(5, b"epoch 3" * 50)]
+    assert len(former) == len(later) == 2
+    assert not told(1, former[0])
+    assert told(2, former[1]) == {4: b"epoch 2" * 50}
+    assert not told(1, later[0])
+    assert told(2, later[1]) == {4: None, 5: b"epoch 3" * 50}
+    assert not told(1)
+    assert told(2) == {5: None}
 
 
 def test_a_truncated_piece_is_an_error():

@@ -47,11 +47,18 @@ class InformationTable:
         return found
 
     def take(self) -> Iterator[InformationUpdated]:
-        """Yield what changed since the last call. A value in change has no pieces or too many."""
+        """Yield what changed since the last call.
+
+        A value in change has no pieces or too many. While any value of a router lacks pieces, what
+        it had before stays: fragments of one change may arrive long after each other, and a value
+        without pieces may be about to be replaced, as that of a job's former epoch.
+        """
         changed, self._changed = self._changed, {}
         for key in changed:
             level, node = key
-            before, now = self._known.get(key, {}), self._whole(key)
+            before, (now, in_change) = self._known.get(key, {}), self._whole(key)
+            if in_change:
+                now = before | now
             self._known[key] = now
             if not now:
                 del self._known[key]
@@ -59,13 +66,15 @@ class InformationTable:
                 if before.get(item) != now.get(item):
                     yield InformationUpdated(int(level), node, item, now.get(item))
 
-    def _whole(self, key: _NodeKey) -> dict[int, bytes]:
+    def _whole(self, key: _NodeKey) -> tuple[dict[int, bytes], bool]:
+        """Return the values that are whole, and whether there are others."""
         pieces: dict[tuple[int, int], dict[int, bytes]] = {}
         for found in self._fragments.get(key, {}).values():
             for (item, number, count), part in found.items():
                 pieces.setdefault((item, count), {})[number] = part
-        return {
+        whole = {
             item: b"".join(parts[number] for number in range(count))
             for (item, count), parts in sorted(pieces.items())
             if len(parts) == count
         }
+        return whole, any(len(parts) < count for (_, count), parts in pieces.items())
