@@ -35,6 +35,8 @@ _COLUMNS = 3
 _RATE, _FLOWS = 3000, 64
 """Packets/s of 1000 bytes from h1 to h2, and how many flows they are."""
 _MOST_LINES = 8
+_JOBS = "fared_ina_"
+"""Metrics of jobs that aggregate."""
 
 
 def main() -> int:
@@ -88,8 +90,12 @@ def _events(fabric: Fabric) -> None:
 
 
 def board(prometheus: Prometheus, begin: float, end: float) -> Figure:
-    """Draw all panels of the board with the data between two times."""
-    panels = board_expressions()
+    """Draw the panels of the board with the data between two times; there are no jobs here."""
+    panels = {
+        title: expressions
+        for title, expressions in board_expressions().items()
+        if not any(_JOBS in expression for expression, _ in expressions)
+    }
     rows = -(-len(panels) // _COLUMNS)
     figure = Figure(figsize=(6 * _COLUMNS, 2.4 * rows), layout="constrained")
     axes = figure.subplots(rows, _COLUMNS).flat

@@ -47,6 +47,19 @@ def test_panels_of_the_board_have_places_of_their_own_and_one_data_source_to_cho
     assert sources == {"${datasource}"}
 
 
+def test_the_board_shows_jobs_that_aggregate():
+    shown = {
+        metric
+        for many in board_expressions().values()
+        for one, _ in many
+        for metric in re.findall(r"fared_ina_\w+", one)
+    }
+    assert shown == {
+        f"fared_ina_{name}"
+        for name in ("tree_rate", "slots", "waits_for", "wait_seconds", "repeated_total", "epoch")
+    }
+
+
 def test_every_expression_of_the_board_can_be_restricted_to_routers():
     expressions = [one for many in board_expressions().values() for one, _ in many]
     assert [one for one in expressions if 'instance=~"$router"' not in one] == []
