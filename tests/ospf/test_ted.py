@@ -292,6 +292,19 @@ def test_withdrawn_te_leaves_the_capacity_unknown(peer):
     assert moves_no_path([*before, told])
 
 
+@pytest.mark.parametrize("age", [1, 3600])
+def test_a_te_lsa_that_no_longer_names_this_router_derates_none_of_its_links(peer, age):
+    """A forged one, flushed without its body, left the link derated for good."""
+    halved = TeAttributes(max_bandwidth=1e6, residual_bandwidth=0.5e6)
+    body = encode_te_link(TeLink(link_type=1, link_id=peer.me, attributes=halved))
+    lsa = {"ls_type": 10, "lsid": 0x01000001}
+    (interface,) = peer.engine._instance.interfaces.values()
+    peer.send(update(make_lsa(peer.peer, body=body, **lsa)))
+    assert interface.far_share == 0.5
+    peer.send(update(make_lsa(peer.peer, 1, age=age, body=b"", **lsa)))
+    assert interface.far_share == 1.0
+
+
 def test_a_router_lsa_with_another_id_than_its_routers_describes_none(peer):
     """A forged one, flushed by the router in whose name it was, took that router's links along."""
     peer.send(update(make_lsa(OTHER, links=[p2p(A, 0x0A000001)])))

@@ -32,8 +32,6 @@ class DeratedLinks:
             key.ls_type != LsType.OPAQUE_AREA
             or opaque_type(key.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING
             or key.advertising_router == self._instance.router_id
-            # most LSAs do not name us: looking for four bytes costs less than decoding
-            or self._us not in entry.raw[LSA_HEADER_SIZE:]
         ):
             return
         ends = () if entry.is_maxage(self._instance.process.now) else self._read(entry)
@@ -66,6 +64,9 @@ class DeratedLinks:
         return sum(n.router_id == router_id for i in ends for n in i.neighbors.values()) == 1
 
     def _read(self, entry: LsaEntry) -> tuple[FarEnd, ...]:
+        # most LSAs do not name us: looking for four bytes costs less than decoding
+        if self._us not in entry.raw[LSA_HEADER_SIZE:]:
+            return ()
         try:
             link = decode_te(entry.raw, LSA_HEADER_SIZE)
         except DecodeError:
