@@ -108,8 +108,11 @@ class DynamicFlooding:
     # What routers advertise
 
     def links(self, node: int, neighbors: Iterable[int], now: float) -> None:
-        """The point-to-point links that a router advertises; none: it has gone."""
-        before, after = self._claims.get(node, _NO_LINKS), frozenset(neighbors)
+        """The point-to-point links that a router advertises; none: it has gone.
+
+        A link to itself, which only a forged LSA or LSP has, is none: nobody else confirms it.
+        """
+        before, after = self._claims.get(node, _NO_LINKS), frozenset(neighbors) - {node}
         if before == after:
             return
         if after:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.flooding_model import five_stages, three_stages
+from fared.core.dynamic_flooding import ALGORITHM, Capability, DynamicFlooding
 from fared.core.flooding_topology import FloodingTopology, flooding_topology
 
 
@@ -77,3 +78,14 @@ def test_in_a_leaf_spine_fabric_four_in_five_losses_do_not_matter():
     topology = flooding_topology(graph)
     links = [(a, b) for a in graph for b in graph[a] if a < b]
     assert sum(topology.is_without(*link) for link in links) >= 0.8 * len(links)
+
+
+def test_a_link_of_a_router_to_itself_is_no_link():
+    """Only a forged LSA or LSP has one; its end ended the daemon."""
+    flooding = DynamicFlooding(1)
+    for node in (1, 2):
+        flooding.capability(node, Capability(priority=node, algorithms=(ALGORITHM,)), 0.0)
+    flooding.links(2, {2}, 0.0)
+    assert flooding.leader == 1
+    flooding.links(2, (), 0.0)
+    assert flooding.leader == 1
