@@ -45,6 +45,8 @@ from fared.ospf.packet.lsa import (
 from fared.ospf.packet.packets import LsAck, LsUpdate
 
 _SENT_BACK_KEPT = 1024
+_ADVERTISING_ROUTER = slice(6, 10)
+"""Of an instance (``packet.lsa.instance_of``)."""
 
 
 class Flooding:
@@ -67,6 +69,7 @@ class Flooding:
     ) -> None:
         self._instance = instance
         self._process = instance.process
+        self._us = instance.router_id.to_bytes(4, "big")
         self._database = database
         self._retransmitter = retransmitter
         self._self_originated_received = self_originated_received
@@ -124,6 +127,8 @@ class Flooding:
             entry = area.get(instance) or beyond.get(instance) or link.get(instance)
             # §13.7: only of the listed instance; others are not logged, since they are frequent
             if entry is None or not entry.unacknowledged & bit:
+                if instance[_ADVERTISING_ROUTER] == self._us:
+                    self._own_acknowledged(neighbor, age.to_bytes(2, "big") + instance)
                 continue
             # §13.1: instances with equal fields are the same if neither is old, as nearly always
             if age > MAX_AGE_DIFF or entry.base_age + now - entry.installed_at > MAX_AGE_DIFF:
@@ -131,6 +136,22 @@ class Flooding:
                 if compare(entry.header(now), acknowledged) != 0:
                     continue
             self._retransmitter.acknowledged(entry, neighbor)
+
+    def _own_acknowledged(self, neighbor: Neighbor, header: bytes) -> None:
+        """An acknowledgment of an own LSA that is not listed: list ours if it is of a newer one.
+
+        So the neighbor has got one in our name from somebody else, whom it takes for us. RFC 2328
+        ignores that (§13.7), and the forged instance stays until ours is refreshed. Ours,
+        retransmitted, brings back the newer one (§13 (8)), which we supersede (§13.4); if the
+        neighbor has flushed the LSA meanwhile, it has ours again.
+        """
+        acknowledged = decode_header(header)
+        lsdb = self.lsdb_for(acknowledged.ls_type, neighbor.interface)
+        entry = None if lsdb is None else lsdb.get(acknowledged.key)
+        if entry is None or entry.unacknowledged & neighbor.bit:
+            return
+        if compare(acknowledged, entry.header(self._process.now)) > 0:
+            self._retransmitter.enlist(entry, neighbor.bit)
 
     def install_and_flood(
         self,
