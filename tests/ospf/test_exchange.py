@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from fared.ospf.origination.originate import TE_FLUSH_DELAY
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, LsUpdate
 from tests.ospf.harness import FAST, pair, router_id
@@ -237,7 +236,6 @@ def test_big_databases_are_described_in_full_packets():
     for start in range(0, 300, 40):
         third.send(update(*lsas[start : start + 40]))
     third.greet()
-    third.at(third.now + 2 * TE_FLUSH_DELAY)
     third.to_exchange(50)
     described = []
     packets = 0

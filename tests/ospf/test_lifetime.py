@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from fared.core.ids import parse_dotted
 from fared.core.igp import LinkChanged, LogRecord, PacketReceived, ShutdownRequested
 from fared.core.throttle import Throttle, ThrottleSettings
-from fared.ospf.origination.originate import TE_FLUSH_DELAY
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.codec import encode_packet
@@ -18,8 +17,7 @@ from fared.ospf.packet.lsa import (
     LsType,
 )
 from fared.ospf.packet.packets import Hello, LsUpdate, PacketType
-from fared.sim.wire import Cable
-from tests.ospf.harness import BACKBONE, DEFAULTS, FAST, Network, pair, router_id
+from tests.ospf.harness import DEFAULTS, FAST, Network, pair, router_id
 from tests.ospf.scripted import ALL_SPF, Scripted, ack, make_lsa, update
 
 OTHER = router_id(30)
@@ -281,60 +279,16 @@ def test_no_lsas_of_a_router_that_shut_down_remain():
     assert net.blocks(1)[router_id(3)] is None
 
 
-TE_OF_LINK = LsaKey(10, 0x01000003, router_id(2))
-"""The TE LSA of the link from router 2 to 3 in ``triangle``."""
-
-
-def triangle() -> tuple[Network, Cable]:
-    """Three routers, and the link between 2 and 3."""
+def test_a_te_lsa_is_flushed_when_its_link_goes_down():
     net = Network(4)
     net.join(1, 2)
     net.join(1, 3)
     cable = net.join(2, 3)
     net.until(lambda: net.all_full() and net.in_sync())
     net.run(1)
-    assert TE_OF_LINK in net.database(1)
-    return net, cable
-
-
-def ends_of(net: Network, number: int) -> int:
-    """The links to routers in the router LSA of a router, as router 1 has it."""
-    key = LsaKey(1, router_id(number), router_id(number))
-    area = net.nodes[1].engine.snapshot(net.now).area(BACKBONE)
-    (lsa,) = (view.lsa for view in area.lsas if view.lsa.header.key == key)
-    kinds = [link.link_type for link in decode_body(lsa).links]
-    return kinds.count(RouterLinkType.POINT_TO_POINT)
-
-
-def test_a_te_lsa_is_flushed_after_the_router_lsa_has_withdrawn_its_link():
-    """Routers repair their routes first; nobody uses it any more."""
-    net, cable = triangle()
+    key = LsaKey(10, 0x01000003, router_id(2))
+    assert key in net.database(1)
     net.set_up(cable, up=False)
-    net.run(0.8 * TE_FLUSH_DELAY)
-    assert [ends_of(net, 2), ends_of(net, 3)] == [1, 1]
-    assert TE_OF_LINK in net.database(1)
     net.run(0.2)
-    assert TE_OF_LINK not in net.database(1)
-    assert TE_OF_LINK not in net.database(3)
-
-
-def test_the_te_lsa_of_a_link_that_only_flaps_stays():
-    net, cable = triangle()
-    before = net.database(1)[TE_OF_LINK]
-    net.set_up(cable, up=False)
-    net.run(0.01)
-    net.set_up(cable, up=True)
-    net.until(lambda: net.all_full() and net.in_sync())
-    net.run(1)
-    assert net.database(1)[TE_OF_LINK] == before
-
-
-def test_a_link_that_goes_on_flapping_has_its_te_lsa_flushed_in_time():
-    """Every loss of it is another event, but only the first one counts."""
-    net, cable = triangle()
-    net.set_up(cable, up=False)
-    for _ in range(8):
-        net.run(TE_FLUSH_DELAY / 8)
-        net.set_up(cable, up=False)
-    net.run(0.02)
-    assert TE_OF_LINK not in net.database(1)
+    assert key not in net.database(1)
+    assert key not in net.database(3)

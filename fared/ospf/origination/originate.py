@@ -23,8 +23,6 @@ from fared.ospf.packet.packets import Options
 from fared.te.announcer import Announcer, Carrier
 
 _OPAQUE_ID = 0xFFFFFF
-TE_FLUSH_DELAY = 0.05
-"""Seconds from the loss of a link to the flush of its TE LSA."""
 
 
 class Originator:
@@ -164,23 +162,10 @@ class Originator:
     def link_changed(self, interface: Interface) -> None:
         """Router LSA, TE LSA and network LSA of a link may have changed (§12.4 (2) to (4))."""
         self.router_changed(interface.settings.area)
-        self._te_changed(interface)
+        self._self_lsas.mark_key((interface.settings.area, self._te_key(interface.ifindex)))
         network = self._networks.get(interface.ifindex)
         if network is not None:
             self._self_lsas.mark_key(network)
-
-    def _te_changed(self, interface: Interface) -> None:
-        """Reconsider the TE LSA of a link; one that is to go does so after ``TE_FLUSH_DELAY``.
-
-        Nobody uses it once the router LSA has left the link, and routers have routes to repair.
-        """
-        own = self._self_lsas.get((interface.settings.area, self._te_key(interface.ifindex)))
-        if own is None:
-            return
-        until = own.held_until or self._process.now + TE_FLUSH_DELAY
-        self._self_lsas.mark(own)
-        if own.build() is None and own.lsdb.get(own.key) is not None:
-            own.held_until = until
 
     def link_came_up(self, interface: Interface) -> None:
         """Hold the router LSA until the adjacency is full, for ``ADJACENCY_SOON`` at most.

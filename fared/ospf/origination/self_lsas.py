@@ -199,9 +199,7 @@ class SelfLsas:
             assert own.requested_at is not None
             # The throttle is in place of MinLSInterval (§12.4); a flush does not wait for it.
             due = max(own.throttle.due(own.requested_at), own.held_until)
-            if due > now and own.may_be_absent and own.build() is None:
-                due = own.held_until
-            if due > now:
+            if due > now and not (own.may_be_absent and own.build() is None):
                 if own.timer is None or not own.timer.active:
                     own.timer = self._process.timers.arm(due, _wake)
                 continue
