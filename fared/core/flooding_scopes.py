@@ -42,7 +42,7 @@ class FloodingScopes(Generic[Scope]):
 
     def views(self) -> tuple[TopologyView, ...]:
         """The topologies, in order."""
-        return tuple(state.view(scope) for scope, state in sorted(self.states.items()))
+        return tuple([state.view(scope) for scope, state in sorted(self.states.items())])
 
     def clear(self) -> None:
         """No area or level takes part any more."""

@@ -114,13 +114,13 @@ def equal_keys(keyring: Keyring, wall: float) -> Keyring:
     if first is None or not first.sends(wall):
         return () if first is None else (first,)
     return tuple(
-        timed for timed in keyring if timed.sends(wall) and timed.send_start == first.send_start
+        [timed for timed in keyring if timed.sends(wall) and timed.send_start == first.send_start]
     )
 
 
 def accept_keys(keyring: Keyring, wall: float) -> Keyring:
     """Return the keys that verify: all valid ones, else the one that expired last (§D.3)."""
-    valid = tuple(timed for timed in keyring if timed.accepts(wall))
+    valid = tuple([timed for timed in keyring if timed.accepts(wall)])
     if valid:
         return valid
     begun = [timed for timed in keyring if timed.accept_start <= wall]
@@ -151,5 +151,5 @@ def keyring_view(keyring: Keyring, chosen: TimedKey | None, wall: float) -> Keyr
         key_id=None if chosen is None else chosen.key.key_id,
         extended=chosen is not None and chosen.key.extended,
         expired=chosen is not None and not chosen.sends(wall),
-        accepted=tuple(timed.key.key_id for timed in accept_keys(keyring, wall)),
+        accepted=tuple([timed.key.key_id for timed in accept_keys(keyring, wall)]),
     )

@@ -40,7 +40,7 @@ class Link(msgspec.Struct, frozen=True):
 
     def ipv4(self) -> tuple[InterfaceAddress, ...]:
         """The IPv4 addresses, primary first."""
-        return tuple(a for a in self.addresses if a.family == 4)
+        return tuple([a for a in self.addresses if a.family == 4])
 
     def link_local(self) -> InterfaceAddress | None:
         """The oldest IPv6 link-local address (fe80::/10): the next hop that neighbors use."""

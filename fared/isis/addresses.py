@@ -56,7 +56,7 @@ def hello_addresses(instance: Instance, circuit: Circuit, family: int) -> tuple[
     """
     addresses = (entry.address for entry in circuit.addresses(family))
     if family == FAMILY_IPV6:
-        return tuple(address for address in addresses if link_local(address))
+        return tuple([address for address in addresses if link_local(address)])
     return tuple(addresses) or router_addresses(instance, family)[:1]
 
 

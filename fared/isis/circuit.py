@@ -151,11 +151,13 @@ class Circuit(AdvertisedLink[CircuitSettings]):
     def addresses(self, family: int) -> tuple[InterfaceAddress, ...]:
         """Addresses to advertise: no 127.0.0.0/8, no ::1, link-local IPv6 included."""
         return tuple(
-            a
-            for a in self.link.addresses
-            if a.family == family
-            and not (family == 4 and a.address >> 24 == _HOST_LOOPBACK)
-            and not (family == 6 and a.address == 1)
+            [
+                a
+                for a in self.link.addresses
+                if a.family == family
+                and not (family == 4 and a.address >> 24 == _HOST_LOOPBACK)
+                and not (family == 6 and a.address == 1)
+            ]
         )
 
     def adjacencies(self, level: Level) -> list[Adjacency]:

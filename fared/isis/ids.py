@@ -49,7 +49,7 @@ class LevelSet(enum.IntFlag):
     @property
     def levels(self) -> tuple[Level, ...]:
         """The levels in it, ascending."""
-        return tuple(level for level in Level if self & level)
+        return tuple([level for level in Level if self & level])
 
 
 def lsp_id(system_id: int, pseudonode: int = 0, fragment: int = 0) -> LspId:

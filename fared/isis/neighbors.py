@@ -57,7 +57,7 @@ def _shared_topologies(instance: Instance, adjacencies: list[Adjacency]) -> Topo
         return (None,)
     theirs = {topology for adjacency in adjacencies for topology in adjacency.topologies}
     ours = [TOPOLOGIES[family] for family in sorted(instance.settings.families)]
-    return tuple(None if t == MT_IPV4 else t for t in ours if t in theirs)
+    return tuple([None if t == MT_IPV4 else t for t in ours if t in theirs])
 
 
 def _point_to_point(instance: Instance, circuit: Circuit, adjacency: Adjacency) -> IsNeighbor:

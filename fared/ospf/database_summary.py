@@ -133,11 +133,11 @@ class SummaryCache:
 
     def of(self, databases: list[Lsdb], now: float, *, opaque: bool) -> SummaryList:
         """The summary list of these databases now, with or without opaque LSAs."""
-        used = tuple(lsdb for lsdb in databases if lsdb.entries)
+        used = tuple([lsdb for lsdb in databases if lsdb.entries])
         key = (int(opaque), *map(id, used))
         found = self._known.get(key)
         if found is None or not found.describes(used):
-            known = tuple(lsdb.instances() for lsdb in used)
+            known = tuple([lsdb.instances() for lsdb in used])
             found = self._known[key] = DatabaseSummary(known, opaque, -math.inf, [])
         found.extend(now)
         return SummaryList(found, 0, len(found.entries))

@@ -300,9 +300,11 @@ class OspfEngine(ProcessEngine[Output]):
         if not self._instance.border:
             return ()
         return tuple(
-            (area.area_id, item.prefix)
-            for area in self._instance.areas.values()
-            for item in area.settings.ranges
+            [
+                (area.area_id, item.prefix)
+                for area in self._instance.areas.values()
+                for item in area.settings.ranges
+            ]
         )
 
     @property

@@ -72,7 +72,7 @@ INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction
         Row((_S.DR_OTHER, _S.BACKUP, _S.DR), _E.NEIGHBOR_CHANGE, _A.ELECT, None),
         # Timers, neighbors and variables are reset.
         Row(tuple(_S), _E.INTERFACE_DOWN, _A.RESET, _S.DOWN),
-        Row(tuple(s for s in _S if s is not _S.LOOPBACK), _E.LOOP_IND, _A.RESET, _S.LOOPBACK),
+        Row(tuple([s for s in _S if s is not _S.LOOPBACK]), _E.LOOP_IND, _A.RESET, _S.LOOPBACK),
         Row((_S.LOOPBACK,), _E.UNLOOP_IND, None, _S.DOWN),
     ]
 )

@@ -74,10 +74,10 @@ class NeighborAction(enum.Enum):
 
 
 _S, _E, _A = NeighborState, NeighborEvent, NeighborAction
-_INIT_OR_MORE = tuple(s for s in _S if s >= _S.INIT)
-_TWO_WAY_OR_MORE = tuple(s for s in _S if s >= _S.TWO_WAY)
-_ADJACENT = tuple(s for s in _S if s >= _S.EXSTART)
-_EXCHANGED = tuple(s for s in _S if s >= _S.EXCHANGE)
+_INIT_OR_MORE = tuple([s for s in _S if s >= _S.INIT])
+_TWO_WAY_OR_MORE = tuple([s for s in _S if s >= _S.TWO_WAY])
+_ADJACENT = tuple([s for s in _S if s >= _S.EXSTART])
+_EXCHANGED = tuple([s for s in _S if s >= _S.EXCHANGE])
 
 NEIGHBOR_TABLE: TransitionTable[NeighborState, NeighborEvent, NeighborAction] = TransitionTable(
     [

@@ -134,7 +134,9 @@ def _five_stages(
     kind = _two_colors(ends)
     if kind is None or len(set(kind)) < len(ROLES) - 1:
         return None
-    kinds = tuple([g for g, color in zip(groups, kind, strict=True) if color == c] for c in (0, 1))
+    kinds = tuple(
+        [[g for g, color in zip(groups, kind, strict=True) if color == c] for c in (0, 1)]
+    )
     reach = [frozenset(node for group in of for node in group) for of in kinds]
     both = sum(all(neighbors[node] & side for side in reach) for node in middle)
     if both < _BOTH * len(middle) or max(map(len, kinds)) < len(ROLES) - 1:

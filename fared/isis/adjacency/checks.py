@@ -51,13 +51,13 @@ def read_hello(hello: LanHello | P2pHello) -> HelloFacts:
     topologies = of_type(tlvs, MultiTopology)
     return HelloFacts(
         circuit_type=hello.circuit_type,
-        areas=tuple(area for tlv in of_type(tlvs, AreaAddresses) for area in tlv.addresses),
-        nlpids=tuple(nlpid for tlv in of_type(tlvs, ProtocolsSupported) for nlpid in tlv.nlpids),
-        topologies=tuple(entry.topology for tlv in topologies for entry in tlv.topologies)
+        areas=tuple([area for tlv in of_type(tlvs, AreaAddresses) for area in tlv.addresses]),
+        nlpids=tuple([nlpid for tlv in of_type(tlvs, ProtocolsSupported) for nlpid in tlv.nlpids]),
+        topologies=tuple([entry.topology for tlv in topologies for entry in tlv.topologies])
         or (MT_IPV4,),
-        ipv4=tuple(a for tlv in addresses if tlv.family == 4 for a in tlv.addresses),
-        ipv6=tuple(a for tlv in addresses if tlv.family == 6 for a in tlv.addresses),
-        bfd_enabled=tuple(pair for tlv in of_type(tlvs, BfdEnabled) for pair in tlv.protocols),
+        ipv4=tuple([a for tlv in addresses if tlv.family == 4 for a in tlv.addresses]),
+        ipv6=tuple([a for tlv in addresses if tlv.family == 6 for a in tlv.addresses]),
+        bfd_enabled=tuple([pair for tlv in of_type(tlvs, BfdEnabled) for pair in tlv.protocols]),
     )
 
 
@@ -112,14 +112,14 @@ def levels_on(instance: Instance, circuit: Circuit) -> LevelSet:
 
 def own_nlpids(settings: IsisSettings) -> tuple[int, ...]:
     """The network layer protocols of this router (TLV 129, RFC 1195 §5.2, RFC 5308 §4)."""
-    return tuple(NLPIDS[family] for family in settings.families)
+    return tuple([NLPIDS[family] for family in settings.families])
 
 
 def own_topologies(settings: IsisSettings) -> tuple[int, ...]:
     """The topologies of this router (RFC 5120 §7.1, §7.5)."""
     if not settings.multi_topology:
         return (MT_IPV4,)
-    return tuple(TOPOLOGIES[family] for family in settings.families)
+    return tuple([TOPOLOGIES[family] for family in settings.families])
 
 
 def judge_p2p(instance: Instance, circuit: Circuit, facts: HelloFacts) -> tuple[LevelSet, str]:

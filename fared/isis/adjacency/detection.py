@@ -50,11 +50,18 @@ class FailureDetection:
         self._sessions.use(
             adjacency,
             tuple(
-                BfdWanted(
-                    circuit.ifindex, circuit.name, local, remote, settings.session, settings.strict
-                )
-                for local, remote in pairs
-                if settings is not None
+                [
+                    BfdWanted(
+                        circuit.ifindex,
+                        circuit.name,
+                        local,
+                        remote,
+                        settings.session,
+                        settings.strict,
+                    )
+                    for local, remote in pairs
+                    if settings is not None
+                ]
             ),
         )
         adjacency.bfd = self._sessions.status_of(adjacency)
@@ -145,6 +152,8 @@ def _entries(settings: IsisSettings) -> tuple[tuple[int, int], ...]:
     """Topology and NLPID of each family (RFC 6213 §2)."""
     topologies = own_topologies(settings)
     return tuple(
-        (TOPOLOGIES[family] if TOPOLOGIES[family] in topologies else MT_IPV4, NLPIDS[family])
-        for family in settings.families
+        [
+            (TOPOLOGIES[family] if TOPOLOGIES[family] in topologies else MT_IPV4, NLPIDS[family])
+            for family in settings.families
+        ]
     )

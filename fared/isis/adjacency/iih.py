@@ -89,8 +89,10 @@ def lan_hello(
     """
     # §8.4.2: the SNPAs of adjacencies in state Initializing or Up
     received = tuple(
-        IsNeighbors(tuple(Snpa(snpa) for snpa in snpas[at : at + _SNPAS_PER_TLV]))
-        for at in range(0, len(snpas), _SNPAS_PER_TLV)
+        [
+            IsNeighbors(tuple([Snpa(snpa) for snpa in snpas[at : at + _SNPAS_PER_TLV]]))
+            for at in range(0, len(snpas), _SNPAS_PER_TLV)
+        ]
     )
     lan = circuit.lan[level]
     known = list(lan.adjacencies.values())
@@ -185,5 +187,5 @@ def _common(instance: Instance, circuit: Circuit) -> tuple[Tlv, ...]:
     # RFC 5120 §7.1: without the TLV the interface is in topology 0 only
     topologies = own_topologies(settings)
     if topologies != (MT_IPV4,):
-        tlvs.append(MultiTopology(tuple(Topology(topology) for topology in topologies)))
+        tlvs.append(MultiTopology(tuple([Topology(topology) for topology in topologies])))
     return (*tlvs, *bfd_tlv(instance, circuit))

@@ -241,7 +241,7 @@ def encode_pdu(
     """
     tlvs = pdu.tlvs
     if key is not None:
-        tlvs = tuple(tlv for tlv in tlvs if not isinstance(tlv, Authentication))
+        tlvs = tuple([tlv for tlv in tlvs if not isinstance(tlv, Authentication)])
     kind = kind_of(pdu)
     body = encode_tlvs(tlvs, capacity_code)
     raw = set_length(common_header(kind) + _header(pdu) + body, kind)

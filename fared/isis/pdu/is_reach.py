@@ -201,12 +201,14 @@ class _NeighborLayout(sub_tlvs.Layout):
         # A field that was not sent has the position after the last value, where None is appended.
         self.fields = operator.itemgetter(*(order.get(kind, len(order)) for kind in _FIELDS))
         self.conversions = tuple(
-            (position, _CONVERSIONS[kind])
-            for position, kind in enumerate(_FIELDS)
-            if kind in found and kind in _CONVERSIONS
+            [
+                (position, _CONVERSIONS[kind])
+                for position, kind in enumerate(_FIELDS)
+                if kind in found and kind in _CONVERSIONS
+            ]
         )
         self.anomalies = tuple(
-            (int(kind), found[kind] + HEADER - first) for kind in _WITH_A_BIT if kind in found
+            [(int(kind), found[kind] + HEADER - first) for kind in _WITH_A_BIT if kind in found]
         )
 
 
@@ -284,8 +286,8 @@ def _make(layout: _NeighborLayout, neighbor: int, metric: int, block: bytes) -> 
         attributes,
         layout.local(values),
         layout.remote(values),
-        tuple(map(_integer, layout.local6(values))) if layout.ipv6 else (),
-        tuple(map(_integer, layout.remote6(values))) if layout.ipv6 else (),
+        (*map(_integer, layout.local6(values)),) if layout.ipv6 else (),
+        (*map(_integer, layout.remote6(values)),) if layout.ipv6 else (),
         local_id,
         remote_id,
         tuple([(kind, values[at]) for kind, at in layout.unknown]) if layout.unknown else (),

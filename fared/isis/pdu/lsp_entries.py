@@ -45,5 +45,5 @@ def split(entries: Iterable[bytes]) -> tuple[LspEntries, ...]:
     """The TLVs of encoded entries."""
     packed = b"".join(entries)
     return tuple(
-        LspEntries((), packed[at : at + _OF_A_TLV]) for at in range(0, len(packed), _OF_A_TLV)
+        [LspEntries((), packed[at : at + _OF_A_TLV]) for at in range(0, len(packed), _OF_A_TLV)]
     )

@@ -178,7 +178,7 @@ def _area_addresses(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
 def _is_neighbors(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     check_multiple(start, end, 6, "SNPAs")
     return IsNeighbors(
-        tuple(Snpa(int.from_bytes(data[at : at + 6], "big")) for at in range(start, end, 6))
+        tuple([Snpa(int.from_bytes(data[at : at + 6], "big")) for at in range(start, end, 6)])
     )
 
 
@@ -193,8 +193,12 @@ def _lsp_entries(data: bytes, start: int, end: int, options: DecodeOptions) -> T
         return LspEntries((), data[start:end])
     return LspEntries(
         tuple(
-            LspEntry(LspId(identifier), sequence, lifetime, checksum)
-            for lifetime, identifier, sequence, checksum in _LSP_ENTRY.iter_unpack(data[start:end])
+            [
+                LspEntry(LspId(identifier), sequence, lifetime, checksum)
+                for lifetime, identifier, sequence, checksum in _LSP_ENTRY.iter_unpack(
+                    data[start:end]
+                )
+            ]
         )
     )
 
@@ -230,7 +234,7 @@ def _narrow_is_reachability(data: bytes, start: int, end: int, _: DecodeOptions)
     if start == end:
         raise DecodeError("tlv", start, "IS reachability without the virtual flag")
     check_multiple(start + 1, end, NEIGHBOR.size, "neighbors")
-    neighbors = tuple(decode_narrow_neighbors(data, start + 1, end))
+    neighbors = (*decode_narrow_neighbors(data, start + 1, end),)
     return NarrowIsReachability(neighbors, data[start])
 
 
@@ -253,7 +257,7 @@ def _mt_is_reachability(data: bytes, start: int, end: int, options: DecodeOption
 
 def _ip_reachability(family: int) -> _Decoder:
     def decode(data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
-        return IpReachability(family, tuple(decode_prefixes(data, start, end, family, options)))
+        return IpReachability(family, (*decode_prefixes(data, start, end, family, options),))
 
     return decode
 
@@ -262,7 +266,7 @@ def _mt_ip_reachability(family: int) -> _Decoder:
     def decode(data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
         topology = _topology(data, start, end)
         prefixes = decode_prefixes(data, start + _HALF.size, end, family, options)
-        return IpReachability(family, tuple(prefixes), topology)
+        return IpReachability(family, (*prefixes,), topology)
 
     return decode
 
@@ -270,7 +274,7 @@ def _mt_ip_reachability(family: int) -> _Decoder:
 def _narrow_ip_reachability(*, external: bool) -> _Decoder:
     def decode(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
         check_multiple(start, end, PREFIX.size, "prefixes")
-        return NarrowIpReachability(tuple(decode_narrow_prefixes(data, start, end)), external)
+        return NarrowIpReachability((*decode_narrow_prefixes(data, start, end),), external)
 
     return decode
 
@@ -283,7 +287,7 @@ def _interface_addresses(family: int) -> _Decoder:
     def decode(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
         size = _ADDRESS_SIZES[family]
         check_multiple(start, end, size, "addresses")
-        addresses = (int.from_bytes(data[at : at + size], "big") for at in range(start, end, size))
+        addresses = [int.from_bytes(data[at : at + size], "big") for at in range(start, end, size)]
         return InterfaceAddresses(family, tuple(addresses))
 
     return decode
@@ -308,8 +312,10 @@ def _multi_topology(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     check_multiple(start, end, _HALF.size, "topologies")
     return MultiTopology(
         tuple(
-            Topology(field & _TOPOLOGY_ID, bool(field & _OVERLOAD), bool(field & _ATTACHED))
-            for (field,) in _HALF.iter_unpack(data[start:end])
+            [
+                Topology(field & _TOPOLOGY_ID, bool(field & _OVERLOAD), bool(field & _ATTACHED))
+                for (field,) in _HALF.iter_unpack(data[start:end])
+            ]
         )
     )
 
@@ -317,7 +323,7 @@ def _multi_topology(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
 def _bfd_enabled(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     check_multiple(start, end, _BFD_ENABLED.size, "BFD protocols")
     pairs = _BFD_ENABLED.iter_unpack(data[start:end])
-    return BfdEnabled(tuple((field & _TOPOLOGY_ID, nlpid) for field, nlpid in pairs))
+    return BfdEnabled(tuple([(field & _TOPOLOGY_ID, nlpid) for field, nlpid in pairs]))
 
 
 def _three_way(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:

@@ -327,4 +327,4 @@ _T = TypeVar("_T")
 
 def of_type(tlvs: tuple[Tlv, ...], kind: type[_T]) -> tuple[_T, ...]:
     """The TLVs of one class, in order."""
-    return tuple(tlv for tlv in tlvs if isinstance(tlv, kind))
+    return tuple([tlv for tlv in tlvs if isinstance(tlv, kind)])

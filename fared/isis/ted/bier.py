@@ -71,7 +71,7 @@ def _prefixes(attributes: Mapping[Prefix, IpReach]) -> Iterator[tuple[Prefix, _F
     for prefix, reach in attributes.items():
         if prefix.family != FAMILY_IPV4 or prefix.length != _HOST_LENGTH:
             continue
-        infos = tuple(read_bier(reach.unknown))
+        infos = (*read_bier(reach.unknown),)
         if infos:
             leaked = reach.down or bool((reach.flags or 0) & FLAG_READVERTISED)
             yield prefix, _Found(infos, not leaked)

@@ -300,7 +300,7 @@ class TedBuilder:
                 hops[ifindex] = found
             else:
                 hops.pop(ifindex, None)
-        links = tuple(link for ifindex in sorted(hops) for link in hops[ifindex])
+        links = tuple([link for ifindex in sorted(hops) for link in hops[ifindex]])
         if links != self._links.get(key, ()):
             self._links[key] = links
             change = LocalLinksChanged(int(level), links, dirty.cause, dirty.since, family)

@@ -130,7 +130,7 @@ def read_fragment(
         overload=lsp.overload,
         attached=lsp.attached,
         links=links or _NO_LINKS,
-        narrow=tuple(n for tlv in of_type(tlvs, NarrowIsReachability) for n in tlv.neighbors),
+        narrow=tuple([n for tlv in of_type(tlvs, NarrowIsReachability) for n in tlv.neighbors]),
         prefixes=prefixes,
     )
 

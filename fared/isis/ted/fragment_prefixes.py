@@ -127,7 +127,7 @@ def read_prefixes(
         known = {id(tlv): read for tlv, read in before}
     level = Level(lsp.level)
     wide = tuple(
-        known.get(id(tlv)) or _read_wide(tlv, level, capacity_code, own=own) for tlv in tlvs
+        [known.get(id(tlv)) or _read_wide(tlv, level, capacity_code, own=own) for tlv in tlvs]
     )
     entries: dict[At, dict[Prefix, PrefixReachability | None]] = {}
     for tlv, read in zip(tlvs, wide, strict=True):
@@ -163,11 +163,11 @@ def _read_wide(
     counted = [reach for reach in tlv.prefixes if _counts(reach, own=own)]
     ignored: tuple[Prefix, ...] = ()
     if tlv.family == FAMILY_IPV4 and len(counted) < len(tlv.prefixes):
-        ignored = tuple(r.prefix for r in tlv.prefixes if not _counts(r, own=own))
+        ignored = tuple([r.prefix for r in tlv.prefixes if not _counts(r, own=own)])
     return TlvPrefixes(
-        tuple(_reachability(reach, level, capacity_code, own=own) for reach in counted),
+        tuple([_reachability(reach, level, capacity_code, own=own) for reach in counted]),
         ignored,
-        tuple(reach for reach in counted if _has_attributes(reach)),
+        tuple([reach for reach in counted if _has_attributes(reach)]),
     )
 
 
@@ -188,7 +188,7 @@ def path_type(level: Level, *, down: bool) -> PathType:
 
 def kept_attributes(reach: IpReach) -> IpReach:
     """The entry without sub-TLVs that are meaningful only in its own level."""
-    unknown = tuple(item for item in reach.unknown if item[0] in _LEAKABLE)
+    unknown = tuple([item for item in reach.unknown if item[0] in _LEAKABLE])
     return replace(reach, unknown=unknown)
 
 

@@ -83,7 +83,7 @@ class RouterPrefixes:
         assert self._listed is not None
         listed, alone = self._listed.setdefault(at, {}), (number,)
         for prefix in differing:
-            others = tuple(n for n in listed.get(prefix, ()) if n != number)
+            others = tuple([n for n in listed.get(prefix, ()) if n != number])
             if prefix in present:
                 listed[prefix] = tuple(sorted(others + alone)) if others else alone
             elif others:

@@ -61,7 +61,7 @@ class Requests:
         )
         headers = list(itertools.islice(wanted, room))
         if headers:
-            self._transmitter.queue(neighbor, LsRequest(tuple(map(key_of, headers))))
+            self._transmitter.queue(neighbor, LsRequest((*map(key_of, headers),)))
         else:
             headers = list(itertools.islice(neighbor.requests.values(), room))
         self._await(neighbor, headers)
@@ -76,7 +76,7 @@ class Requests:
         """Request the beginning of the request list, each RxmtInterval (§10.9)."""
         room = body_space(neighbor.interface) // _REQUEST_SIZE
         headers = list(itertools.islice(neighbor.requests.values(), room))
-        self._transmitter.queue(neighbor, LsRequest(tuple(map(key_of, headers))))
+        self._transmitter.queue(neighbor, LsRequest((*map(key_of, headers),)))
         self._await(neighbor, headers)
 
     def _await(self, neighbor: Neighbor, headers: list[bytes]) -> None:

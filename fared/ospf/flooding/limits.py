@@ -88,7 +88,9 @@ class DatabaseLimits:
         """The limits, by area; None: of the AS."""
         instance = self._instance
         databases = [area.lsdb for _, area in sorted(instance.areas.items())]
-        return tuple((lsdb.area, self._of(lsdb).view()) for lsdb in (*databases, instance.as_scope))
+        return tuple(
+            [(lsdb.area, self._of(lsdb).view()) for lsdb in (*databases, instance.as_scope)]
+        )
 
     def _of(self, lsdb: Lsdb) -> DatabaseLimit[Ignored]:
         limit = self._limits.get(lsdb)

@@ -195,7 +195,7 @@ def _decode_request(reader: Reader) -> LsRequest:
         raise DecodeError(
             "length", reader.offset, f"{reader.remaining} bytes of requests, not a multiple of 12"
         )
-    return LsRequest(tuple(LsaKey(*key) for key in _REQUEST.iter_unpack(reader.rest())))
+    return LsRequest(tuple([LsaKey(*key) for key in _REQUEST.iter_unpack(reader.rest())]))
 
 
 def _decode_update(reader: Reader) -> LsUpdate:
@@ -204,7 +204,7 @@ def _decode_update(reader: Reader) -> LsUpdate:
     count = reader.u32("number of LSAs")
     if count * 20 > reader.remaining:
         raise DecodeError("length", start, f"{count} LSAs in {reader.remaining} bytes")
-    lsas = tuple(decode_lsa(reader) for _ in range(count))
+    lsas = tuple([decode_lsa(reader) for _ in range(count)])
     if reader.remaining:
         raise DecodeError("length", reader.offset, f"{reader.remaining} bytes after the last LSA")
     return LsUpdate(lsas)

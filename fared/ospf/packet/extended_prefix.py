@@ -94,7 +94,7 @@ def _decode_prefix(data: bytes, first: int, last: int) -> PrefixFacts | None:
     if after > last:
         raise DecodeError("tlv", address, "extended prefix ends within its address")
     network = int.from_bytes(data[address:after], "big")
-    sub_tlvs = tuple((kind, data[a:b]) for kind, a, b in read_tlvs(data, after, last))
+    sub_tlvs = tuple([(kind, data[a:b]) for kind, a, b in read_tlvs(data, after, last)])
     return PrefixFacts(route_type, ipv4_prefix(network, length), flags, sub_tlvs)
 
 

@@ -92,7 +92,7 @@ def decode_headers(reader: Reader) -> tuple[LsaHeader, ...]:
 
     Raises DecodeError ``length`` if the slice does not end with a whole header.
     """
-    return tuple(LsaHeader(*fields) for fields in _HEADER.iter_unpack(packed_headers(reader)))
+    return tuple([LsaHeader(*fields) for fields in _HEADER.iter_unpack(packed_headers(reader))])
 
 
 def packed_headers(reader: Reader) -> bytes:

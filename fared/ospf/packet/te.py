@@ -134,12 +134,12 @@ def _make_link(fields: _Fields, unknown: tuple[tuple[int, bytes], ...]) -> TeLin
     return TeLink(
         link_type=link_type,
         link_id=_integer(fields, _S.LINK_ID),
-        local_addresses=tuple(map(int, fields.get(_S.LOCAL_ADDRESS, ()))),
-        remote_addresses=tuple(map(int, fields.get(_S.REMOTE_ADDRESS, ()))),
+        local_addresses=(*map(int, fields.get(_S.LOCAL_ADDRESS, ())),),
+        remote_addresses=(*map(int, fields.get(_S.REMOTE_ADDRESS, ())),),
         local_identifier=local,
         remote_identifier=remote,
         attributes=_make_attributes(fields),
-        anomalous=tuple(int(k) for k in _WITH_A_BIT if k in fields and int(fields[k][0]) & A_BIT),
+        anomalous=tuple([int(k) for k in _WITH_A_BIT if k in fields and int(fields[k][0]) & A_BIT]),
         unknown=unknown,
     )
 

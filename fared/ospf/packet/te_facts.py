@@ -142,7 +142,7 @@ def _shape(raw: bytes) -> _Shape | None:
         if len(tlvs) != 1 or tlvs[0][0] != LINK_TLV:
             return None
         _, start, end = tlvs[0]
-        shape = tuple((kind, last - first) for kind, first, last in read_tlvs(raw, start, end))
+        shape = tuple([(kind, last - first) for kind, first, last in read_tlvs(raw, start, end)])
     except DecodeError:
         return None
     sizes = {kind: size for kind, (_, size) in _FIELDS.items()} | _SKIPPED

@@ -116,7 +116,7 @@ class Transmitter:
     def _send_hello(self, interface: Interface) -> None:
         """Emit a hello, which is encoded again only if something that it is made of has changed."""
         # RFC 9355 §4: not those that must wait for their BFD session
-        listed = tuple(n.router_id for n in interface.neighbors.values() if not n.awaits_bfd)
+        listed = tuple([n.router_id for n in interface.neighbors.values() if not n.awaits_bfd])
         bfd = interface.settings.bfd
         strict = bfd is not None and bfd.strict
         made_of = (
@@ -231,7 +231,7 @@ class Transmitter:
         self, interface: Interface, entries: Iterable[LsaEntry], destination: int
     ) -> None:
         # Instances replaced while they were queued are not sent.
-        chosen = tuple(entry for entry in entries if entry.marks & CURRENT)
+        chosen = tuple([entry for entry in entries if entry.marks & CURRENT])
         if not chosen:
             return
         space = body_space(interface)

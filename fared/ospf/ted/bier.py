@@ -94,7 +94,7 @@ def _prefixes(body: ExtendedPrefixLsa) -> dict[Prefix, BierPrefix]:
     """Return the prefixes with BIER sub-TLVs; RFC 8444 §2.1: only host prefixes count."""
     found: dict[Prefix, BierPrefix] = {}
     for facts in reversed(body.prefixes):
-        infos = tuple(read_bier(facts.sub_tlvs))
+        infos = (*read_bier(facts.sub_tlvs),)
         if infos and facts.prefix.length == _HOST_LENGTH:
             found[facts.prefix] = BierPrefix(facts.flags, infos)
     return found

@@ -282,18 +282,20 @@ class TedBuilder:
 
     def _local_links(self, area: AreaId) -> tuple[LocalLink, ...]:
         return tuple(
-            LocalLink(
-                ifindex=interface.ifindex,
-                interface=interface.name,
-                neighbor=NodeId(neighbor.router_id),
-                gateway=neighbor.address,
-                local_id=interface.link_data,
-                metric=contents.link_metric(self._instance, interface),
-                bandwidth=interface.bandwidth.capacity,
-                onlink=interface.unnumbered,
-            )
-            for interface in self._instance.area_interfaces(area)
-            for neighbor in contents.next_hop_neighbors(interface)
+            [
+                LocalLink(
+                    ifindex=interface.ifindex,
+                    interface=interface.name,
+                    neighbor=NodeId(neighbor.router_id),
+                    gateway=neighbor.address,
+                    local_id=interface.link_data,
+                    metric=contents.link_metric(self._instance, interface),
+                    bandwidth=interface.bandwidth.capacity,
+                    onlink=interface.unnumbered,
+                )
+                for interface in self._instance.area_interfaces(area)
+                for neighbor in contents.next_hop_neighbors(interface)
+            ]
         )
 
 

@@ -55,7 +55,7 @@ class UsedPrefixes:
             return body
         known = () if former is None else {k for k in former.links if k.link_type == _STUB}
         kept = known_first(stubs, known, most)
-        links = tuple(k for k in body.links if k.link_type != _STUB or k in kept)
+        links = tuple([k for k in body.links if k.link_type != _STUB or k in kept])
         return replace(body, links=links)
 
     def beyond(self, entry: LsaEntry, body: LsaBody | None) -> LsaBody | None:
