@@ -22,33 +22,46 @@ class FarEnd(msgspec.Struct, frozen=True):
 
 
 class FarEnds:
-    """The derated links of neighbors toward this router, by router and by LSA or LSP."""
+    """The derated links of neighbors toward this router, by LSA or LSP of a router in an area.
+
+    What is in the database of another area or level than the link's does not count: there nobody
+    flushes what others have forged in the name of a router.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[int, dict[Hashable, tuple[FarEnd, ...]]] = {}
+        self._known: dict[tuple[Hashable, int], dict[Hashable, tuple[FarEnd, ...]]] = {}
 
-    def put(self, router: int, carrier: Hashable, ends: tuple[FarEnd, ...]) -> bool:
-        """Store the derated links in one LSA or LSP of a router; return whether they changed."""
-        known = self._known.get(router, {})
+    def put(self, area: Hashable, router: int, carrier: Hashable, ends: tuple[FarEnd, ...]) -> bool:
+        """Store the derated links in one LSA or LSP of a router; return whether they changed.
+
+        ``area``: its area or level.
+        """
+        known = self._known.get((area, router), {})
         if known.get(carrier, ()) == ends:
             return False
         if ends:
-            self._known.setdefault(router, {})[carrier] = ends
+            self._known.setdefault((area, router), {})[carrier] = ends
         else:
             del known[carrier]
             if not known:
-                del self._known[router]
+                del self._known[area, router]
         return True
 
     def share(
-        self, router: int, addresses: Collection[int], local_id: int, *, alone: bool
+        self,
+        area: Hashable,
+        router: int,
+        addresses: Collection[int],
+        local_id: int,
+        *,
+        alone: bool,
     ) -> float:
-        """Return the share of a link to ``router``; 1: its far end is not derated.
+        """Return the share of a link to ``router`` in an area; 1: its far end is not derated.
 
         ``addresses`` and ``local_id`` (0 unknown) are the neighbor's on this link. ``alone``: it is
         the only link to this neighbor, and needs neither.
         """
-        ends = [end for ends in self._known.get(router, {}).values() for end in ends]
+        ends = [end for ends in self._known.get((area, router), {}).values() for end in ends]
         if not ends:
             return 1.0
         mine = [

@@ -26,7 +26,7 @@ class DeratedLinks:
         if entry.own:
             return
         ends = () if entry.purged else self._read(entry)
-        if self._far_ends.put(entry.lsp_id >> 16, (level, entry.lsp_id), ends):
+        if self._far_ends.put(level, entry.lsp_id >> 16, entry.lsp_id, ends):
             for circuit in self._instance.circuits.values():
                 if self.changed(circuit):
                     yield circuit
@@ -41,12 +41,17 @@ class DeratedLinks:
             return 1.0
         there = (circuit.adjacency for circuit in self._instance.circuits.values())
         links = sum(a is not None and a.system_id == adjacency.system_id for a in there)
-        return self._far_ends.share(
-            adjacency.system_id,
-            adjacency.ipv4,
-            adjacency.extended_circuit_id or 0,
-            alone=links == 1,
+        shares = (
+            self._far_ends.share(
+                level,
+                adjacency.system_id,
+                adjacency.ipv4,
+                adjacency.extended_circuit_id or 0,
+                alone=links == 1,
+            )
+            for level in adjacency.levels.levels
         )
+        return min(shares, default=1.0)
 
     def _read(self, entry: StoredLsp) -> tuple[FarEnd, ...]:
         us = self._instance.system_id

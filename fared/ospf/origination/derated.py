@@ -35,7 +35,7 @@ class DeratedLinks:
         ):
             return
         ends = () if entry.is_maxage(self._instance.process.now) else self._read(entry)
-        if self._far_ends.put(key.advertising_router, (entry.lsdb.area, key), ends):
+        if self._far_ends.put(entry.lsdb.area, key.advertising_router, key, ends):
             for interface in self._instance.interfaces.values():
                 if self.changed(interface):
                     yield interface
@@ -45,6 +45,7 @@ class DeratedLinks:
         share = min(
             (
                 self._far_ends.share(
+                    interface.settings.area,
                     neighbor.router_id,
                     (neighbor.address,),
                     0,
