@@ -52,7 +52,6 @@ CALM = 0.5
 """Seconds for which all must stay right."""
 LOOK = 5.0
 """Seconds after which a router that crashed is noticed, at the latest."""
-_SEGFAULT = "Received signal 11"
 HELPER = "graceful-restart helper enable"
 DRAIN = 0.2
 """Seconds after which a packet that has not arrived is lost."""
@@ -102,13 +101,13 @@ class Chaos:
     def __init__(self, fabric: Fabric, seed: int, stack: ExitStack) -> None:
         from bench.chaos_checks import Complaints, planes
         from bench.chaos_faults import Faults
+        from bench.chaos_peers import Peers
 
         self.fabric = fabric
         self.planes = planes(fabric)
         self.complaints = Complaints(fabric)
         self.faults: Faults = Faults(fabric, seed)
-        self.crashed: list[str] = []
-        """Routers of FRR that crashed since the last entry."""
+        self.peers = Peers(fabric)
         stack.callback(self.faults.close)
         problem = self._await_right((), START)[2]
         if problem is not None:
@@ -129,6 +128,7 @@ class Chaos:
 
     def _suffer(self, fault: Fault) -> Iterator[Entry]:
         self.faults.recorder.listen()
+        self.peers.fault()
         fault.begin()
         if fault.down:
             yield self._entry(fault.kind, fault.target, fault.down)
@@ -145,9 +145,7 @@ class Chaos:
         complaints = self.complaints.new()
         if complaints and problem is None:
             problem = f"logged: {complaints[0]}"
-        if self.crashed:
-            target = f"{target} ({', '.join(self.crashed)} crashed)"
-            self.crashed.clear()
+        target += self.peers.done()
         return Entry(kind, target, kernels, repaired, lost, sent, problem)
 
     def _await_right(
@@ -160,7 +158,7 @@ class Chaos:
         begun = time.monotonic()
         kernels, right = begun, None
         while True:
-            self._revive()
+            self.peers.look(time.monotonic() - begun)
             for plane in self.planes:
                 failed = [port for port in down if port.node in plane.plan.nodes]
                 left = min(begun + seconds - time.monotonic(), LOOK)
@@ -176,22 +174,6 @@ class Chaos:
                 if now - begun > seconds:
                     return kernels - begun, seconds, problem
             time.sleep(0.1)
-
-    def _revive(self) -> None:
-        """Start a router of FRR again that crashed by a fault of its own, as its watchdog does.
-
-        ospfd 8.4 does when a link goes down and up within a minute after a neighbor's graceful
-        restart: it then still has the grace LSA, and no interface for it.
-        """
-        for router in self.fabric.plan.routers:
-            node = self.fabric.node(router.name)
-            if router.node.kind != "frr" or all(process.alive() for process in node.processes):
-                continue
-            logs = [log.read_text("utf-8", "replace") for log in node.directory.glob("*.log")]
-            if any(_SEGFAULT in log for log in logs):
-                self.crashed.append(router.name)
-                self.fabric.stop_node(router.name, kill=True)
-                self.fabric.start_node(router.name)
 
     def _kernels(
         self, plane: Plane, down: Collection[PortAddresses], seconds: float

@@ -6,14 +6,18 @@ import random
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from bench import chaos, chaos_faults
 from bench.chaos import Entry
+from bench.chaos_peers import PATIENCE, Peers
 from fared.lab.fabric import Fabric
+from fared.lab.kinds.bird import Bird
 
 SEED = 21
+MISSING = "fabric: Cannot find next hop for LSA (Type: 2001, Id: 10.255.0.5, Rt: 10.255.0.5)"
 LEDGER = [
     Entry("link down", "L1 S1", 0.1, 0.4, 5, 1000),
     Entry("link down", "L2 S1", 0.3, 0.6, 15, 1000),
@@ -53,16 +57,19 @@ def test_every_round_has_every_kind_of_fault(monkeypatch: pytest.MonkeyPatch):
 
 
 class OneNode:
-    """A fabric of one router with one process, which has ended."""
+    """A fabric of one router with one process."""
 
-    def __init__(self, directory: Path, kind: str, log: str) -> None:
+    def __init__(self, directory: Path, kind: str, log: str, *, alive: bool = False) -> None:
         self.directory = directory
-        (directory / "ospfd.log").write_text(log, "utf-8")
+        self.kind = Bird()
+        self.log = directory / "daemon.log"
+        self.log.write_text(log, "utf-8")
         self.plan = SimpleNamespace(
             routers=[SimpleNamespace(name="S1", node=SimpleNamespace(kind=kind))]
         )
-        self.processes = [SimpleNamespace(alive=lambda: False)]
+        self.processes = [SimpleNamespace(alive=lambda: alive)]
         self.started: list[str] = []
+        self.called: list[list[str]] = []
 
     def node(self, _name: str) -> OneNode:
         return self
@@ -72,6 +79,9 @@ class OneNode:
 
     def start_node(self, name: str) -> None:
         self.started.append(name)
+
+    def call(self, command: list[str]) -> None:
+        self.called.append(command[3:])
 
 
 @pytest.mark.parametrize(
@@ -86,10 +96,35 @@ def test_only_a_peer_that_crashed_by_itself_is_started_again(
     tmp_path: Path, kind: str, log: str, again: bool
 ):
     fabric = OneNode(tmp_path, kind, log)
-    run = chaos.Chaos.__new__(chaos.Chaos)
-    run.fabric, run.crashed = fabric, []  # type: ignore[assignment]
-    run._revive()
-    assert fabric.started == run.crashed == (["S1"] if again else [])
+    peers = Peers(cast("Fabric", fabric))
+    peers.look(0.0)
+    assert fabric.started == (["S1"] if again else [])
+    assert peers.done() == (" (S1 crashed)" if again else "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "wrong", "again"),
+    [
+        ("bird", MISSING, PATIENCE + 1, True),
+        ("bird", MISSING, PATIENCE - 1, False),
+        ("bird", "fabric: Bad DBDES packet", PATIENCE + 1, False),
+        ("fared", MISSING, PATIENCE + 1, False),
+    ],
+)
+def test_only_bird_that_lacks_a_next_hop_since_the_fault_computes_again_and_once(
+    tmp_path: Path, kind: str, line: str, wrong: float, again: bool
+):
+    fabric = OneNode(tmp_path, kind, MISSING, alive=True)
+    peers = Peers(cast("Fabric", fabric))
+    peers.fault()
+    peers.look(wrong)
+    assert fabric.called == [], "what was logged before the fault"
+    fabric.log.write_text(fabric.log.read_text("utf-8") + line, "utf-8")
+    peers.look(wrong)
+    peers.look(wrong)
+    assert fabric.called == ([["reload", "fabric"]] if again else [])
+    assert peers.done() == (" (S1 lacked a next hop)" if again else "")
+    assert peers.done() == ""
 
 
 def test_the_table_counts_faults_repairs_and_lost_packets_by_kind():
