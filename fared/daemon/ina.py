@@ -49,7 +49,7 @@ from fared.router.protocols import ISIS
 _ASK_EVERY: Final = 1.0
 _RETRY: Final = 0.5
 _SILENT: Final = 5.0
-_WINDOW: Final = 16
+_WINDOW: Final = 24
 _MOST_LINE: Final = 8 << 20
 _KEPT_EVENTS: Final = 100
 _SOONEST: Final = 0.01

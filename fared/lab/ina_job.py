@@ -23,7 +23,7 @@ from fared.lab.expected import VETH_RATE
 from fared.lab.fabric import Fabric
 from fared.lab.kinds.fared import INA_SOCKET
 
-WINDOW = 16
+WINDOW = 24
 WORKER_PORT = DEFAULT_PORT + 1
 _LENGTH = 64
 

@@ -82,7 +82,7 @@ def test_the_least_patience_of_trees_whose_sums_follow_each_other_counts(jobs):
         (tree,) = made.all[number].aggregator.trees
         for at in range(6):
             tree.pace.note(1, at * seconds, more=True)
-        assert made.patience() == pytest.approx(1.5 * 0.0002)
+        assert made.patience() == pytest.approx(3 * 0.0002)
 
 
 def test_the_process_sleeps_as_long_as_packets_may_wait(tmp_path: Path, monkeypatch):

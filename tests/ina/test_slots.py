@@ -23,8 +23,8 @@ from fared.ina.slots.packet import (
 )
 from fared.ina.slots.setup import SetupError
 from fared.ina.slots.slot import SumPace
-from fared.ina.slots.window import LEAST_BURST, LEAST_TIMEOUT, RoundTrip
-from fared.ina.slots.worker import WorkerMachine
+from fared.ina.slots.window import FIRST_TIMEOUT, LEAST_BURST, LEAST_TIMEOUT, RoundTrip
+from fared.ina.slots.worker import REST_AFTER, WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, leaf, workers
 from tests.ina.network import InvariantError, TrainJob, VirtualJob, setup_for
 
@@ -181,32 +181,49 @@ def test_while_everything_is_late_a_few_packets_of_a_window_are_repeated():
     assert {tree.burst for m in virtual.workers.values() for tree in m._trees} == {LEAST_BURST}
 
 
-def test_results_wait_for_others_only_while_chunks_are_left_and_less_than_a_window_takes():
-    virtual = figure(window=4)
+def test_results_wait_for_others_less_than_a_window_takes_and_the_last_of_a_call_do_not():
+    virtual = figure(window=16)
     virtual.run_for(0.1)
     machine = virtual.workers[1]
     assert machine.patience() == 0
-    virtual.call(40)
-    virtual.run_for(0.02)
-    assert 0 < machine.next < 40
+    virtual.call(100)
+    virtual.run_for(0.01)
+    assert 0 < machine.next < 100 - 16
     # A round trip takes 3 ms: to s1, to the root s5, and straight back.
-    assert machine.patience() == pytest.approx(0.003 / 6)
-    while machine.next < 36:
-        virtual.run_for(0.001)
-    assert not virtual.finished
-    assert machine.patience() == 0
+    assert machine.patience() == pytest.approx(0.003 / 4)
+    while machine.has_unsent:
+        virtual.step(1.0)
+    waits = {100 - machine.next: machine.patience()}
+    while virtual.step(1.0) and machine.next < 100:
+        waits[100 - machine.next] = machine.patience()
+    assert waits == {
+        left: pytest.approx(0.003 / 8 * left / 16 if left > 4 else 0) for left in waits
+    }
+    assert 1 in waits
+    assert max(waits) > 8
 
 
-def test_a_router_lets_packets_wait_for_one_or_two_sums_while_sums_follow_each_other():
+def test_results_of_a_call_that_fits_the_windows_wait_for_nothing():
+    virtual = figure(window=16)
+    virtual.call(100)
+    virtual.run_for(1.0, until=lambda: virtual.finished)
+    virtual.call(16)
+    waits = set()
+    while virtual.step(2.0) and not virtual.finished:
+        waits |= {machine.patience() for machine in virtual.workers.values()}
+    assert waits == {0.0}
+
+
+def test_a_router_lets_packets_wait_for_three_sums_while_sums_follow_each_other():
     pace = SumPace()
     for at in range(4):
         assert pace.patience() == 0
         pace.note(1, 0.0002 * at, more=True)
     pace.note(2, 0.001, more=True)
-    assert pace.patience() == pytest.approx(1.5 * 0.0002)
+    assert pace.patience() == pytest.approx(3 * 0.0002)
     for at in range(1, 40):
         pace.note(1, 0.001 + 0.003 * at, more=True)
-    assert pace.patience() == 0.001
+    assert pace.patience() == 0.004
     pace.note(1, 1.0, more=False)
     assert pace.patience() == 0
     pace.note(1, 9.0, more=True)
@@ -268,7 +285,8 @@ def test_chunks_are_made_when_they_are_sent_and_no_more_after_a_stop():
     assert (machine.next, len(made)) == (window, window)
 
 
-def test_a_call_may_begin_with_some_packets_of_each_tree_and_the_rest_of_the_windows_follows():
+@pytest.mark.parametrize("by", ["time", "a result"])
+def test_a_call_begins_with_some_packets_of_each_tree_and_the_rest_of_the_windows_follows(by):
     virtual = VirtualJob(setup_for(clos(2, 4), workers(4), window=8), 1)
     virtual.run_for(0.1)
     machine = virtual.workers[1]
@@ -278,11 +296,15 @@ def test_a_call_may_begin_with_some_packets_of_each_tree_and_the_rest_of_the_win
     def sent() -> list[range]:
         return [range(min(tree.sent), max(tree.sent) + 1) for tree in machine._trees]
 
-    machine.pump(virtual.now, 3)
+    machine.begin(virtual.now)
     assert sent() == [range(3)] * 2
-    assert machine.has_unsent
-    machine.pump(virtual.now)
+    assert machine.deadline() == pytest.approx(virtual.now + REST_AFTER)
+    if by == "time":
+        machine.tick(virtual.now + REST_AFTER)
+    else:
+        machine.pump(virtual.now + REST_AFTER / 2)
     assert sent() == [range(8)] * 2
+    assert machine.deadline() == pytest.approx(virtual.now + FIRST_TIMEOUT)
 
 
 def test_a_result_of_another_type_is_no_result():

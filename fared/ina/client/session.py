@@ -36,9 +36,6 @@ from fared.ina.slots.worker import WorkerMachine
 
 _LONGEST_WAIT = 1.0
 _TELL_EVERY = 1.0
-_FIRST, _REST_AFTER = 3, 0.002
-"""Packets of each tree with which a call begins, and seconds after which the rest of the windows
-follows: the links carry these meanwhile, also those of other workers on the same machine."""
 
 
 class WorkerSession:
@@ -66,8 +63,6 @@ class WorkerSession:
         """When the packets that are processed were received."""
         self._patience = 0.0
         """Seconds that the next ones may wait, to be processed together."""
-        self._rest = False
-        """Whether a call has begun of which more can be sent."""
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._tell_at = 0.0
         self._restarts = 0
@@ -105,7 +100,7 @@ class WorkerSession:
             machine.close_call()
         self.target = machine.end
         self.heard_at = time.monotonic()
-        machine.pump(self.heard_at, _FIRST)
+        machine.begin(self.heard_at)
         self._ways.flush()
         os.eventfd_write(self._wake, 1)
 
@@ -148,7 +143,6 @@ class WorkerSession:
         with self.lock:
             self.control.tick(now)
             self._tell(now)
-            rest, self._rest = self._rest, False
             machine_due = None if self.machine is None else self.machine.deadline()
             if ring is not None:
                 ring.tick(now)
@@ -157,13 +151,11 @@ class WorkerSession:
         ring_due = None if ring is None else ring.deadline()
         dues = [due for due in (self.control.deadline(), machine_due, ring_due) if due is not None]
         wait = min([_LONGEST_WAIT, *(max(0.0, due - now) for due in dues)])
-        ready = selector.select(0.0 if rest else wait)
+        ready = selector.select(wait)
         with self.lock:
             for key, _ in ready:
                 key.data(selector)
             now = time.monotonic()
-            if rest and self.machine is not None:
-                self.machine.pump(now)
             if machine_due is not None and now >= machine_due and self.machine is not None:
                 self.machine.tick(now)
             self._take_from_ring(now)
@@ -203,9 +195,7 @@ class WorkerSession:
             selector.register(sock, events, self._control_ready)
 
     def _woken(self, _: selectors.BaseSelector) -> None:
-        os.eventfd_read(self._wake)
-        if self.machine is not None and self.machine.has_unsent:
-            self._rest, self._patience = True, _REST_AFTER
+        os.eventfd_read(self._wake)  # the machine may have another deadline
 
     def _control_ready(self, selector: selectors.BaseSelector) -> None:
         self.control.ready(self._take)

@@ -21,8 +21,8 @@ from fared.ina.slots.setup import JobSetup, TreeRole
 _OPS = tuple({Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}[op] for op in Op)
 """By number: the hash of a member is slow."""
 _FLOAT32 = DataType.FLOAT32
-_MOST_PATIENCE = 0.001
-_SUMS_OF_PATIENCE = 1.5
+_MOST_PATIENCE = 0.004
+_SUMS_OF_PATIENCE = 3.0
 _LEAST_SUMS, _MOST_SUMS = 4, 32
 """Sums over which the pace is measured."""
 
@@ -85,8 +85,8 @@ class SumPace:
     """Seconds from one sum of a tree to the next, while sums follow each other without a gap.
 
     Waking up for a train takes longer than adding it. So a router takes trains together that come
-    in the time of one or two sums, a tenth of a window. A sum that no other follows is the last one
-    of a call, or all of it: then nothing waits.
+    in the time of three sums, an eighth of a window. A sum that no other follows is the last
+    one of a call, or all of it: then nothing waits.
     """
 
     def __init__(self) -> None:

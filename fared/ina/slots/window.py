@@ -17,7 +17,7 @@ FIRST_TIMEOUT = 0.05
 LEAST_BURST = 4
 """Packets of a tree that are repeated when the timer expires, and twice as many each further time,
 as in slow start (RFC 5681): on an overloaded machine everything is late, and little is lost."""
-_PARTS, _MOST_PATIENCE = 6, 0.005
+_PARTS, _MOST_PATIENCE = 4, 0.006
 """While links are busy, a round trip is the time in which they carry a window."""
 _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""

@@ -51,6 +51,13 @@ _NOTHING = np.zeros(1, "<i4")
 """The closing chunk of a call."""
 _SYNC_EVERY = 0.2
 """Seconds after which the beginning of an epoch is repeated at the latest."""
+_AT_END, _LAST = 0.5, 1 / 4
+"""Part of their patience that results have while the windows of all trees are to come, and part of
+these windows from which on they have none."""
+_FIRST, REST_AFTER = 3, 0.004
+"""Packets of each tree with which a call begins, and seconds after which the rest of the windows
+follows at the latest, else with the first result: the links carry these meanwhile, also those of
+other workers on the same machine."""
 ASK_AFTER = 0.25
 """Seconds without a result after which a worker asks for whom the sum waits."""
 
@@ -82,6 +89,10 @@ class WorkerMachine:
         self._trees: list[TreeProgress] = []
         self._syncing: Outstanding | None = None
         self._repeats = Repeats(self.counters)
+        self._rest_at = math.inf
+        """When to send the rest of the windows of a call that has begun."""
+        self._ending = False
+        """Whether the present call took more than the windows."""
         self._alike = Alike[Header]()
         """Results of the present epoch."""
 
@@ -168,8 +179,15 @@ class WorkerMachine:
 
     # -- sending ------------------------------------------------------------------------------
 
+    def begin(self, now: float) -> None:
+        """Send the first packets of a call; the rest of the windows follows."""
+        self.pump(now, _FIRST)
+        if self._chunks.has_unsent:
+            self._rest_at = now + REST_AFTER
+
     def pump(self, now: float, most: int = MOST_WINDOW) -> None:
         """Send what the windows permit, ``most`` packets a tree."""
+        self._rest_at = math.inf
         if self._syncing is None and not self._stopped:
             due = self._repeats.first_due(now)
             for tree in self._trees:
@@ -201,18 +219,29 @@ class WorkerMachine:
         """Return when to call ``tick``: at the latest when a packet is to be repeated."""
         if self._syncing is not None:
             return self._syncing.due
-        return None if self._repeats.due == math.inf else self._repeats.due
+        due = min(self._repeats.due, self._rest_at)
+        return None if due == math.inf else due
 
     def patience(self) -> float:
         """Return for how many seconds results may wait, to be processed with others.
 
-        Waking up takes as long as processing some packets. At the end of a call nothing waits.
+        Waking up takes as long as processing some packets. When all chunks of a call have been
+        sent, results wait the less, the fewer are to come, and the last ones do not. A call that
+        fits the windows waits for nothing.
         """
-        busy = self._syncing is None and self._chunks.has_unsent
-        return self._repeats.patience() if busy else 0.0
+        if self._syncing is not None:
+            return 0.0
+        chunks = self._chunks
+        if chunks.has_unsent:
+            self._ending = True
+            return self._repeats.patience()
+        end = self.calls.closing if chunks.next < self.calls.closing else chunks.end
+        part = (end - chunks.next) / self._lead
+        self._ending = self._ending and part > _LAST
+        return self._repeats.patience() * _AT_END * min(1.0, part) if self._ending else 0.0
 
     def tick(self, now: float) -> None:
-        """Repeat what has had no result for too long."""
+        """Repeat what has had no result for too long; send the rest of the windows of a call."""
         if self._syncing is not None:
             if now >= self._syncing.due:
                 self._repeats.again(self._syncing, now)
@@ -220,6 +249,8 @@ class WorkerMachine:
                 self._syncing.due = min(self._syncing.due, now + _SYNC_EVERY)
                 self._send_sync(_wish(self._syncing, now))
             return
+        if now >= self._rest_at:
+            self.pump(now)
         if now < self._repeats.due:
             return
         for tree in self._trees:
