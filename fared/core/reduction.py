@@ -26,6 +26,8 @@ _EARLIEST = 0.25
 """The fixed part of the delay, in which copies of the same flood arrive."""
 _SHARED = 0.125
 """Instances within this part of the delay share one random delay, and so a packet."""
+_SOON = 0.05
+"""Part of the delay in which the copies of others come that were on their way."""
 
 
 class Reduction(enum.Enum):
@@ -68,4 +70,14 @@ class FloodDelay:
         if not 0 <= now - self._drawn_at <= settings.delay * _SHARED:
             spread = _EARLIEST + (1 - _EARLIEST) * rng.random()
             self._drawn_at, self._due = now, now + settings.delay * spread
+        return self._due
+
+    def waiting(self, settings: ReductionSettings, now: float) -> float | None:
+        """When what waits is sent; None: nothing waits, or the fixed part is not over."""
+        passed = now - self._drawn_at >= settings.delay * _EARLIEST
+        return self._due if passed and now < self._due else None
+
+    def hasten(self, settings: ReductionSettings, now: float) -> float:
+        """Let what waits be sent soon; return when."""
+        self._due = min(self._due, now + settings.delay * _SOON)
         return self._due

@@ -90,6 +90,21 @@ def test_the_flush_of_a_te_lsa_goes_in_the_packets_of_the_router_lsa(seed: int):
         assert {header.advertising_router for header in headers} == routers
 
 
+def test_copies_that_are_late_anyway_share_packets():
+    """The LSA of a spine to other spines, and that of a leaf to other leaves; alone, 62 updates."""
+    sent = []
+    for seed in range(3):
+        net = clos(4, 8, seed)
+        before = len(net.trace)
+        net.set_up(cable(net, 1, 101), False)
+        net.run(0.25 * SUPPRESSION)
+        assert len(updates(net, before)) == 10
+        net.run(3)
+        assert net.in_sync()
+        sent.append(len(updates(net, before)))
+    assert sum(sent) < 165
+
+
 def test_if_only_one_end_detects_the_loss_the_other_learns_of_it_after_the_delay():
     """A leaf loses its port; the spine's end still has carrier and floods nothing."""
     net = clos(3, 4)

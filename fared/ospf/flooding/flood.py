@@ -80,7 +80,8 @@ class Flooder:
             covered &= ~sorted_out.now & ~sorted_out.later
             self._flood_later(entry, neighbors & sorted_out.later, bandwidth=bandwidth, hops=_HOPS)
             neighbors &= ~sorted_out.later
-        self._flood_later(entry, neighbors & covered, bandwidth=bandwidth)
+        passed_on = sender is not None and sender.router_id != entry.key.advertising_router
+        self._flood_later(entry, neighbors & covered, bandwidth=bandwidth, passed_on=passed_on)
         neighbors &= ~covered
         self._flood_now(entry, neighbors, bandwidth=bandwidth)
         if group.exchanging:
@@ -100,12 +101,18 @@ class Flooder:
             self._instance.outbox.flood(entry, neighbors, bandwidth=bandwidth)
 
     def _flood_later(
-        self, entry: LsaEntry, neighbors: int, *, bandwidth: bool, hops: int = 1
+        self,
+        entry: LsaEntry,
+        neighbors: int,
+        *,
+        bandwidth: bool,
+        hops: int = 1,
+        passed_on: bool = False,
     ) -> None:
         """§13.3 (1)(d) without (5): on the list, but sent later or not at all."""
         if neighbors:
             paced = self._instance.settings.bandwidth_pacing * hops if bandwidth else 0.0
-            self._retransmitter.defer(entry, neighbors, paced=paced)
+            self._retransmitter.defer(entry, neighbors, paced=paced, passed_on=passed_on)
 
     def _flood_out_of(self, interface: Interface, entry: LsaEntry, sender: Neighbor | None) -> bool:
         """Flood out of an interface to a LAN."""

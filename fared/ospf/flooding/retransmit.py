@@ -72,11 +72,14 @@ class Retransmitter:
         entry.deferred &= ~neighbors
         self._schedule(entry, neighbors)
 
-    def defer(self, entry: LsaEntry, neighbors: int, *, paced: float = 0.0) -> None:
+    def defer(
+        self, entry: LsaEntry, neighbors: int, *, paced: float = 0.0, passed_on: bool = False
+    ) -> None:
         """Put ``entry`` on the lists and send it after the flood delay, unless it is off by then.
 
         Flood suppression draws one delay for all neighbors, so that one wakeup serves them all;
         flooding reduction draws one for each. ``paced``: seconds for which others may hold it back.
+        ``passed_on``: another router than its originator has sent it.
         """
         self._list(entry, neighbors)
         entry.deferred |= neighbors
@@ -92,9 +95,29 @@ class Retransmitter:
             due = self._bulk_delay.due(settings, now, rng) + paced
             self._add(entry, neighbors, due, _DEFERRED)
         else:
-            due = self._flood_delay.due(SUPPRESSION, now, rng)
+            soon = self._hasten(now) if passed_on else None
+            due = self._flood_delay.due(SUPPRESSION, now, rng) if soon is None else soon
             self._add(entry, neighbors, due, _DEFERRED)
         self._process.counters.lsdb["deferred"] += neighbors.bit_count()
+
+    def _hasten(self, now: float) -> float | None:
+        """Send what is deferred soon, and return when; None: nothing is, or not for long enough.
+
+        The delays of other routers have begun to end. After a lost link, leaves have the LSA of a
+        spine for other spines, and these have that of a leaf for them: each pair of neighbors needs
+        one packet now, and two later.
+        """
+        delay = self._flood_delay
+        before = delay.waiting(SUPPRESSION, now)
+        wave = None if before is None else self._waves.get((before, _DEFERRED))
+        if wave is None:
+            return None
+        due = delay.hasten(SUPPRESSION, now)
+        if due < wave.due:
+            del self._waves[wave.due, _DEFERRED]
+            for entry, neighbors in wave.entries.items():
+                self._add(entry, neighbors, due, _DEFERRED)
+        return due
 
     def defer_until(self, due: float, entry: LsaEntry, neighbors: int) -> None:
         """Put ``entry`` on more lists and send it at ``due``, unless it is off by then."""

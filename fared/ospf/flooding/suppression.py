@@ -3,7 +3,8 @@
 A router floods its own LSAs to all its neighbors, and both ends of a failed link flood the loss. A
 neighbor of ours that is adjacent to the originator receives the LSA from there. Our copy stays on
 its retransmission list during the flood delay, as in ``core.reduction``. Most copies are never
-sent, since the neighbor's own copy or its acknowledgment arrives first. In a dense Clos nine of ten
+sent, since the neighbor's own copy or its acknowledgment arrives first. An LSA that another router
+has passed on ends the delay (``retransmit``). In a dense Clos nine of ten
 copies are saved, while every router repairs its routes. An area border router ignores summaries
 that others advertise into areas other than the backbone (RFC 2328 §16.2), so its copies are
 deferred as well.
