@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import socket
 import sys
 import time
@@ -83,29 +82,6 @@ def heard_at_a_restart(
                 if found is not None:
                     heard.add(found)
     return sorted(heard)
-
-
-def mutate(rng: random.Random, corpus: list[bytes]) -> bytes:
-    """Change bytes, cut, extend, splice, or several of these."""
-    data = bytearray(rng.choice(corpus))
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        match rng.randrange(5):
-            case 0:
-                for _ in range(rng.choice((1, 2, 8))):
-                    data[rng.randrange(len(data))] = rng.randrange(256)
-            case 1:
-                del data[rng.randrange(1, len(data) + 1) :]
-            case 2:
-                data += rng.randbytes(rng.choice((1, 4, 20, 200)))
-            case 3:
-                other = rng.choice(corpus)
-                at = rng.randrange(len(data) + 1)
-                data[at:] = other[rng.randrange(len(other)) :]
-            case _:
-                offset = rng.randrange(0, len(data), 4)
-                data[offset : offset + 4] = rng.choice((bytes(4), b"\xff\xff\xff\xff", b"\0\0\0\1"))
-        data = data or bytearray(1)
-    return bytes(data[:1400])
 
 
 def fire(

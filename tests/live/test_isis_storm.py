@@ -15,6 +15,19 @@ from fared.isis.ids import format_lsp_id
 from fared.isis.pdu.codec import decode_pdu
 from fared.isis.pdu.header import checksum_of, with_checksum
 from fared.isis.pdu.model import Lsp, PduType
+from tests.forged import mutate
+from tests.forged_isis import (
+    CHECKSUM,
+    HELLOS,
+    LIFETIME,
+    LSP_ID,
+    LSPS,
+    SOURCE,
+    mutated,
+    signed,
+    stranger,
+    whole,
+)
 from tests.live import storms
 from tests.live.daemons import LINKS, Live
 from tests.live.isis_daemons import (
@@ -29,7 +42,6 @@ from tests.live.storms import (
     IN_ITS_NAME,
     Storm,
     assert_weathered,
-    mutate,
     report,
 )
 from tests.recorded import ISIS, load
@@ -48,11 +60,6 @@ HEAL = 10.0
 """Seconds within which everything is right again."""
 _LLC = b"\xfe\xfe\x03"
 _ALL_ISS = bytes.fromhex("09002b000005")
-_HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)
-_LSPS = (PduType.L1_LSP, PduType.L2_LSP)
-_SIZES = dict.fromkeys(PduType, 27) | {PduType.P2P_HELLO: 20}
-_SIZES |= {PduType.L1_CSNP: 33, PduType.L2_CSNP: 33, PduType.L1_PSNP: 17, PduType.L2_PSNP: 17}
-_SOURCE, _LSP_ID, _LIFETIME, _SEQUENCE, _CHECKSUM = 9, 12, 10, 20, 24
 Database = dict[str, tuple[int, int]]
 
 
@@ -92,48 +99,19 @@ def mac_of(daemon: Live) -> bytes:
     return bytes.fromhex(words[words.index("link/ether") + 1].replace(":", ""))
 
 
-def whole(rng: random.Random, pdu: bytes) -> bytearray:
-    """Make what a mutation left a PDU that gets past the fixed header: sizes, type, checksum."""
-    data = bytearray(pdu)
-    kind = PduType(data[4] & 0x1F) if len(data) > 4 and data[4] & 0x1F in set(PduType) else None
-    kind = kind or rng.choice(list(PduType))
-    size = _SIZES[kind]
-    data = bytearray(bytes(data).ljust(size, b"\0"))
-    data[:8] = bytes((0x83, size, 1, 0, kind, 1, 0, 0))
-    at = 17 if kind in _HELLOS else 8
-    data[at : at + 2] = len(data).to_bytes(2, "big")
-    if kind in _LSPS and rng.random() < 0.9:
-        data[_LIFETIME : _LIFETIME + 2] = rng.choice((1200, 1, 0, 65535)).to_bytes(2, "big")
-    return data
-
-
-def signed(data: bytearray) -> bytes:
-    """The checksum of an LSP made right; other PDUs have none."""
-    if data[4] & 0x1F in _LSPS:
-        return with_checksum(bytes(data), checksum_of(bytes(data)))
-    return bytes(data)
-
-
-def stranger(rng: random.Random) -> bytes:
-    """One of some system ids that belong to nobody."""
-    return bytes((0xAA, 0, 0, 0, 0, rng.randrange(64)))
-
-
 def broken(rng: random.Random, corpus: list[bytes], neighbor: bytes, count: int) -> Iterator[Shot]:
     """Mutations as they come; hellos have no checksum, so these are never the neighbor's own."""
     for _ in range(count):
-        data = bytearray(mutate(rng, corpus).ljust(_SOURCE + 6, b"\0"))
+        data = bytearray(mutate(rng, corpus).ljust(SOURCE + 6, b"\0"))
         data[0] = 0x83  # all else the kernel drops
         kind = data[4] & 0x1F
-        if kind in _HELLOS:
-            data[_SOURCE : _SOURCE + 6] = stranger(rng)
-        elif kind in _LSPS and len(data) > _CHECKSUM + 1:
+        if kind in HELLOS:
+            data[SOURCE : SOURCE + 6] = stranger(rng)
+        elif kind in LSPS and len(data) > CHECKSUM + 1:
             with contextlib.suppress(Exception):
-                if int.from_bytes(data[_CHECKSUM : _CHECKSUM + 2], "big") == checksum_of(
-                    bytes(data)
-                ):
-                    data[_CHECKSUM] ^= 0x55
-            data[_LIFETIME] |= 1  # a purge would need no checksum
+                if int.from_bytes(data[CHECKSUM : CHECKSUM + 2], "big") == checksum_of(bytes(data)):
+                    data[CHECKSUM] ^= 0x55
+            data[LIFETIME] |= 1  # a purge would need no checksum
         yield Shot(source(rng, neighbor), bytes(data))
 
 
@@ -144,12 +122,10 @@ def repaired(
     for _ in range(count):
         data = whole(rng, mutate(rng, corpus))
         kind = data[4]
-        if kind in _HELLOS:
-            data[_SOURCE : _SOURCE + 6] = stranger(rng)
-        elif kind in _LSPS:
-            data[_LSP_ID : _LSP_ID + 8] = stranger(rng) + bytes(
-                (rng.randrange(2), rng.randrange(2))
-            )
+        if kind in HELLOS:
+            data[SOURCE : SOURCE + 6] = stranger(rng)
+        elif kind in LSPS:
+            data[LSP_ID : LSP_ID + 8] = stranger(rng) + bytes((rng.randrange(2), rng.randrange(2)))
         yield Shot(source(rng, neighbor), signed(data))
 
 
@@ -159,16 +135,7 @@ def in_its_name(
     """Mutations that nothing tells from the neighbor's own PDUs: the worst there is."""
     systems = [bytes.fromhex(name.replace(".", "")) for name in (LEFT_SYSTEM, RIGHT_SYSTEM)]
     for _ in range(count):
-        data = whole(rng, mutate(rng, corpus))
-        kind = data[4]
-        if kind in _HELLOS:
-            data[_SOURCE : _SOURCE + 6] = systems[1]
-        elif kind in _LSPS:
-            owner = rng.choice([*systems, stranger(rng)])
-            data[_LSP_ID : _LSP_ID + 8] = owner + bytes((rng.randrange(2), rng.randrange(2)))
-            # not the last number there is: its owner would have to fall silent (§7.3.16.1)
-            data[_SEQUENCE] &= 0x7F
-        yield Shot(neighbor, signed(data))
+        yield Shot(neighbor, mutated(rng, mutate(rng, corpus), systems[1], systems))
 
 
 def source(rng: random.Random, neighbor: bytes) -> bytes:

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from fared.core.checksum import fletcher16, internet_checksum
+from fared.core.checksum import internet_checksum
+from tests.forged import mutate
+from tests.forged_ospf import LSU, repair, sent_by
 from tests.live import storms
 from tests.live.daemons import LINKS, RIGHT, RIGHT_STUB, Pair, running_pair
 from tests.live.storms import (
@@ -21,7 +23,6 @@ from tests.live.storms import (
     IN_ITS_NAME,
     Storm,
     assert_weathered,
-    mutate,
     report,
 )
 from tests.recorded import OSPF, load
@@ -32,7 +33,6 @@ pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
 ALL_ROUTERS, VICTIM, NEIGHBOUR = "224.0.0.5", "10.129.0.0", "10.129.0.1"
 OTHERS = ("10.129.0.7", "192.0.2.1", "203.0.113.250", "0.0.0.0")
 SEED = 20_240_601
-_LSU, _HEADER, _LSA_HEADER = 4, 24, 20
 _IP = struct.Struct("!BBHHHBBH4s4s")
 
 
@@ -62,41 +62,6 @@ def corpus(victim_pair: Pair) -> list[bytes]:
     return [recorded.payload for recorded in load(*OSPF)] + heard
 
 
-def repair(rng: random.Random, packet: bytes) -> bytes:
-    """Make the checksums right again, of LSAs and of the packet, from another router's id."""
-    data = bytearray(packet.ljust(_HEADER, b"\0"))
-    if rng.random() < 0.9:
-        data[0] = 2
-        data[1] = data[1] if 1 <= data[1] <= 5 else rng.randrange(1, 6)
-        data[2:4] = len(data).to_bytes(2, "big")
-        data[8:12] = bytes(4)
-        data[14:16] = bytes(2)
-    if data[1] == _LSU:
-        _repair_lsas(data)
-    return _from(bytes((10, 254)) + rng.randbytes(2), data)
-
-
-def _from(router_id: bytes, packet: bytes) -> bytes:
-    """Put a router id into a packet and the checksum that goes with it."""
-    data = bytearray(packet)
-    data[4:8] = router_id
-    data[12:14] = bytes(2)
-    checksum = internet_checksum(bytes(data[:16] + data[24:]))
-    data[12:14] = checksum.to_bytes(2, "big")
-    return bytes(data)
-
-
-def _repair_lsas(data: bytearray) -> None:
-    offset = _HEADER + 4
-    while offset + _LSA_HEADER <= len(data):
-        length = int.from_bytes(data[offset + 18 : offset + 20], "big")
-        if length < _LSA_HEADER or offset + length > len(data):
-            return
-        checksum = fletcher16(bytes(data[offset + 2 : offset + length]), 14)
-        data[offset + 16 : offset + 18] = checksum.to_bytes(2, "big")
-        offset += length
-
-
 def broken(rng: random.Random, corpus: list[bytes], count: int) -> Iterator[Shot]:
     """Mutations with the checksum as it comes, which a lucky mutation does not make right."""
     for _ in range(count):
@@ -119,7 +84,7 @@ def in_its_name(rng: random.Random, corpus: list[bytes], count: int) -> Iterator
     """Mutations that nothing tells from the neighbour's own packets: the worst there is."""
     for _ in range(count):
         data = repair(rng, mutate(rng, corpus))
-        yield Shot(NEIGHBOUR, ALL_ROUTERS, _from(IPv4Address(RIGHT).packed, data))
+        yield Shot(NEIGHBOUR, ALL_ROUTERS, sent_by(IPv4Address(RIGHT).packed, data))
 
 
 def _source(rng: random.Random) -> str:
@@ -227,8 +192,8 @@ def test_a_flood_of_updates_for_more_than_the_dead_interval_delays_no_hello(
     for daemon in (victim, victim_pair.right):
         daemon.prioritize()
     before, lines = victim.counters(), len(victim.records())
-    update = next(p for p in corpus if p[1] == _LSU)
-    sent = flood(victim_pair, _from(IPv4Address(RIGHT).packed, update), 6.0)
+    update = next(p for p in corpus if p[1] == LSU)
+    sent = flood(victim_pair, sent_by(IPv4Address(RIGHT).packed, update), 6.0)
     after = victim.counters()
     dropped = after["sockets"].get("dropped-ls-update", 0)
     print(f"\nflood: {sent} sent, {dropped} dropped by type")  # noqa: T201
