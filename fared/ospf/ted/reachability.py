@@ -130,9 +130,18 @@ class Reachability:
             del known[area]
             if not known:
                 del self._asbr_areas[router]
+        if not is_asbr:
+            for key in self._external_keys(router):
+                self._change((area, router), key, None, cause)
+            return
         for key, external in self._externals(router):
-            item = external if is_asbr and self._floods(area) else None
-            self._change((area, router), key, item, cause)
+            self._change((area, router), key, external if self._floods(area) else None, cause)
+
+    def _external_keys(self, router: int) -> Iterator[LsaKey]:
+        """Those to withdraw: also one that has just become MaxAge, and was not yet withdrawn."""
+        for key in self._instance.as_scope.entries:
+            if key.advertising_router == router and key.ls_type == LsType.AS_EXTERNAL:
+                yield key
 
     def _externals(self, router: int) -> Iterator[tuple[LsaKey, PrefixReachability]]:
         """The externals of an AS boundary router, as seen from there: decoded again, not kept."""
@@ -206,7 +215,7 @@ class Reachability:
             return False
         if before is not None:
             _discard(self._asbr_summaries, before[0], (at, key))
-            for external, _ in self._externals(before[0]):
+            for external in self._external_keys(before[0]):
                 self._change(at, (external, key), None, cause)
         if route is not None:
             self._asbr_summaries.setdefault(route[0], {})[at, key] = None
