@@ -8,10 +8,6 @@ not end because of what waits before it. Any other hello keeps its place: that o
 leaves follows the LSAs that it flushes. (With cryptographic authentication no hello of OSPF equals
 another; the packets of an interface must then stay in order, RFC 2328 §D.3.)
 
-A turn takes as long as dozens of copies of an LSP. After one that read many packets the sockets are
-not read for a moment, so that what arrives meanwhile takes one turn: nearly all are copies of what
-the first turn has read. Where few packets arrive none of them waits.
-
 What arrives faster than it is processed waits here for about a second, then in the buffers of the
 sockets. A buffer that is nearly full would drop hellos with the rest: so it is read all the same,
 and of its packets only hellos stay. So it is with what is read while the loop catches up after a
@@ -24,13 +20,13 @@ import asyncio
 import math
 import select
 import socket
+from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
 from fared.core.igp import PacketReceived
-from fared.daemon.repeated_hellos import Portion, RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 
 _ROUNDS = 64
@@ -47,8 +43,6 @@ _HELLOS = 4096
 """Hellos that are kept when there is no room."""
 _RELIEF = 16
 """Calls of a reader between two looks at its socket's buffer."""
-_MANY, _PAUSE = 16, 0.001
-"""After a turn that read so many packets the sockets are not read for so many seconds."""
 _SLICE = 0.02
 """Seconds that a slice should take, by the time that others took so far."""
 _LONG_SLICE = 0.1
@@ -61,7 +55,14 @@ once, after hellos that take no time."""
 _OVERHEAD = 128
 """Bytes that take about the time of a packet without contents."""
 
+_SENDERS = 8192
+"""Places for senders whose last hello is remembered."""
+_NO_DIGEST = -1
+"""No object has this hash."""
+
 _PAYLOAD = attrgetter("payload")
+Portion = tuple[str, list[PacketReceived]]
+"""Packets of a protocol that were read together from one interface."""
 _Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
 HandOn = Callable[[list[Portion], float], float | None]
 Dropped = Callable[[str, PacketReceived], None]
@@ -84,6 +85,54 @@ def _averaged(known: float, last: float) -> float:
     """The average time of a byte, with that of the last slice."""
     weight = _RISE if last > known else _FALL
     return known + (last - known) * weight if known else last
+
+
+class RepeatedHellos:
+    """Recognizes hellos that say nothing new, by the last payload of each sender.
+
+    Of senders and payloads only hashes are kept, in arrays of one size: strangers can send
+    thousands of hellos as long as the MTU, and objects made for each would be scattered over
+    memory. A sender has one of two places; if others have both, it takes the first.
+    """
+
+    def __init__(self) -> None:
+        self._senders = array("q", bytes(8 * _SENDERS))
+        self._digests = array("q", bytes(8 * _SENDERS))
+        self._waiting: dict[tuple[str, int, int], PacketReceived] = {}
+        """By sender, the last hello that keeps its place and has not been passed on."""
+
+    def overtakes(self, proto: str, packet: PacketReceived, *, waits: bool) -> bool:
+        """Whether a hello may be passed on before what ``waits``, an earlier other one included."""
+        sender = proto, packet.ifindex, packet.source
+        digest, place = hash(packet.payload), self._place(hash(sender))
+        if self._digests[place] == digest:
+            return waits and sender not in self._waiting
+        self._digests[place] = digest
+        if waits:
+            self._waiting[sender] = packet
+        return False
+
+    def _place(self, sender: int) -> int:
+        """The place of a sender; a new one takes a place, where no last hello equals any."""
+        senders = self._senders
+        first, second = sender % _SENDERS, sender // _SENDERS % _SENDERS
+        if senders[first] == sender:
+            return first
+        if senders[second] == sender:
+            return second
+        place = second if senders[first] and not senders[second] else first
+        senders[place], self._digests[place] = sender, _NO_DIGEST
+        return place
+
+    def passed_on(self, portions: Iterable[Portion]) -> None:
+        """Record what was passed on: hellos that follow may overtake again."""
+        if not self._waiting:
+            return
+        for proto, packets in portions:
+            for packet in packets:
+                sender = proto, packet.ifindex, packet.source
+                if self._waiting.get(sender) is packet:
+                    del self._waiting[sender]
 
 
 class Burst:
@@ -120,9 +169,6 @@ class Burst:
         self._arrived = 0.0
         self._cost = self._pace = self._computing = 0.0
         self._next: asyncio.Handle | None = None
-        self._resume: asyncio.TimerHandle | None = None
-        """Ends a pause, in which the loop does not watch the sockets."""
-        self._watching = False
         self._epoll = select.epoll()
         self._readers: dict[int, _Reader] = {}
 
@@ -130,44 +176,20 @@ class Burst:
         self, sock: socket.socket, callback: Callable[..., object], *args: object
     ) -> None:
         """Call ``callback`` with ``args`` whenever a socket is readable."""
+        if not self._readers:
+            asyncio.get_running_loop().add_reader(self._epoll.fileno(), self._readable)
         self._epoll.register(sock.fileno(), select.EPOLLIN)
         self._readers[sock.fileno()] = sock, callback, args
-        if self._resume is None:
-            self._watch()
 
     def remove_reader(self, sock: socket.socket) -> None:
         """Stop watching a socket, before it is closed."""
         del self._readers[sock.fileno()]
         self._epoll.unregister(sock.fileno())
         if not self._readers:
-            self._stop_watching()
-            for handle in filter(None, (self._next, self._resume)):
-                handle.cancel()
-            self._next = self._resume = None
-
-    def _watch(self) -> None:
-        """Let the loop read the sockets at once, if there are any."""
-        if not self._watching and self._readers:
-            asyncio.get_running_loop().add_reader(self._epoll.fileno(), self._readable)
-            self._watching = True
-
-    def _stop_watching(self) -> None:
-        if self._watching:
             asyncio.get_running_loop().remove_reader(self._epoll.fileno())
-            self._watching = False
-
-    def _pause(self) -> None:
-        """Read the sockets again after a moment, and not before."""
-        self._stop_watching()
-        self._resume = asyncio.get_running_loop().call_later(_PAUSE, self._resumed)
-
-    def _resumed(self) -> None:
-        self._resume = None
-        try:
-            self._readable()
-        finally:
-            if self._resume is None:
-                self._watch()
+            if self._next is not None:
+                self._next.cancel()
+                self._next = None
 
     def take(self, proto: str, packet: PacketReceived) -> None:
         """Add a packet of a protocol."""
@@ -291,7 +313,6 @@ class Burst:
     def _readable(self) -> None:
         if self._next is not None:
             return  # the next slice reads the sockets
-        before = self.taken
         for _ in range(_ROUNDS):
             if self._is_full():
                 self._relieve()
@@ -304,9 +325,6 @@ class Burst:
         else:
             self._relieve()
         self.end()
-        pausing, going_on = self._resume is not None, self._next is not None
-        if self.taken - before >= _MANY and self._readers and not (pausing or going_on):
-            self._pause()
 
     def _relieve(self) -> None:
         """Read the sockets whose buffers are nearly full, for the time of a slice at most."""

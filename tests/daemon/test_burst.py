@@ -11,8 +11,7 @@ from contextlib import closing
 import pytest
 
 from fared.core.igp import PacketReceived
-from fared.daemon.burst import Burst
-from fared.daemon.repeated_hellos import Portion, RepeatedHellos
+from fared.daemon.burst import Burst, Portion, RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 from fared.router.events import To
 from tests.waiting import loop_until
@@ -158,55 +157,6 @@ async def test_a_reader_that_another_one_removed_is_not_called(watched):
     watched.burst.add_reader(second, watched.read, 2)
     await one_turn()
     assert watched.payloads() == [[b"unread"]]
-
-
-@pytest.fixture
-async def clock(watched, monkeypatch):
-    """The time of the loop, which stands still."""
-    loop = asyncio.get_running_loop()
-    now = [loop.time()]
-    monkeypatch.setattr(loop, "time", lambda: now[0])
-    watched.kind = socket.SOCK_DGRAM
-    watched.add(1)
-    return now
-
-
-async def arrived(watched: Watched, packets: int) -> int:
-    """Let packets arrive; return how many the next turns of the loop have passed on."""
-    before = sum(map(len, watched.payloads()))
-    for number in range(packets):
-        watched.write(1, b"%d" % number)
-    for _ in range(5):
-        await asyncio.sleep(0)
-    return sum(map(len, watched.payloads())) - before
-
-
-async def test_after_many_packets_those_that_follow_wait_for_each_other_for_a_moment(
-    watched, clock
-):
-    assert await arrived(watched, 16) == 16
-    assert await arrived(watched, 3) == 0
-    assert await arrived(watched, 2) == 0
-    clock[0] += 0.002
-    assert await arrived(watched, 0) == 5
-    assert len(watched.handed) == 2
-
-
-async def test_few_packets_wait_for_nothing(watched, clock):
-    for packets in (15, 1, 1):
-        assert await arrived(watched, packets) == packets
-
-
-async def test_an_interface_is_read_though_all_sockets_were_closed_while_packets_waited(
-    watched, clock
-):
-    await arrived(watched, 16)
-    near, far = watched.ends.pop(1)
-    watched.burst.remove_reader(near)
-    near.close()
-    far.close()
-    watched.add(1)
-    assert await arrived(watched, 1) == 1
 
 
 async def test_a_burst_ended_early_is_processed_once(watched):
