@@ -33,6 +33,8 @@ from fared.api.stream import stream_events
 MAX_REQUEST = 5 << 20
 """Bytes: ``config diff`` sends a file of up to 4 MB."""
 _MAX_CONNECTIONS = 32
+_BACKLOG = 100
+"""Connections that wait to be accepted, asyncio's default."""
 _IDLE_TIMEOUT = 60.0
 _WRITE_TIMEOUT = 20.0
 _ANSWER_TIMEOUT = 60.0
@@ -75,6 +77,7 @@ class ControlServer:
             umask = os.umask(0o777 & ~_MODE)
             try:
                 listener.bind(str(self.path))
+                listener.listen(_BACKLOG)  # at once: whoever sees the path may connect
             finally:
                 os.umask(umask)
             found = self.path.stat()

@@ -93,12 +93,12 @@ def listen_unix(path: Path) -> socket.socket:
     umask = os.umask(0o777 & ~_MODE)
     try:
         listener.bind(str(path))
+        listener.listen()  # at once: whoever sees the path may connect
     except OSError:
         listener.close()
         raise
     finally:
         os.umask(umask)
-    listener.listen()
     listener.setblocking(False)
     return listener
 

@@ -177,6 +177,21 @@ async def test_the_socket_of_a_dead_daemon_is_replaced(path):
         assert (await ask(path, "show", "status"))["format"] == "fared-status/1"
 
 
+async def test_whoever_sees_the_socket_may_connect(path, monkeypatch):
+    """A daemon that had been killed was told of as not running when its successor was there."""
+    serve, seen = asyncio.start_unix_server, []
+
+    async def served(*arguments, **options):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.connect(str(path))
+        seen.append(path)
+        return await serve(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "start_unix_server", served)
+    async with serving(path):
+        assert seen == [path]
+
+
 async def test_a_file_in_the_way_is_left_alone(path):
     """What is not a socket is not removed."""
     path.parent.mkdir()
