@@ -1,4 +1,4 @@
-"""Forged packets of either protocol: what mutates recorded ones."""
+"""Forged packets of either protocol: mutations of recorded ones, and bodies of LSAs and LSPs."""
 
 from __future__ import annotations
 
@@ -26,3 +26,20 @@ def mutate(rng: random.Random, corpus: list[bytes]) -> bytes:
                 data[offset : offset + 4] = rng.choice((bytes(4), b"\xff\xff\xff\xff", b"\0\0\0\1"))
         data = data or bytearray(1)
     return bytes(data[:1400])
+
+
+def other_body(
+    rng: random.Random, data: bytes | bytearray, others: list[bytes], header: int
+) -> bytes:
+    """A body for an LSA or LSP after its header: none, a part of it, another's, or a wrong byte."""
+    match rng.randrange(4):
+        case 0:
+            return b""
+        case 1:
+            return bytes(data[header : rng.randrange(header, len(data) + 1)])
+        case 2:
+            return rng.choice(others)[header:]
+    body = bytearray(data[header:])
+    if body:
+        body[rng.randrange(len(body))] = rng.randrange(256)
+    return bytes(body)

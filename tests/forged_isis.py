@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from fared.isis.pdu.header import checksum_of, with_checksum
 from fared.isis.pdu.model import PduType
+from tests.forged import other_body
 
 HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)
 LSPS = (PduType.L1_LSP, PduType.L2_LSP)
@@ -88,25 +89,11 @@ def forge_lsp(rng: random.Random, lsps: list[bytes], systems: list[bytes]) -> by
                 data[26] = rng.randrange(256)
                 data[4] = rng.choice(LSPS)
             case _:
-                data[27:] = _body(rng, data, lsps)
+                data[27:] = other_body(rng, data, lsps, 27)
     number = max(0, number + rng.choice(_STEPS))
     data[SEQUENCE : SEQUENCE + 4] = number.to_bytes(4, "big")
     data[8:10] = len(data).to_bytes(2, "big")
     return signed(data)
-
-
-def _body(rng: random.Random, data: bytes | bytearray, lsps: list[bytes]) -> bytes:
-    match rng.randrange(4):
-        case 0:
-            return b""
-        case 1:
-            return bytes(data[27 : rng.randrange(27, len(data) + 1)])
-        case 2:
-            return rng.choice(lsps)[27:]
-    body = bytearray(data[27:])
-    if body:
-        body[rng.randrange(len(body))] = rng.randrange(256)
-    return bytes(body)
 
 
 def forge(rng: random.Random, lsps: list[bytes], systems: list[bytes], sender: bytes) -> bytes:

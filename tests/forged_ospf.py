@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 
 from fared.core.checksum import fletcher16, internet_checksum
+from tests.forged import other_body
 
 LSU = 4
 HEADER, LSA_HEADER = 24, 20
@@ -81,26 +82,12 @@ def forge_lsa(rng: random.Random, lsas: list[bytes], ids: list[int]) -> bytes:
             case 4:
                 data[8:12] = rng.choice((*ids, rng.getrandbits(32))).to_bytes(4, "big")
             case _:
-                data[20:] = _body(rng, data, lsas)
+                data[20:] = other_body(rng, data, lsas, 20)
     step = rng.choice(_STEPS)
     data[12:16] = ((number + step) & 0xFFFFFFFF).to_bytes(4, "big")
     data[18:20] = len(data).to_bytes(2, "big")
     _sign(data, 0, len(data))
     return bytes(data)
-
-
-def _body(rng: random.Random, data: bytes | bytearray, lsas: list[bytes]) -> bytes:
-    match rng.randrange(4):
-        case 0:
-            return b""
-        case 1:
-            return bytes(data[20 : rng.randrange(20, len(data) + 1)])
-        case 2:
-            return rng.choice(lsas)[20:]
-    body = bytearray(data[20:])
-    if body:
-        body[rng.randrange(len(body))] = rng.randrange(256)
-    return bytes(body)
 
 
 def forge(rng: random.Random, lsas: list[bytes], ids: list[int]) -> bytes:

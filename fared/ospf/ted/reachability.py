@@ -138,19 +138,19 @@ class Reachability:
             self._change((area, router), key, external if self._floods(area) else None, cause)
 
     def _external_keys(self, router: int) -> Iterator[LsaKey]:
-        """Those to withdraw: also one that has just become MaxAge, and was not yet withdrawn."""
+        """The externals of an AS boundary router; one at MaxAge may not be withdrawn yet."""
         for key in self._instance.as_scope.entries:
             if key.advertising_router == router and key.ls_type == LsType.AS_EXTERNAL:
                 yield key
 
     def _externals(self, router: int) -> Iterator[tuple[LsaKey, PrefixReachability]]:
         """The externals of an AS boundary router, as seen from there: decoded again, not kept."""
-        now = self._process.now
-        for key, entry in self._instance.as_scope.entries.items():
-            if key.advertising_router == router and key.ls_type == LsType.AS_EXTERNAL:
-                item = None if entry.is_maxage(now) else _read_external(key, _body(entry))
-                if item is not None:
-                    yield key, item
+        now, entries = self._process.now, self._instance.as_scope.entries
+        for key in self._external_keys(router):
+            entry = entries[key]
+            item = None if entry.is_maxage(now) else _read_external(key, _body(entry))
+            if item is not None:
+                yield key, item
 
     def _change(
         self, at: RouterKey, source: Source, item: PrefixReachability | None, cause: Cause
