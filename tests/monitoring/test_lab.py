@@ -344,8 +344,14 @@ def test_a_job_that_begins_again_and_again_is_reported(lab: Lab):
 
 
 def test_a_rank_that_a_job_waits_for_and_a_forged_result_are_reported(lab: Lab, tmp_path: Path):
-    """h2 falls silent in a call. Somebody at S1 forges results meanwhile, with its address."""
+    """h2 falls silent in a call. Somebody at S1 forges results meanwhile, with its address.
+
+    The job is made again first: no rank joins one from before fared-ina of its leaf began again.
+    """
     jobs, release = Jobs(lab.fabric), tmp_path / "release"
+    jobs.end("train")
+    wait_for(lambda: not any(jobs.shown(name)["jobs"] for name in ROUTERS), 20, "no job is left")
+    jobs.create("train")
     with lab.alert("FaredInaJobWaits", "S1"), lab.alert("FaredInaWrongSum", "L1"):
         jobs.start("train", calls=2, held=[0, 1], release=str(release), timeout=120.0)
         lab.fires("FaredInaJobWaits", "S1")
