@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Only after tests that failed (1): not if pytest was interrupted or found no tests.
+AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 .PHONY: install demo test check bench deb test-deb fmt clean
 
@@ -19,9 +21,10 @@ demo: install
 	$(BIN)/fared-lab demo containerlab/clos3.clab.yml
 
 # Every core has a worker with namespaces of its own; what measures time has the machine to itself.
+# What failed is run once more: a machine that stood still for a moment is no fault of fared.
 test: install
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations 10 -m "not alone"
-	$(BIN)/pytest --durations 10 -m alone
+	$(BIN)/pytest --cache-clear -n auto --dist loadfile --no-loadscope-reorder --durations 10 -m "not alone" || $(AGAIN)
+	$(BIN)/pytest --cache-clear --durations 10 -m alone || $(AGAIN)
 
 check: install
 	$(BIN)/ruff check .
