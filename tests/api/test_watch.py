@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from contextlib import AsyncExitStack
 
 import pytest
@@ -16,6 +15,7 @@ from fared.sim.network import Network
 from tests.api.seen import seen_from
 from tests.api.test_http import fetch
 from tests.api.watched import Large, serving, watching
+from tests.work import counting_calls
 
 
 @pytest.fixture
@@ -128,10 +128,8 @@ async def test_a_step_of_a_large_fabric_costs_what_changed():
     big = Large(64, 512)
     seen = FabricWatch(big.context)
     await seen._step()
-    before = time.process_time()
-    for _ in range(10):
+    with counting_calls() as idle:
         await seen._step()
-    idle = (time.process_time() - before) / 10
     queue = asyncio.Queue(99)
     seen._queues.add(queue)
     big.load(fabrics.spine(0), fabrics.leaf(5), 1e9, fabrics.RATE / 4)
@@ -140,7 +138,8 @@ async def test_a_step_of_a_large_fabric_costs_what_changed():
     assert name == "event: delta"
     (link,) = json.loads(data.removeprefix("data: "))["links"]
     assert (link["from"], link["to"]) == ("10.255.0.1", "10.254.0.6")
-    assert idle < 0.02  # 1.5 ms on an idle machine
+    links = 2 * 64 * 512
+    assert idle.count < links / 2, "there is no call for each link"
 
 
 @pytest.mark.parametrize(
@@ -215,10 +214,12 @@ async def test_a_watcher_that_reads_nothing_is_dropped(fabric, monkeypatch):
         writer.transport.abort()
 
 
-async def test_a_server_that_stops_does_not_wait_for_watchers(fabric):
-    async with AsyncExitStack() as stack:
-        async with serving(lambda: seen_from(fabric, "L1")) as port:
-            following = await stack.enter_async_context(watching(port))
-            await following()
-            began = time.monotonic()
-        assert time.monotonic() - began < http_server.STOP_TIMEOUT
+async def test_a_server_that_stops_does_not_wait_for_watchers(fabric, monkeypatch):
+    monkeypatch.setattr(http_server, "STOP_TIMEOUT", 250)
+    async with (
+        asyncio.timeout(60),
+        AsyncExitStack() as stack,
+        serving(lambda: seen_from(fabric, "L1")) as port,
+    ):
+        following = await stack.enter_async_context(watching(port))
+        await following()
