@@ -2,6 +2,7 @@
 
 ``FARED_TEST_STRICT=1``: refuses cryptographic sequence numbers equal to the last, as current FRR.
 ``FARED_TEST_CLOCK_BEHIND=SECONDS``: its wall clock is that far behind.
+``FARED_TEST_FAREWELL=SECONDS``: neighbors have so long until its routes go, on a busy machine too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from fared.daemon import daemon
 from fared.daemon.main import main
 
 
@@ -29,4 +31,5 @@ if __name__ == "__main__":
     _set_back(int(os.environ.get("FARED_TEST_CLOCK_BEHIND", "0")))
     if os.environ.get("FARED_TEST_STRICT"):
         _refuse_equal_numbers()
+    daemon.FAREWELL = float(os.environ.get("FARED_TEST_FAREWELL", daemon.FAREWELL))
     main()

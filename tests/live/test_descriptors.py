@@ -39,12 +39,12 @@ def test_a_new_interface_gets_its_neighbor_while_clients_hold_all_descriptors_al
     left = pair.left
     with limited(left, 256), contextlib.ExitStack() as held:
         left.netns.ip("link", "set", LINKS[1], "down")
-        wait_for(lambda: left.full() == len(LINKS) - 1, 5, "one link less")
+        wait_for(lambda: left.full() == len(LINKS) - 1, 20, "one link less")
         for _ in range(300):
             client = held.enter_context(left.netns.socket(socket.AF_INET, socket.SOCK_STREAM))
             client.connect(("127.0.0.1", 9547))
         left.netns.ip("link", "set", LINKS[1], "up")
-        wait_for(lambda: pair.right.full() == len(LINKS), 10, "the link's neighbor is Full")
+        wait_for(lambda: pair.right.full() == len(LINKS), 30, "the link's neighbor is Full")
     assert len(events(left, "client-turned-away")) == 1, "of many one line tells"
     pair.await_routes()
     assert left.complaints() == []
@@ -54,11 +54,11 @@ def test_a_socket_that_could_not_be_opened_is_opened_when_there_are_descriptors(
     """Nobody touches the link for that; of the attempts one line tells."""
     left = pair.left
     left.netns.ip("link", "set", LINKS[1], "down")
-    wait_for(lambda: left.full() == len(LINKS) - 1, 5, "one link less")
+    wait_for(lambda: left.full() == len(LINKS) - 1, 20, "one link less")
     with limited(left, 3):
         left.netns.ip("link", "set", LINKS[1], "up")
-        wait_for(lambda: events(left, "interface-not-opened"), 5, "the attempt that failed")
-    wait_for(lambda: events(left, "interface-opened"), 10, "a later attempt works")
+        wait_for(lambda: events(left, "interface-not-opened"), 20, "the attempt that failed")
+    wait_for(lambda: events(left, "interface-opened"), 30, "a later attempt works")
     pair.await_routes()
     assert events(left, "interface-not-opened") == events(left, "interface-opened") == [LINKS[1]]
     assert left.complaints() == []

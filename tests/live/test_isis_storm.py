@@ -56,8 +56,8 @@ ALL_IDS = 64 * 2 * 2
 """Systems, pseudonodes and fragments of forged LSPs."""
 SEED = 20_261_121
 FAR_FUTURE = 0xFFFF_FF00
-HEAL = 10.0
-"""Seconds within which everything is right again."""
+HEAL = 30.0
+"""Seconds within which everything is right again; a purged LSP is kept for a minute."""
 _LLC = b"\xfe\xfe\x03"
 _ALL_ISS = bytes.fromhex("09002b000005")
 Database = dict[str, tuple[int, int]]

@@ -17,6 +17,9 @@ from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.alone]
 
+WATCHDOG = 2.0
+"""Seconds: a second of which a busy machine may take."""
+
 
 @pytest.fixture
 def waiting(tmp_path: Path) -> Iterator[Pair]:
@@ -36,8 +39,8 @@ def test_systemd_is_notified_of_stages_then_ready_then_watchdog_then_stopping(
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         path = tmp_path / "n.sock"
         systemd.bind(str(path))
-        systemd.settimeout(10)
-        waiting.left.start({"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "400000"})
+        systemd.settimeout(30)
+        waiting.left.start({"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": f"{WATCHDOG * 1e6:.0f}"})
         heard: list[str] = []
         while "READY=1" not in heard:
             heard.append(systemd.recv(4096).decode())
@@ -50,12 +53,12 @@ def test_systemd_is_notified_of_stages_then_ready_then_watchdog_then_stopping(
         assert heard[before - 1] == "STATUS=routing"
 
         fed: list[float] = []
-        while len(fed) < 5:
+        while len(fed) < 3:
             text = systemd.recv(4096).decode()
             assert text == "WATCHDOG=1"
             fed.append(time.monotonic())
         gaps = [later - sooner for sooner, later in itertools.pairwise(fed)]
-        assert max(gaps) < 0.4, "well within the time systemd waits"
+        assert max(gaps) < WATCHDOG, "within the time systemd waits, half of which is usual"
 
         code, _ = waiting.left.terminate()
         assert code == 0
@@ -71,5 +74,5 @@ def test_systemd_is_notified_of_stages_then_ready_then_watchdog_then_stopping(
 def test_without_systemd_nothing_is_notified(waiting: Pair):
     """No NOTIFY_SOCKET, no trouble."""
     waiting.left.start({"WATCHDOG_USEC": "400000"})
-    wait_for(waiting.left.settled, 10, "ready")
+    wait_for(waiting.left.settled, 30, "ready")
     assert waiting.left.complaints() == []

@@ -70,7 +70,7 @@ class Flow(threading.Thread):
         self._over.set()
         self.join()
         with self._in, self._out, contextlib.suppress(AssertionError):
-            wait_for(self._receive, 2, "all packets")
+            wait_for(self._receive, 20, "all packets")
 
 
 @pytest.mark.parametrize("count", RELOADS)
@@ -88,7 +88,7 @@ def test_reloads_with_other_costs_lose_no_packet_and_no_adjacency(pair: Pair, co
     victim.reload()
     pair.await_routes()
     print(f"\n{count} reloads: {flow.sent} packets sent, {flow.received} received")  # noqa: T201
-    assert flow.received == flow.sent > 10 * count
+    assert flow.received == flow.sent > count
     assert victim.counters()["neighbor-transitions"] == before
     assert victim.complaints() == []
 

@@ -123,7 +123,7 @@ def unharmed(pair: Pair, storm: Storm, routes: object) -> None:
     victim = pair.left
     assert_weathered(victim, storm, 16 << 20)
     pair.await_routes()
-    wait_for(lambda: pair.view.routes() == routes, 5, "the routes are what they were")
+    wait_for(lambda: pair.view.routes() == routes, 20, "the routes are what they were")
     shown = victim.metrics()
     for reason, count in victim.counters()["packet-errors"].items():
         assert shown[f'fared_packet_errors_total{{proto="ospf",reason="{reason}"}}'] >= count
@@ -139,7 +139,7 @@ def test_packets_with_wrong_checksums_change_no_state(
     report("broken checksums", storm)
     unharmed(victim_pair, storm, routes)
     assert storm.transitions == 0
-    assert storm.lines <= LINES_A_MINUTE * (1 + storm.seconds // 60)
+    assert storm.lines <= LINES_A_MINUTE * (2 + storm.seconds // 60), "of the minutes it touches"
     assert sum(storm.errors.values()) >= 0.95 * storm.received
     assert {"checksum", "length", "version"} <= set(storm.errors)
 
@@ -154,7 +154,7 @@ def test_mutated_packets_with_valid_checksums_leave_the_adjacency_full(
     report("repaired checksums", storm)
     unharmed(victim_pair, storm, routes)
     assert {"unknown-neighbor", "area-mismatch", "second-neighbor"} & set(storm.errors)
-    assert wait_for(lambda: victim_pair.view.hops(RIGHT_STUB), 5, "the route")
+    assert wait_for(lambda: victim_pair.view.hops(RIGHT_STUB), 20, "the route")
 
 
 @pytest.mark.parametrize("count", IN_ITS_NAME)
