@@ -189,6 +189,19 @@ def test_the_sequence_number_wraps_by_way_of_a_flush():
     assert decode_body(peer.own_router_lsa()).links[0].metric == 99
 
 
+def test_after_a_second_wrap_the_first_instance_is_another_one():
+    """A late acknowledgment of the first one would else end the retransmission of the second."""
+    peer = Scripted()
+    peer.to_full()
+    first = []
+    for _ in range(3):
+        keep_alive(peer, 2)
+        peer.send(update(make_lsa(peer.me, MAX_SEQUENCE_NUMBER)))
+        came = [x.header for x in keep_alive(peer, 6) if x.header.ls_type == 1]
+        first.append(next(x.ls_sequence_number for x in came if x.ls_age < MAX_AGE))
+    assert first == [INITIAL_SEQUENCE_NUMBER + number for number in range(3)]
+
+
 def silenced() -> tuple[Network, LsaKey]:
     """Router 1 between 2 and 3; of 3, only hellos arrive.
 

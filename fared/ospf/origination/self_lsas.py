@@ -46,6 +46,7 @@ class SelfLsa:
         "requested_at",
         "throttle",
         "timer",
+        "wraps",
     )
 
     def __init__(
@@ -66,6 +67,7 @@ class SelfLsa:
         self.requested_at: float | None = None
         self.timer: Timer | None = None
         self.last_sequence_number: int | None = None
+        self.wraps = 0
         self.may_be_absent = False
         self.ephemeral = False
 
@@ -181,11 +183,10 @@ class SelfLsas:
             self.mark(own, force=True)
 
     def removed(self, entry: LsaEntry) -> None:
-        """A flushed LSA was removed; after a wrap, originate from the first number (§12.1.6)."""
+        """A flushed LSA was removed; after a wrap, originate it from the first number (§12.1.6)."""
         own = self._self_lsa_of(entry)
         wrapped = self._wraps.ended(entry)
         if own is not None and wrapped:
-            own.last_sequence_number = None
             self.mark(own, force=True)
         elif own is not None:
             self._forget(own)
@@ -253,7 +254,14 @@ class SelfLsas:
             if last == MAX_SEQUENCE_NUMBER:
                 self._wraps.hold(entry)
                 return None
-        return INITIAL_SEQUENCE_NUMBER if last in (None, MAX_SEQUENCE_NUMBER) else last + 1
+        if last is None:
+            return INITIAL_SEQUENCE_NUMBER
+        if last == MAX_SEQUENCE_NUMBER:
+            # One higher after each further wrap: an acknowledgment of the former first instance may
+            # still be on its way, and would end the retransmission of an equal one.
+            own.wraps += 1
+            return INITIAL_SEQUENCE_NUMBER + own.wraps - 1
+        return last + 1
 
     def _forget(self, own: SelfLsa) -> None:
         """Remove an ephemeral LSA that is not to exist, once its throttle is quiet."""
