@@ -48,14 +48,14 @@ class Process:
             changes = [change for change in self.got(StateChange) if change.key == key]
             return bool(changes) and changes[-1].state is state
 
-        wait_for(reached, 10, lambda: f"{state.label}: {self.answers}")
+        wait_for(reached, 30, lambda: f"{state.label}: {self.answers}")
 
     def report(self) -> Report:
         before = len(self.got(Report))
         self.send(Ask())
-        wait_for(lambda: len(self.got(Report)) > before, 10, "a report")
+        wait_for(lambda: len(self.got(Report)) > before, 30, "a report")
         return self.got(Report)[-1]
 
     def close(self) -> None:
         self.ours.close()
-        self.process.wait(10)
+        self.process.wait(30)

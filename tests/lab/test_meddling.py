@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 
+from fared.daemon.health import AUDIT_INTERVAL
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.waiting import await_paths
-from tests.stream import Stream
+from tests.stream import RATE, Stream
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.timeout(240)]
 CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
 FAR = "10.0.2.0/24"
+AT_ONCE = AUDIT_INTERVAL / 6
+"""Seconds: a repair that nobody asked for comes with the next audit."""
 CHURN = """
 import sys, time
 from fared.fib.settings import FibSettings
@@ -121,15 +124,18 @@ def test_constant_changes_of_foreign_next_hops_delay_no_repair_and_lose_no_traff
             churn = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         before = counter(leaf, "computations", "drift")
         leaf.netns.ip("route", "del", FAR)
-        assert mended(stream, 2.0) is not None
+        assert mended(stream, AT_ONCE) is not None
         assert counter(leaf, "computations", "drift") > before
+        assert churn.poll() is None, "it was not the end of the changes that let it be repaired"
+        since = stream.sent
         done, _ = churn.communicate(timeout=seconds + 30)
-    assert int(done) > 1500 * seconds
+    assert int(done) > 200 * seconds, "there were many changes"
     leaf.netns.ip("nexthop", "flush", "protocol", "99")
     report = {"replaced": int(done), "sent": stream.sent, "lost": stream.lost}
     report["audits-skipped"] = counter(leaf, "edge", "audits-skipped")
     told(report)
-    assert stream.lost < 100
+    assert stream.lost < AT_ONCE * RATE / 2
+    assert stream.missing(since, stream.sent) == 0
 
 
 def test_forwarding_switched_off_by_others_is_switched_on_again_at_once(
@@ -138,10 +144,10 @@ def test_forwarding_switched_off_by_others_is_switched_on_again_at_once(
     with traffic(fabric) as stream:
         time.sleep(0.2)  # traffic before and after
         leaf.netns.sysctl("ipv4.ip_forward", 0)
-        took = mended(stream, 2.0)
+        took = mended(stream, AT_ONCE)
     assert took is not None
     told({"sent": stream.sent, "lost": stream.lost, "seconds": round(took, 3)})
-    assert stream.lost < 500
+    assert stream.lost < AT_ONCE * RATE / 2
     (row,) = [r for r in records(leaf) if r["event"] == "sysctl-set-back"]
     assert row["name"] == "net.ipv4.ip_forward"
     assert all(setting["ok"] for setting in show(leaf, "status")["sysctls"])
@@ -156,10 +162,10 @@ def test_a_blackhole_that_replaced_a_route_is_replaced_at_once(
     with traffic(fabric) as stream:
         time.sleep(0.2)  # traffic before and after
         leaf.netns.ip("route", how, "blackhole", FAR, "metric", "20")
-        took = mended(stream, 2.0)
+        took = mended(stream, AT_ONCE)
     assert took is not None
     told({"how": how, "sent": stream.sent, "lost": stream.lost, "seconds": round(took, 3)})
-    assert stream.lost < 500
+    assert stream.lost < AT_ONCE * RATE / 2
     assert show(leaf, "status")["fib"]["foreign"] == []
 
 
@@ -169,7 +175,7 @@ def test_the_loss_of_all_uplinks_causes_no_refusal_and_no_repair(fabric: Fabric,
     drift = counter(leaf, "computations", "drift")
     for _ in range(3):
         leaf.netns.batch("ip", [f"link set {name} down" for name in uplinks])
-        wait_for(lambda: not fabric.view("L1").hops(FAR), 5, "no route left")
+        wait_for(lambda: not fabric.view("L1").hops(FAR), 30, "no route left")
         leaf.netns.batch("ip", [f"link set {name} up" for name in uplinks])
         assert await_paths(fabric, 30.0) is not None
     assert not [r for r in records(leaf) if r["event"] == "fib-operation-refused"]
