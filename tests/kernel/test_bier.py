@@ -28,6 +28,7 @@ from fared.kernel.nft_program import NftError, find_nft
 from fared.lab.namespaces import Netns
 from fared.router import events
 from tests.kernel.netns import Namespaces, inside, run
+from tests.waiting import loop_until, wait_for
 
 pytestmark = [
     pytest.mark.netns,
@@ -229,10 +230,12 @@ def test_a_set_of_its_own_for_high_ids(small: Box):
 def test_rewritten_tables_lose_and_double_nothing_under_traffic(small: Box):
     small.write(*usual(small))
     done = threading.Event()
+    packets, end = 0, time.monotonic() + 60
 
     def rewrite() -> None:
         with inside(small.router):
             for at in range(1, 31):
+                wait_for(lambda at=at: packets > 40 * at, 60, "packets between two changes")
                 weights = ((1, 1), (1, 3), (3, 1))[at % 3]
                 small.kernel.write(small.plan(*usual(small, weights=weights)))
         done.set()
@@ -240,7 +243,6 @@ def test_rewritten_tables_lose_and_double_nothing_under_traffic(small: Box):
     worker = threading.Thread(target=rewrite)
     worker.start()
     seen: Counter[tuple[int, int]] = Counter()
-    packets, end = 0, time.monotonic() + 60
     while not done.is_set() and time.monotonic() < end:
         for _ in range(50):
             small.send(0b0111, entropy=packets % 16, note=packets.to_bytes(4, "big"))
@@ -387,17 +389,15 @@ async def test_without_nft_the_process_forwards_by_the_same_tables(
             wanted = {at: n for at, n in box.expected(string, entropy).items() if at[0] != "lo"}
             box.send(string, entropy)
             seen: Counter[tuple[str, int, int]] = Counter()
-            for _ in range(200):
-                await asyncio.sleep(0.005)
-                seen += box.received()
-                if {at for at in seen if at[0] != "lo"} == wanted.keys():
-                    break
+            async with asyncio.timeout(20):
+                while {at for at in seen if at[0] != "lo"} != wanted.keys():
+                    await asyncio.sleep(0.005)
+                    seen += box.received()
             assert {at: n for at, n in seen.items() if at[0] != "lo"} == wanted
         box.send(bits[0], ttl=1)
-        await asyncio.sleep(0.05)
-        assert {name for name, _, _ in box.received()} <= {"lo"}
+        await loop_until(lambda: service.counted["expired"].packets == 1)
         assert service.counted["received"].packets == 17
-        assert service.counted["expired"].packets == 1
+        assert {name for name, _, _ in box.received()} <= {"lo"}
         await service.stop(remove=True)
         box.send(bits[0])
         await asyncio.sleep(0.05)

