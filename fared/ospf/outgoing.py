@@ -39,6 +39,13 @@ class SendQueue(msgspec.Struct, eq=False):
         self.acks.append(headers)
         self.wake()
 
+    def take_back_acks(self, instance: bytes) -> None:
+        """Acknowledge an instance of an LSA no longer (``packet.lsa.instance_of``)."""
+        if any(instance in headers for headers in self.acks):
+            headers = b"".join(self.acks)
+            split = (headers[at : at + _SIZE] for at in range(0, len(headers), _SIZE))
+            self.acks = [header for header in split if instance_of(header) != instance]
+
     @property
     def acked(self) -> int:
         """The LSAs whose acknowledgment is queued."""

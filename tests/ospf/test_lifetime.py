@@ -160,6 +160,23 @@ def test_after_a_restart_own_lsas_from_before_are_replaced_or_flushed():
     assert gone.header.key not in peer.lsas()
 
 
+def test_an_instance_that_is_flushed_at_once_is_not_acknowledged():
+    """If it came again meanwhile, its neighbor would take it for acknowledged, and keep it."""
+    peer = Scripted()
+    peer.to_full()
+    keep_alive(peer, 1)
+    gone = make_lsa(peer.me, 77, ls_type=10, lsid=0x01000063, body=bytes(8))
+    other = make_lsa(peer.peer, 77, ls_type=10, lsid=0x01000063, body=bytes(8))
+    peer.send(update(gone, other))
+    acknowledged = [header.key for sent in peer.acks() for header in sent.lsa_headers]
+    assert acknowledged == [other.header.key]
+    peer.send(update(gone))
+    assert not peer.acks()
+    assert gone.header.key in peer.lsas()  # at MaxAge, until it is acknowledged
+    keep_alive(peer, 6)
+    assert gone.header.key not in peer.lsas()
+
+
 def test_an_own_lsa_flushed_by_another_router_is_originated_again():
     peer = Scripted()
     peer.to_full()

@@ -169,7 +169,7 @@ class Flooding:
         old = lsdb.get(key)
         # RFC 2328 §13 (5)(c): remove the replaced instance from all retransmission lists
         if old is not None:
-            self._retransmitter.delist_everywhere(old)
+            self._replaced(old)
         # §13 (5)(d) before (b): updates are encoded from the database
         entry = self._database.install(lsdb, key, raw, flooded_in=sender is not None, body=body)
         covered = 0 if sender is None else self._covered(sender, old, entry)
@@ -179,10 +179,24 @@ class Flooding:
 
     def flush(self, entry: LsaEntry) -> LsaEntry:
         """Premature aging (§14.1): flood the database copy at MaxAge."""
-        self._retransmitter.delist_everywhere(entry)
+        self._replaced(entry)
         aged = self._database.age_out(entry)
         self.flood(aged)
         return aged
+
+    def _replaced(self, old: LsaEntry) -> None:
+        """Neither retransmit an instance any more (§13 (5)(c)) nor acknowledge it.
+
+        Its neighbor gets the one that replaces it. If that is at MaxAge, it is soon removed, and
+        the same instance may come again: a queued acknowledgment would be taken for that one's.
+        """
+        self._retransmitter.delist_everywhere(old)
+        recent = self._process.now - old.installed_at <= self._instance.settings.ack_delay
+        if old.flooded_in and recent:
+            for interface in self._instance.interfaces.values():
+                interface.tx.take_back_acks(old.instance)
+                for neighbor in interface.neighbors.values():
+                    neighbor.tx.take_back_acks(old.instance)
 
     def drop(self, entry: LsaEntry) -> None:
         """Remove an LSA, even if a neighbor has not acknowledged it."""
