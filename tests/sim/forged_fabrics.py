@@ -33,8 +33,6 @@ class Scenario(msgspec.Struct, frozen=True):
     neighbor: str = NEIGHBOR
     cut: tuple[str, str] | None = ("L", "R")
     """A link that fails after all."""
-    early: bool = True
-    """Whether a storm may begin when the routers start."""
 
 
 def _row(builder: FabricBuilder) -> None:
@@ -177,6 +175,8 @@ def _changed(
 
 _HELPS = GracefulRestartSettings(enabled=True, helper=True)
 _LIMIT = LimitSettings(most=40, of_originator=20)
+_PREFIX_LIMIT = LimitSettings(most=200, of_originator=20)
+"""There is room for all that is forged: it would keep the places of prefixes that are purged."""
 _DYNAMIC = ReductionSettings(Reduction.DYNAMIC)
 _LEAF = ReductionSettings(Reduction.LEAF)
 SCENARIOS = {
@@ -195,7 +195,7 @@ SCENARIOS = {
     "ospf-bier": Scenario("ospf", ospf(_ring, _numbers)),
     "ospf-dynamic": Scenario("ospf", ospf(_ring, reduction=_DYNAMIC)),
     "ospf-leaf": Scenario("ospf", ospf(_ring, reduction=_LEAF)),
-    "ospf-limits": Scenario("ospf", ospf(_row, limit=_LIMIT, prefix_limit=_LIMIT), early=False),
+    "ospf-limits": Scenario("ospf", ospf(_row, limit=_LIMIT, prefix_limit=_PREFIX_LIMIT)),
     "isis-row": Scenario("isis", isis(_row)),
     "isis-row-end": Scenario("isis", isis(_row), victim="R", neighbor="L"),
     "isis-single": Scenario("isis", isis(_single), cut=None),
@@ -210,6 +210,6 @@ SCENARIOS = {
     "isis-bier": Scenario("isis", isis(_ring, _numbers)),
     "isis-dynamic": Scenario("isis", isis(_ring, reduction=_DYNAMIC)),
     "isis-leaf": Scenario("isis", isis(_ring, reduction=_LEAF)),
-    "isis-limits": Scenario("isis", isis(_row, limit=_LIMIT, prefix_limit=_LIMIT), early=False),
+    "isis-limits": Scenario("isis", isis(_row, limit=_LIMIT, prefix_limit=_PREFIX_LIMIT)),
     "isis-topologies": Scenario("isis", isis(_row, multi_topology=True)),
 }

@@ -7,7 +7,6 @@ from functools import cache
 from ipaddress import IPv4Address
 
 import msgspec
-from msgspec.structs import replace
 
 from fared.core import igp
 from fared.router import events
@@ -112,8 +111,7 @@ class Attack:
     def __init__(self, name: str, seed: int, storm: Storm | None = None) -> None:
         self.scenario = SCENARIOS[name]
         self.reference = reference(name)
-        storm = storm or storm_of(seed)
-        self.storm = replace(storm, early=storm.early and self.scenario.early)
+        self.storm = storm or storm_of(seed)
         self.fabric = self.scenario.build(Network(seed=seed))
         self.network = self.fabric.network
         self.rng = random.Random(seed * 7919)

@@ -8,11 +8,10 @@ key protects it. Afterwards all kernels have the same routes with the same weigh
 are there, and all routers hold the same LSAs and LSPs of each other; then a link fails, and the
 outcome is the same as without a storm.
 
-Three things are not promised, so these tests do not ask for them. An OSPF LSA forged in
+Two things the protocols do not promise, so these tests do not ask for them. An OSPF LSA forged in
 the name of a router that does not originate it, and that it does not reach, stays until it is
 MaxAge, an hour (RFC 2328 §14). And an LSP with the last sequence number silences its owner for
-MaxAge and ZeroAgeLifetime (ISO 10589 §7.3.16.1): none is forged. And where prefixes have a limit,
-forged ones that come before the routers know each other keep their place while they live.
+MaxAge and ZeroAgeLifetime (ISO 10589 §7.3.16.1): none is forged.
 
 ``FARED_TEST_SOAK=1`` runs 200 seeds of each fabric.
 """
