@@ -39,7 +39,7 @@ class Restart:
         began_it = status["uptime"] < elapsed
         return str(last["result"]) if began_it and status["ready"] and last else None
 
-    def wait(self, seconds: float = 20.0) -> float:
+    def wait(self, seconds: float = 40.0) -> float:
         """Wait until it is over; return the seconds since its beginning."""
         wait_for(lambda: self.result is not None, seconds, f"{self._node.plan.name} has restarted")
         return time.monotonic() - self._began

@@ -80,7 +80,7 @@ class Live:
                 cwd=REPOSITORY,
                 start_new_session=True,
             )
-        wait_for(self._answers, 20, f"{self.file} answers")
+        wait_for(self._answers, 60, f"{self.file} answers")
 
     def _answers(self) -> bool:
         assert self.process is not None
@@ -111,7 +111,7 @@ class Live:
         assert self.process is not None
         begun = time.monotonic()
         self.signal(signal.SIGTERM)
-        code = self.process.wait(10)
+        code = self.process.wait(30)
         self.process = None
         return code, time.monotonic() - begun
 
@@ -138,7 +138,7 @@ class Live:
 
     def ask(self, command: str, what: str | None = None, **arguments: Any) -> Json:
         """Request one document from the control socket."""
-        return ControlClient(str(self.socket), 10).request(command, what, arguments)
+        return ControlClient(str(self.socket), 30).request(command, what, arguments)
 
     def show(self, what: str, **arguments: Any) -> Json:
         """One document of ``show``."""
@@ -169,7 +169,7 @@ class Live:
         with os.fdopen(master, "rb", 0) as terminal, contextlib.suppress(OSError):
             while received := terminal.read(1 << 16):
                 shown += received
-        return tool.wait(30), _CONTROLS.sub("", shown.decode().replace("\r\n", "\n"))
+        return tool.wait(60), _CONTROLS.sub("", shown.decode().replace("\r\n", "\n"))
 
     def assert_answers(self, *command: str) -> None:
         """Assert that a command prints a table within 80 columns, and JSON of version 1."""
@@ -242,7 +242,7 @@ def run_program(
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     with netns.entered() if netns is not None else contextlib.nullcontext():
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=30, check=False, env=environment
+            command, capture_output=True, text=True, timeout=60, check=False, env=environment
         )
 
 
@@ -281,7 +281,7 @@ class Pair:
         self.right.start()
         self.await_routes()
 
-    def await_routes(self, seconds: float = 15) -> None:
+    def await_routes(self, seconds: float = 30) -> None:
         """Wait until both adjacencies are Full at both ends and the kernel has the routes."""
         for daemon in (self.left, self.right):
             wait_for(lambda d=daemon: d.full() == len(LINKS), seconds, "full")

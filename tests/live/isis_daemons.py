@@ -54,7 +54,7 @@ class IsisPair(Pair):
         """Commands that remove the addresses of the links at one end."""
         return [f"addr del 10.129.{i}.{number}/31 dev {link}" for i, link in enumerate(LINKS)]
 
-    def await_routes(self, seconds: float = 20) -> None:
+    def await_routes(self, seconds: float = 40) -> None:
         """Wait until both adjacencies are up at both ends and the kernel routes over both links.
 
         IPv6 comes later: a hello carries a link-local address once duplicate address detection is

@@ -284,10 +284,10 @@ def test_an_interface_that_appears_later_is_warned_of_and_then_used(pair: Pair, 
         )
         wait_for(
             lambda: "late0" in [i["interface"] for i in daemon.show("interfaces")["interfaces"]],
-            5,
+            20,
             "OSPF runs on the new interface",
         )
-        wait_for(lambda: daemon.counters()["packets"].get("sent hello", 0) > 0, 5, "a hello")
+        wait_for(lambda: daemon.counters()["packets"].get("sent hello", 0) > 0, 20, "a hello")
         assert not daemon.complaints()
     finally:
         daemon.kill()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -182,7 +183,7 @@ class Keyed:
             before, last = last, self._dead_in(link)
             return last > before
 
-        wait_for(jumped, 3.0, f"a hello over {link}")
+        wait_for(jumped, 20.0, f"a hello over {link}")
 
     def refusals(self, name: str, link: str) -> list[str]:
         """What the log of a peer says against packets of X on a link."""
@@ -217,11 +218,11 @@ def story(keyed: Keyed) -> Keyed:
 def test_every_algorithm_of_the_peers_forms_a_full_adjacency(keyed: Keyed):
     """By both ends' account; the interfaces tell algorithm and key id."""
     wanted = set(GOOD) - CHANGING
-    took = seconds_until(lambda: wanted <= set(full_neighbors(keyed.x)), 15.0, f"{wanted}")
+    took = seconds_until(lambda: wanted <= set(full_neighbors(keyed.x)), 40.0, f"{wanted}")
     for peer in ("B", "F", "Y"):
         links = {name for name in wanted if CASES[name].peer == peer}
         node = keyed.fabric.node(peer)
-        wait_for(lambda n=node, w=links: w <= set(full_neighbors(n)), 5.0, f"{peer}: {links}")
+        wait_for(lambda n=node, w=links: w <= set(full_neighbors(n)), 20.0, f"{peer}: {links}")
     for name in set(GOOD) - CHANGING:
         shown, ours = keyed.interface(name)["authentication"], CASES[name].ours
         assert shown["algorithm"] == ours["algorithm"]
@@ -233,13 +234,13 @@ def test_every_algorithm_of_the_peers_forms_a_full_adjacency(keyed: Keyed):
 def test_a_wrong_key_never_forms_an_adjacency_and_is_counted(keyed: Keyed):
     """Neither end gets as far as a neighbor in Init; each reason grows with each hello."""
     wanted = {(name, CASES[name].reason) for name in BAD}
-    wait_for(lambda: keyed.refused() >= wanted, 8.0, f"refusals are logged: {wanted}")
+    wait_for(lambda: keyed.refused() >= wanted, 30.0, f"refusals are logged: {wanted}")
     reasons = {reason for _, reason in wanted}
     assert reasons == {"auth-type", "auth-key", "auth-digest"}
     before = keyed.errors()
     wait_for(
         lambda: all(keyed.errors()[reason] >= before[reason] + 2 for reason in reasons),
-        5.0,
+        20.0,
         "refused hellos are counted",
     )
     rows = fared(keyed.x).request("show neighbors")["neighbors"]
@@ -254,7 +255,7 @@ def test_a_wrong_key_never_forms_an_adjacency_and_is_counted(keyed: Keyed):
 def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
     """A at both ends, then A and B, then B: BIRD changes over first and fared follows it."""
     link = "br"
-    wait_for(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
+    wait_for(lambda: link in full_neighbors(keyed.x), 40.0, "Full with the first key")
     old, new = key("hmac-sha-256"), key("hmac-sha-512", BETA, 2)
     old_b, new_b = bird("hmac sha256"), bird("hmac sha512", BETA, 2)
     done = keyed.tell_x(link, old, new)
@@ -264,7 +265,7 @@ def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
     keyed.await_hello(link)
     assert keyed.uses(link) == 1
     keyed.tell_bird(link, new_b, old_b)
-    wait_for(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
+    wait_for(lambda: keyed.uses(link) == 2, 20.0, "fared follows")
     keyed.tell_x(link, new)
     keyed.tell_bird(link, new_b)
     keyed.await_hello(link)
@@ -284,12 +285,12 @@ def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
 def test_keys_roll_with_frr_without_losing_the_adjacency(keyed: Keyed):
     """FRR signs with the key it was given last, and accepts all of them."""
     link = "fr"
-    wait_for(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
+    wait_for(lambda: link in full_neighbors(keyed.x), 40.0, "Full with the first key")
     keyed.tell_x(link, key("md5"), key("md5", BETA, 2))
     frr = keyed.fabric.node("F")
     where = ("configure terminal", f"interface {link}")
     vtysh(frr, *where, f"ip ospf message-digest-key 2 md5 {BETA}")
-    wait_for(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
+    wait_for(lambda: keyed.uses(link) == 2, 20.0, "fared follows")
     vtysh(frr, *where, "no ip ospf message-digest-key 1")
     keyed.tell_x(link, key("md5", BETA, 2))
     keyed.await_hello(link)
@@ -302,12 +303,13 @@ def test_keys_roll_with_frr_without_losing_the_adjacency(keyed: Keyed):
 def test_a_key_that_is_changed_at_one_end_only_ends_the_adjacency(keyed: Keyed):
     """After the dead interval, not before; with the old key it is back at once."""
     link = "bc"
-    wait_for(lambda: link in full_neighbors(keyed.x), 15.0, "Full")
+    wait_for(lambda: link in full_neighbors(keyed.x), 40.0, "Full")
+    begun = time.monotonic()
     keyed.tell_x(link, key("hmac-sha-384", WRONG))
-    took = seconds_until(lambda: link not in full_neighbors(keyed.x), 6.0, "given up")
-    assert took > 1.5
+    wait_for(lambda: link not in full_neighbors(keyed.x), 20.0, "given up")
+    assert time.monotonic() - begun > 1.5
     keyed.tell_x(link, CASES[link].ours)
-    wait_for(lambda: link in full_neighbors(keyed.x), 8.0, "Full again")
+    wait_for(lambda: link in full_neighbors(keyed.x), 30.0, "Full again")
 
 
 def test_no_secret_is_ever_shown(keyed: Keyed):

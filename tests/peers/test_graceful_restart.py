@@ -81,7 +81,7 @@ def unnoticed(fabric: Fabric, *names: str, tmp_path: Path) -> Iterator[None]:
     monitors = [fabric.node(n).netns.start(["ip", "monitor", "route"], logs[n]) for n in names]
     streams = [Stream.between(fabric, *way, flows=16) for way in WAYS]
     try:
-        wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
+        wait_for(lambda: all(s.flowing() for s in streams), 20, "traffic")
         yield
     finally:
         for one in streams:
@@ -120,7 +120,7 @@ def test_fared_restarts_unnoticed_by_frr_and_bird(peers: Peers, tmp_path: Path, 
         restart.wait()
     assert restart.result == "completed"
     for name in ("S1", "S2", "L1"):
-        wait_for(lambda n=name: full(fabric, n), 5, f"{name} is full")
+        wait_for(lambda n=name: full(fabric, n), 20, f"{name} is full")
 
 
 def test_frr_restarts_unnoticed_by_fared(peers: Peers, tmp_path: Path):
@@ -131,7 +131,7 @@ def test_frr_restarts_unnoticed_by_fared(peers: Peers, tmp_path: Path):
     ended = [len(told(leaf)["ended"]) for leaf in leaves]
     with unnoticed(fabric, "L1", "L2", tmp_path=tmp_path):
         vtysh(node, "graceful-restart prepare ip ospf")
-        wait_for(lambda: all(told(leaf)["helping"] for leaf in leaves), 5, "both leaves help")
+        wait_for(lambda: all(told(leaf)["helping"] for leaf in leaves), 20, "both leaves help")
         send_signal(ospfd, signal.SIGKILL)
         node.processes.remove(ospfd)
         assert ospfd.handle is not None
@@ -161,4 +161,4 @@ def test_fared_helps_bird_to_restart_without_a_lost_packet(peers: Peers, tmp_pat
         wait_for(lambda: not any(told(leaf)["helping"] for leaf in leaves), 40, "S2 is back")
     results = [told(leaf)["ended"][at]["result"] for leaf, at in zip(leaves, ended, strict=True)]
     assert results == ["completed", "completed"], json.dumps([told(leaf) for leaf in leaves])
-    wait_for(lambda: full(fabric, "S2"), 5, "S2 is full")
+    wait_for(lambda: full(fabric, "S2"), 20, "S2 is full")

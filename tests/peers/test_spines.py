@@ -76,7 +76,7 @@ def peers(running: Running) -> Iterator[Peers]:
 def test_both_ends_of_every_link_report_a_full_adjacency(fabric: Fabric):
     for plan in fabric.plan.routers:
         node, wanted = fabric.node(plan.name), wanted_neighbors(fabric, plan.name)
-        wait_for(lambda n=node, w=wanted: full_neighbors(n) == w, 5.0, f"{plan.name}: {wanted}")
+        wait_for(lambda n=node, w=wanted: full_neighbors(n) == w, 20.0, f"{plan.name}: {wanted}")
 
 
 def test_all_routers_hold_the_same_lsas_to_the_last_checksum(fabric: Fabric):
@@ -107,8 +107,8 @@ def test_fared_knows_the_te_links_of_frr_by_name(fabric: Fabric):
 def test_fared_routes_over_spines_of_every_make_alike(fabric: Fabric):
     """The leaf's kernel has all three gateways with equal weights; flows follow and arrive."""
     # FRR may still have to take back what another test made it say of its links.
-    wait_for(lambda: weights(fabric, "L1", FAR) == dict.fromkeys(SPINES, 1), 7.0, "equal weights")
-    wait_for(lambda: weights(fabric, "L2", NEAR) == dict.fromkeys(SPINES, 1), 7.0, "equal weights")
+    wait_for(lambda: weights(fabric, "L1", FAR) == dict.fromkeys(SPINES, 1), 20.0, "equal weights")
+    wait_for(lambda: weights(fabric, "L2", NEAR) == dict.fromkeys(SPINES, 1), 20.0, "equal weights")
     assert gateways(fabric.view("L1").hops(FAR)) == wanted_gateways(fabric, "L1", "L2")
     for spine in SPINES:
         loopback = f"{fabric.plan.node(spine).router_id}/32"
@@ -226,7 +226,7 @@ def test_frr_learns_of_a_link_of_fared_that_slows_down(fabric: Fabric):
 
     try:
         fabric.shape("L1", "S3", RATE / 4)
-        wait_for(lambda: shown() == four_bytes(RATE / 4), 5.0, f"a quarter, {shown()}")
+        wait_for(lambda: shown() == four_bytes(RATE / 4), 20.0, f"a quarter, {shown()}")
     finally:
         fabric.shape("L1", "S3", RATE)
     wait_for(lambda: shown() == RATE, 10.0, f"the whole rate again, {shown()}")
@@ -259,7 +259,7 @@ def test_fared_weighs_the_link_params_of_frr(fabric: Fabric):
         for leaf, prefix in (("L1", FAR), ("L2", NEAR)):
             wait_for(
                 lambda a=leaf, b=prefix: weights(fabric, a, b) == {"S1": 1, "S2": 4, "S3": 4},
-                10.0,
+                30.0,
                 f"{leaf}: 1 to 4",
             )
         tell(f"weights follow {time.monotonic() - begun:.2f} s after FRR's operator")
@@ -292,7 +292,7 @@ def await_news(fabric: Fabric, name: str, before: int) -> None:
     BIRD 2.0.12 originates once in five seconds. If a link is back before it has said that it was
     gone, it finds its LSA unchanged and computes no routes over the link: "Cannot find next hop".
     """
-    wait_for(lambda: router_lsa(fabric, name) > before, 7.0, f"{name} originates its router LSA")
+    wait_for(lambda: router_lsa(fabric, name) > before, 20.0, f"{name} originates its router LSA")
 
 
 def await_min_ls_arrival(fabric: Fabric, name: str) -> None:
@@ -312,11 +312,11 @@ def test_a_link_fails_and_heals(fabric: Fabric, spine: str):
     begun = time.monotonic()
     fabric.fail(spine, "L2")
     try:
-        far = await_hops(fabric, "L1", FAR, SPINES - {spine}, 10.0)
-        near = await_hops(fabric, "L2", NEAR, SPINES - {spine}, 10.0)
+        far = await_hops(fabric, "L1", FAR, SPINES - {spine}, 30.0)
+        near = await_hops(fabric, "L2", NEAR, SPINES - {spine}, 30.0)
         failed = max(far, near) - begun
         wait_for(
-            lambda: spine not in full_neighbors(fabric.node("L2")), 5.0, "the neighbor is gone"
+            lambda: spine not in full_neighbors(fabric.node("L2")), 20.0, "the neighbor is gone"
         )
         await_news(fabric, spine, before)
         await_equal_databases(fabric)
@@ -338,10 +338,10 @@ def test_a_stopped_fared_flushes_its_lsas_at_once(fabric: Fabric):
     try:
         for spine in ("S1", "S2"):
             node, view = fabric.node(spine), fabric.view(spine)
-            wait_for(lambda n=node: "L2" not in full_neighbors(n), 2.0, f"{spine} hears of it")
-            wait_for(lambda n=spine: not of_router(fabric, n, "L2"), 2.0, f"{spine} flushes")
-            wait_for(lambda v=view: not v.hops(FAR), 3.0, f"{spine} drops {FAR}")
-        wait_for(lambda: not fabric.view("L1").hops(FAR), 2.0, f"L1 drops {FAR}")
+            wait_for(lambda n=node: "L2" not in full_neighbors(n), 3.5, f"{spine} hears of it")
+            wait_for(lambda n=spine: not of_router(fabric, n, "L2"), 3.5, f"{spine} flushes")
+            wait_for(lambda v=view: not v.hops(FAR), 3.5, f"{spine} drops {FAR}")
+        wait_for(lambda: not fabric.view("L1").hops(FAR), 3.5, f"L1 drops {FAR}")
         gone = time.monotonic() - begun
         assert gone < 3.5
         await_news(fabric, "S2", before)
@@ -360,7 +360,7 @@ def test_a_killed_fared_supersedes_its_former_lsas_after_the_restart(fabric: Fab
     fabric.start_node("L2")
     back = await_whole(fabric) - begun
     # TE LSAs of links that were flushed while their adjacency was down come a throttle later
-    wait_for(lambda: of_router(fabric, "S1", "L2").keys() == before.keys(), 7.0, "all its LSAs")
+    wait_for(lambda: of_router(fabric, "S1", "L2").keys() == before.keys(), 20.0, "all its LSAs")
     await_equal_databases(fabric)
     after = of_router(fabric, "S1", "L2")
     router_id = str(fabric.plan.node("L2").router_id)
