@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from fared.api.errors import CommandError
+from fared.api.log_ring import LogRing
 from fared.api.respond import Json
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
@@ -26,9 +27,6 @@ MAX_FOLLOWERS: Final = 8
 _MAX_PATTERNS: Final = 64
 _MAX_PATTERN: Final = 200
 """Characters of one pattern."""
-
-Ring = deque[Json]
-"""Records of the log, the oldest first: ``time``, ``level``, ``event`` and ``fields``."""
 
 
 class EventFilter(NamedTuple):
@@ -57,7 +55,7 @@ class Follower:
         self.wanted = wanted
         self.lost = 0
         """Records that were dropped since the last ``take``."""
-        self._records: Ring = deque()
+        self._records: deque[Json] = deque()
         self._arrived = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -98,7 +96,7 @@ class Follower:
 class EventFeed:
     """Passes the records of the log to all who follow."""
 
-    def __init__(self, ring: Ring) -> None:
+    def __init__(self, ring: LogRing) -> None:
         self._ring = ring
         self._followers: tuple[Follower, ...] = ()
 

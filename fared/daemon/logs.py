@@ -11,11 +11,11 @@ import logging
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import MutableMapping
 from typing import Any, Final
 
-from fared.api.feed import LEVELS, EventFeed, Ring
+from fared.api.feed import LEVELS, EventFeed
+from fared.api.log_ring import LogRing
 from fared.startup import without
 
 with without("rich"):
@@ -35,7 +35,7 @@ class DaemonLog:
     """
 
     def __init__(self, level: str, style: str) -> None:
-        self.ring: Ring = deque(maxlen=RING_SIZE)
+        self.ring = LogRing(RING_SIZE)
         self.feed = EventFeed(self.ring)
         self.configure(level, style)
         structlog.configure(

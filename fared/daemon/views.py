@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fared.api.errors import CommandError
+from fared.api.log_ring import LogRing
 from fared.api.respond import Json
 from fared.api.views.context import NothingForwarded, ViewContext
 from fared.config import Config
@@ -50,7 +50,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     services: Services
     defence: Defence
     io: Mapping[str, Sockets]
-    log: deque[Json]
+    log: LogRing
     operation: Operation
 
     def answer(self, command: str, args: Json) -> Mapping[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
+from fared.api.log_ring import LogRing
 from fared.api.views import explain, graph, routes
 from fared.api.views.bier import bier
 from fared.api.views.context import ViewContext
@@ -45,7 +46,7 @@ def solve(
         runtime=Runtime(started_at=0.0, pid=0, config_file="", loaded_at=0.0),
         now=0.0,
         wall=0.0,
-        log=deque(),
+        log=LogRing(0),
         dump=FibState,
         links={},
         counters=dict,

@@ -1,9 +1,10 @@
 """The views of a simulated router."""
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from types import SimpleNamespace
 
+from fared.api.log_ring import LogRing
 from fared.api.views.context import ViewContext
 from fared.config import load_text
 from fared.daemon.counters import counters_of
@@ -28,7 +29,7 @@ def seen_from(fabric: Fabric, name: str) -> ViewContext:
         runtime=Runtime(0.0, 1, "test.yaml", 0.0),
         now=fabric.network.now,
         wall=time.time(),
-        log=deque(),
+        log=LogRing(10),
         dump=node.kernel.dump,
         links={
             port.ifindex: SimpleNamespace(

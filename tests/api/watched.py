@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 
@@ -15,6 +14,7 @@ from bench import fabrics
 from fared.api.dispatch import run_view
 from fared.api.durations import Observed
 from fared.api.http import App
+from fared.api.log_ring import LogRing
 from fared.api.metrics import Metrics
 from fared.api.respond import Responder
 from fared.api.views.context import ViewContext
@@ -109,7 +109,7 @@ class TedRouter:
             runtime=Runtime(time.time(), 1, "test.yaml", 0.0),
             now=asyncio.get_running_loop().time(),
             wall=time.time(),
-            log=deque(),
+            log=LogRing(10),
             dump=FibState,
             links={},
             counters=dict,

@@ -7,7 +7,9 @@ import pytest
 import structlog
 
 from fared.api.encode import encode
+from fared.api.log_ring import LogRing
 from fared.daemon.logs import DaemonLog
+from fared.ospf.packet.lsa import LsType
 
 
 @pytest.fixture(autouse=True)
@@ -54,10 +56,23 @@ def test_an_exception_is_text_that_the_log_can_show(capsys):
     """The record holds no frames, and is JSON like any other."""
     log = DaemonLog("info", "json")
     log.logger.error("internal-error", where="here", exc_info=ValueError("bad"), file=Path("/x"))
-    fields = log.ring[-1]["fields"]
-    assert encode(log.ring[-1])
+    (record,) = log.ring
+    fields = record["fields"]
+    assert encode(record)
     assert fields == {"where": "here", "exception": "ValueError: bad", "file": "/x"}
     assert "ValueError: bad" in json.loads(capsys.readouterr().err)["exception"]
+
+
+def test_the_last_records_are_kept_whatever_their_fields_are():
+    ring = LogRing(2)
+    given = {"by": {(1, 2): 3}, "file": Path("/x")}
+    odd = {"state": LsType.ROUTER, "name": "\ud800", "much": 1 << 70, "at": (1, 2)}
+    for number in range(3):
+        ring.append({"event": str(number), "fields": odd | given})
+    assert len(ring) == 2
+    assert [record["event"] for record in ring] == ["1", "2"]
+    for record in ring:
+        assert record["fields"] == {**odd, "at": [1, 2], "by": {}, "file": "/x"}
 
 
 async def test_a_level_is_wanted_while_it_is_written_or_followed():

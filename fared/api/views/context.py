@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fared.api.errors import CommandError
 from fared.api.human import PROTOCOLS
+from fared.api.log_ring import LogRing
 from fared.config import Config
 from fared.core.ids import Prefix, format_address, format_node, parse_prefix
 from fared.core.links import Link
@@ -144,7 +145,7 @@ class ViewContext(msgspec.Struct, dict=True):
     runtime: ProcessFacts
     now: float
     wall: float
-    log: deque[dict[str, Any]]
+    log: LogRing
     dump: Callable[[], FibState]
     links: Mapping[int, Link]
     counters: Callable[[], Mapping[str, Mapping[str, Mapping[str, int]]]]
