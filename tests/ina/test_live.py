@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -119,11 +120,18 @@ def test_workers_that_end_because_of_a_loss_are_not_named_themselves(fabric):
     assert workers(fabric) == {0: "left", 1: "left", 2: "lost", 3: "left"}
 
 
-def test_a_silent_worker_is_named_after_the_timeout(fabric):
+def begun_together(fabric, begin: Path, name: str, **given) -> list:
+    """Start four workers that wait for one another before the first call; their processes."""
+    started = [fabric.start_worker(name, rank, begin=str(begin), **given) for rank in range(4)]
+    wait_for(lambda: all(fabric.lines(name, rank) for rank in range(4)), 60, "all joined")
+    begin.touch()
+    return started
+
+
+def test_a_silent_worker_is_named_after_the_timeout(fabric, tmp_path):
     """The router beside it knows it; from the other side only its router's sum is missing."""
     fabric.install(job("silent", 6))
-    for rank in range(4):
-        fabric.start_worker("silent", rank, calls=3, silent=[1, 3], timeout=2.0)
+    begun_together(fabric, tmp_path / "begin", "silent", calls=3, silent=[1, 3], timeout=2.0)
     results = fabric.results("silent", 30, ranks=(0, 1, 2))
     assert {r.get("error") for r in results} <= {"CallTimeout", "WorkerLost"}
     first = [r for r in results if r["error"] == "CallTimeout"]
@@ -131,11 +139,9 @@ def test_a_silent_worker_is_named_after_the_timeout(fabric):
     assert all(3 in r["ranks"] for r in first)
 
 
-def test_a_partition_is_an_error(fabric):
+def test_a_partition_is_an_error(fabric, tmp_path):
     fabric.install(job("cut", 7))
-    for rank in range(4):
-        fabric.start_worker("cut", rank, calls=10**6, timeout=2.0)
-    wait_for(lambda: all(fabric.lines("cut", rank) for rank in range(4)), 30, "all joined")
+    begun_together(fabric, tmp_path / "begin", "cut", calls=10**6, timeout=2.0)
     fabric.routers[ROOT].ip("link", "set", "s3", "down")
     try:
         assert {r.get("error") for r in fabric.results("cut", 30)} <= {"CallTimeout", "WorkerLost"}
@@ -207,20 +213,17 @@ def missed(results: list[dict]) -> set[tuple[int, ...]]:
     return {tuple(result["ranks"]) for result in results if result["error"] == "CallTimeout"}
 
 
-def test_a_silent_worker_is_named_in_a_ring(fabric):
+def test_a_silent_worker_is_named_in_a_ring(fabric, tmp_path):
     fabric.install(job("ring-silent", 51, ring=True))
-    for rank in range(4):
-        fabric.start_worker("ring-silent", rank, calls=3, silent=[1, 2], timeout=2.0)
+    begun_together(fabric, tmp_path / "begin", "ring-silent", calls=3, silent=[1, 2], timeout=2.0)
     assert missed(fabric.results("ring-silent", 30, ranks=(0, 1, 3))) == {(2,)}
 
 
-def test_a_frozen_worker_is_named_in_a_ring(fabric):
+def test_a_frozen_worker_is_named_in_a_ring(fabric, tmp_path):
     """Its kernel still takes what others send."""
     fabric.install(job("ring-frozen", 52, ring=True))
-    started = [
-        fabric.start_worker("ring-frozen", rank, calls=10**6, timeout=3.0) for rank in range(4)
-    ]
-    wait_for(lambda: all(fabric.lines("ring-frozen", rank) for rank in range(4)), 30, "joined")
+    begin = tmp_path / "begin"
+    started = begun_together(fabric, begin, "ring-frozen", calls=10**6, timeout=3.0)
     started[1].send_signal(signal.SIGSTOP)
     assert missed(fabric.results("ring-frozen", 30, ranks=(0, 2, 3))) == {(1,)}
 

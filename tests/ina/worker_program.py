@@ -1,10 +1,12 @@
 """A worker process of a test: the same calls at all ranks, every sum compared with the true one.
 
 ``python worker_program.py '{"job": ..., "rank": ..., ...}'`` prints one JSON line: a digest of all
-results, or the error. ``silent`` is the call and rank at which a worker falls silent, ``held``
-where it waits until the file ``release`` exists, while the others are in the middle of that call.
-With ``stop``, a file, all calls have the same numbers and go on until it exists; then each sum is
-compared with that over the workers that the library tells: those of an elastic job change.
+results, or the error. It begins when the file ``begin`` exists, if given: not all start at the
+same time, and a call of one waits for all. ``silent`` is the call and rank at which a worker falls
+silent, ``held`` where it waits until the file ``release`` exists, while the others are in the
+middle of that call. With ``stop``, a file, all calls have the same numbers and go on until it
+exists; then each sum is compared with that over the workers that the library tells: those of an
+elastic job change.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ def work(given: dict) -> dict:
     longest = 0.0
     with client.join(given["job"], given["rank"], given["size"], **made) as group:
         tell({"joined": given["rank"]})
+        if "begin" in given:
+            wait_for_file(Path(given["begin"]), 60)
         for call in range(given["calls"]):
             parts = [numbers(call, rank, given) for rank in range(given["size"])]
             exact = sum(part.astype(np.float64) for part in parts)

@@ -18,7 +18,7 @@ from fared.lab.fabric import Fabric
 from fared.lab.ina_job import LabJob
 from fared.lab.ina_workload import Workers, run_ina
 from fared.lab.waiting import await_paths
-from tests.lab.test_ina import HEADERS, sent, small
+from tests.lab.test_ina import HEADERS, counters, repeated_bytes, sent, small
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -64,23 +64,17 @@ def reached(fabric: Fabric) -> bool:
     return all(sum(not bfer["problem"] for bfer in bfers) == 9 for bfers in shown)
 
 
-def counters(fabric: Fabric) -> list[dict[str, Any]]:
-    """Those of each worker of the last job."""
-    logs = [fabric.node(host).directory / "ina-worker.log" for host in HOSTS]
-    return [json.loads(log.read_text().splitlines()[-1])["counters"] for log in logs]
-
-
 def test_each_worker_gets_each_result_once_by_bier(fabric: Fabric):
     """Chunks and barriers; every sum is verified. Repeated results, if any, come by unicast."""
     report = run_ina(fabric, HOSTS, SIZE, ITERATIONS, timeout=60, bier=True)
     assert len(report.jobs[0].iterations) == ITERATIONS
-    told = counters(fabric)
+    told = counters(fabric, *HOSTS)
     # A router below which several workers are asks for all of them.
     repeated = sum(found.get("repeated", 0) for found in told)
     wanted = ITERATIONS * (CHUNKS + 1)
     for found in told:
         assert wanted - repeated <= found["bier"] <= wanted
-        assert found["bier"] > 0.9 * wanted
+        assert found["bier"] > wanted / 2, "most of them, on a busy machine too"
         assert found.get("duplicate", 0) <= repeated
         assert not {"address", "control-sum", "bier-not-received"} & {*found}
 
@@ -93,9 +87,10 @@ def test_a_link_to_two_workers_carries_each_result_once_by_bier_and_twice_by_uni
         before = sent(fabric)
         run_ina(fabric, HOSTS, SIZE, ITERATIONS, timeout=60, bier=bier)
         carried = {link: after - before[link] for link, after in sent(fabric).items()}
+        more = repeated_bytes(fabric, *HOSTS) / wanted
         for spine in ("S1", "S2"):
             times = carried[spine, "L1"] / wanted
-            assert copies * 0.97 <= times <= copies * 1.3, (bier, spine, times)
+            assert copies * 0.97 <= times <= copies * 1.3 + more, (bier, spine, times)
 
 
 def test_a_job_of_the_daemons_sends_results_by_bier(fabric: Fabric):
@@ -111,7 +106,7 @@ def test_a_job_of_the_daemons_sends_results_by_bier(fabric: Fabric):
     finally:
         workers.stop()
         head.cli("ina", "delete", "told")
-    told = counters(fabric)
+    told = counters(fabric, *HOSTS)
     repeated, wanted = sum(f.get("repeated", 0) for f in told), ITERATIONS * (CHUNKS + 1)
     assert all(wanted - repeated <= found["bier"] <= wanted for found in told)
 
