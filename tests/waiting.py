@@ -55,7 +55,7 @@ def await_rest(
 
 
 async def loop_until(
-    condition: Callable[[], Any], seconds: float = 10.0, what: Explained = "a condition"
+    condition: Callable[[], Any], seconds: float = 30.0, what: Explained = "a condition"
 ) -> None:
     """Run the event loop until a condition is true."""
     for _ in _naps(seconds, what, None):

@@ -135,7 +135,7 @@ async def test_events_of_other_threads_wake_the_follower():
     await asyncio.sleep(0)
     thread = threading.Thread(target=feed.offer, args=(UP,))
     thread.start()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 30)
     thread.join()
     assert follower.take(9) == [UP]
 
@@ -166,7 +166,7 @@ async def following(path, args=None):
 
 
 async def line(reader):
-    return json.loads(await asyncio.wait_for(reader.readline(), 10))
+    return json.loads(await asyncio.wait_for(reader.readline(), 30))
 
 
 async def test_events_are_lines_in_their_order(tmp_path):
@@ -236,5 +236,5 @@ async def test_a_reader_that_stands_still_does_not_hold_up_the_end(tmp_path):
         reader._transport.pause_reading()
         for _ in range(QUEUE):
             feed.offer(record("e", padding="x" * 10_000))
-        await asyncio.wait_for(server.stop(), 5)
+        await asyncio.wait_for(server.stop(), 15)
         assert not feed.wants(40)

@@ -34,7 +34,7 @@ async def document(port, name):
 
 
 async def until_watched(server_watch):  # an image has no event
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while server_watch._image is None:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
@@ -98,7 +98,7 @@ async def test_nothing_runs_when_the_last_watcher_has_left(fabric, monkeypatch):
             assert await following() == await other() == ("begin", {})
             await until_watched(made[0])
             running = made[0]._task
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await asyncio.wait([running])
         assert made[0]._task is made[0]._image is None
         assert not made[0]._queues
@@ -210,7 +210,7 @@ async def test_a_watcher_that_reads_nothing_is_dropped(fabric, monkeypatch):
     async with serving(lambda: seen_from(fabric, "L1")) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        await asyncio.wait_for(closed.wait(), 10)
+        await asyncio.wait_for(closed.wait(), 30)
         writer.transport.abort()
 
 

@@ -44,7 +44,7 @@ async def watching(port):
     """Watch events: yield a function that returns the next one, its name and data."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
     assert head.startswith(b"HTTP/1.1 200")
     assert b"content-type: text/event-stream" in head
 

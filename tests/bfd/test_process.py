@@ -55,7 +55,7 @@ def addresses(netns: Netns, interface: str, ipv4: str) -> tuple[int, dict[int, b
         ready = "inet6" in words and "tentative" not in words
         return words[words.index("inet6") + 1].partition("/")[0] if ready else ""
 
-    found = wait_for(link_local, 10, "a link-local address")
+    found = wait_for(link_local, 30, "a link-local address")
     index = int(netns.ip("-o", "link", "show", "dev", interface).partition(":")[0])
     return index, {
         4: socket.inet_pton(socket.AF_INET, ipv4),
@@ -105,7 +105,7 @@ def test_sessions_of_both_families_come_up_and_detect_silence(pair: tuple):
 def test_the_end_of_the_daemon_is_told_as_admin_down(pair: tuple):
     a, b, keys = pair
     b.ours.close()
-    assert b.process.wait(5) == 0
+    assert b.process.wait(30) == 0
     for key, _ in keys.values():
         a.await_state(key, State.DOWN)
         changes = [change for change in a.got(StateChange) if change.key == key]
@@ -118,7 +118,7 @@ def test_a_session_that_is_closed_sends_nothing_any_more(pair: tuple):
         a.send(CloseSession(key))
     for _, key in keys.values():
         b.await_state(key, State.DOWN)
-    wait_for(lambda: not a.report().sessions, 10, "no session is left")
+    wait_for(lambda: not a.report().sessions, 30, "no session is left")
 
 
 def test_packets_that_came_over_a_router_are_refused(pair: tuple):
@@ -127,10 +127,10 @@ def test_packets_that_came_over_a_router_are_refused(pair: tuple):
     with b.netns.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 254)
         sock.sendto(packet, ("10.9.0.0", PORT))
-        wait_for(lambda: a.report().discarded.get("ttl") == 1, 10, "it is counted")
+        wait_for(lambda: a.report().discarded.get("ttl") == 1, 30, "it is counted")
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 255)
         sock.sendto(b"short", ("10.9.0.0", PORT))
-        wait_for(lambda: a.report().discarded.get("truncated") == 1, 10, "it is counted")
+        wait_for(lambda: a.report().discarded.get("truncated") == 1, 30, "it is counted")
     reasons = [trouble.fields["reason"] for trouble in a.got(Trouble)]
     assert reasons == ["ttl", "truncated"]
     assert all(session.state is State.UP for session in a.report().sessions)
@@ -145,14 +145,14 @@ def test_a_port_in_use_is_told_and_tried_again(
     other.bind(("", PORT))
     a = run(left, "b")
     a.send(OpenSession(SessionKey(index, bytes((10, 9, 0, 1))), "b", near[4], FAST))
-    wait_for(lambda: a.got(Trouble), 10, "trouble")
+    wait_for(lambda: a.got(Trouble), 30, "trouble")
     assert a.got(Trouble)[0].event == "bfd-socket"
     other.close()
 
     def bound() -> bool:
         return f":{PORT:04X} " in Path(f"/proc/{a.process.pid}/net/udp").read_text()
 
-    wait_for(bound, 10, "the socket is open")
+    wait_for(bound, 30, "the socket is open")
 
 
 def test_requests_of_another_version_end_the_process(
@@ -160,7 +160,7 @@ def test_requests_of_another_version_end_the_process(
 ):
     a = run(veth[0], "b")
     a.send(Greeting(VERSION + 1))
-    assert a.process.wait(10) == 0
+    assert a.process.wait(30) == 0
     assert a.got(Trouble)[0].event == "bfd-version"
 
 
@@ -170,7 +170,7 @@ def test_messages_that_are_not_understood_are_told(
     a = run(veth[0], "b")
     a.ours.send(b"\xc1 nonsense")
     a.send({"type": "Another"})
-    wait_for(lambda: len(a.got(Trouble)) == 2, 10, "trouble")
+    wait_for(lambda: len(a.got(Trouble)) == 2, 30, "trouble")
     assert a.report().sessions == ()
 
 

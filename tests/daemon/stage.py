@@ -83,7 +83,7 @@ class Stage:
 
     async def serve(self) -> None:
         """Run a daemon that is expected to exit."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self.make().serve()
 
     @contextlib.asynccontextmanager
@@ -99,7 +99,7 @@ class Stage:
             yield daemon
         finally:
             daemon._stop.set()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 await task
 
     async def ask(self, command: str, **arguments: Any) -> Any:

@@ -152,7 +152,7 @@ def test_sighup_reloads_one_file_after_the_other_and_tells_systemd(tmp_path):
         reloader = Reloader(host)
         reloader.hang_up()
         await reloader.reload()
-        await asyncio.wait_for(host.told_ready.wait(), 10)
+        await asyncio.wait_for(host.told_ready.wait(), 30)
 
     asyncio.run(scenario())
     once = ["settings", "links", "routes"]
@@ -167,7 +167,7 @@ def test_nothing_is_applied_once_the_daemon_stops(tmp_path):
     host = Host(file)
     host.ends = True
     file.write_text(OSPF % 20)
-    answer = asyncio.run(asyncio.wait_for(_outcome(Reloader(host)), 10))
+    answer = asyncio.run(asyncio.wait_for(_outcome(Reloader(host)), 30))
     assert "stopping" in answer
     assert host.order == []
 

@@ -81,7 +81,7 @@ class World:
         self.writer = SprayWriter(self.kernel, self.fed.append, self.log, Defence(self.log))
 
     async def answers(self, count: int = 1) -> list[events.Input]:
-        await loop_until(lambda: len(self.fed) >= count, 5, "an answer")
+        await loop_until(lambda: len(self.fed) >= count, 30, "an answer")
         return self.fed
 
 
@@ -143,9 +143,9 @@ def test_a_kernel_that_cannot_be_read_is_reported():
     async def test(world: World) -> None:
         world.kernel.error = NftError(errno.ETIMEDOUT, "no answer")
         world.writer.audit()
-        await loop_until(lambda: not world.writer._work.busy, 5, "idle")
+        await loop_until(lambda: not world.writer._work.busy, 30, "idle")
         world.writer.audit()
-        await loop_until(lambda: not world.writer._work.busy, 5, "idle")
+        await loop_until(lambda: not world.writer._work.busy, 30, "idle")
         assert world.kernel.readings == 2
         assert world.said == [("spray-not-read", {"error": "no answer"})]
         assert (world.fed, world.writer.unread) == ([], "no answer")
@@ -166,7 +166,7 @@ def test_changes_of_others_are_read_at_once_and_then_after_longer_pauses():
             world.kernel.changed()
             gaps.append(world.writer._work._gap)
             await world.answers(number)
-            await loop_until(lambda: not world.writer._work.busy, 5, "idle")
+            await loop_until(lambda: not world.writer._work.busy, 30, "idle")
         assert world.kernel.readings == 4
         assert gaps == [0.01, 0.02, 0.04, 0.08]
 
@@ -203,7 +203,7 @@ def test_after_a_repair_the_kernel_is_read_once_more():
         world.writer.apply(events.ApplySpray(WANTED))
         await world.answers(3)
         assert world.kernel.readings == 2
-        await loop_until(lambda: not world.writer._work.busy, 5, "idle")
+        await loop_until(lambda: not world.writer._work.busy, 30, "idle")
         assert world.writer._work._timer is None
 
     inside_loop(test)

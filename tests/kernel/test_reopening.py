@@ -104,7 +104,7 @@ async def test_a_socket_refused_for_want_of_descriptors_receives_later(monkeypat
     sockets.open(5)
     header = bytes.fromhex("4500001600000000 0159 0000 0a000001 e0000005".replace(" ", ""))
     theirs.send(header + b"ab" if make is OspfSockets else frame(bytes(6), ALL_ISS, b"pdu"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await got.wait()
     assert reports == [(5, FULL), (5, None)]
     assert sockets.counters == {"open-error-EMFILE": 2, "received": 1}

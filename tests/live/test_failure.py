@@ -51,7 +51,7 @@ async def test_a_failed_callback_is_logged_and_the_daemon_continues(config):
     running = asyncio.create_task(daemon.serve())
     await loop_until(lambda: daemon.defence.counts["event loop"])
     daemon._stop.set()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 30)
     assert daemon.withdrawn
     (record,) = [record for record in daemon._logs.ring if record["event"] == "internal-error"]
     assert "ValueError: half done" in record["fields"]["exception"]
@@ -63,7 +63,7 @@ async def test_repeated_failures_of_the_router_end_the_daemon_and_keep_its_route
     monkeypatch.setattr(StandIn, "fail", lambda self: self._give_up(ValueError("half done")))
     daemon = StandIn("x.yaml", Loaded(config))
     with pytest.raises(DaemonError, match=r"half done.*routes stay"):
-        await asyncio.wait_for(daemon.serve(), 10)
+        await asyncio.wait_for(daemon.serve(), 30)
     assert not daemon.withdrawn
 
 
@@ -86,7 +86,7 @@ async def test_a_client_that_connects_while_the_daemon_stops_is_no_error(config,
 
     monkeypatch.setattr(StandIn, "fail", fail)
     daemon = StandIn("x.yaml", Loaded(config))
-    await asyncio.wait_for(daemon.serve(), 10)
+    await asyncio.wait_for(daemon.serve(), 30)
     assert not daemon.defence.counts
 
 
@@ -98,5 +98,5 @@ async def test_a_failed_connection_is_only_logged(config, monkeypatch):
             asyncio.get_running_loop(), {"message": "transport", "exception": OSError("reset")}
         )
     )
-    await asyncio.wait_for(daemon.serve(), 10)
+    await asyncio.wait_for(daemon.serve(), 30)
     assert daemon.withdrawn

@@ -221,7 +221,7 @@ async def test_the_runner_carries_its_packets_and_logs_its_neighbors():
     for number, runner in runners.items():
         known = events.To("toy", igp.LinkChanged(link(number), None))
         runner.feed(known, events.LinksKnown())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await arrived.wait()
     assert [io.open_on for io in ios] == [{1}, {1}]
     up = [fields for event, fields in lines if event == "neighbor-changed"]
