@@ -65,7 +65,7 @@ def pair(running: Pair) -> Pair:
             daemon.start()
         daemon.reload()
     running.await_routes()
-    wait_for(lambda: reached(running.left) == reached(running.right) == [1, 2, 33, 34], 15, "BFERs")
+    wait_for(lambda: reached(running.left) == reached(running.right) == [1, 2, 33, 34], 40, "BFERs")
     return running
 
 
@@ -121,7 +121,7 @@ def arrives(pair: Pair, entropy: int = 0) -> bool:
 
 
 def test_a_packet_arrives_once_at_each_router_and_host(pair: Pair):
-    wait_for(lambda: arrives(pair), 10, "a packet at each BFER")
+    wait_for(lambda: arrives(pair), 40, "a packet at each BFER")
     assert all(arrives(pair, entropy) for entropy in range(16))
 
 
@@ -143,7 +143,7 @@ def test_the_tables_are_printed(pair: Pair):
 def test_without_a_link_everything_takes_the_other(pair: Pair):
     pair.left.netns.ip("link", "set", "u0", "down")
     try:
-        wait_for(lambda: all(arrives(pair, entropy) for entropy in range(16)), 10, "packets")
+        wait_for(lambda: all(arrives(pair, entropy) for entropy in range(16)), 40, "packets")
         assert {n["interface"] for n in pair.left.show("bier")["neighbors"]} == {"u1", "d0"}
     finally:
         pair.left.netns.ip("link", "set", "u0", "up")
@@ -153,9 +153,9 @@ def test_without_a_link_everything_takes_the_other(pair: Pair):
     "damage", ["flush chain netdev fared_bier packets", "delete table netdev fared_bier"]
 )
 def test_what_others_change_is_repaired_at_once(pair: Pair, damage: str):
-    wait_for(lambda: arrives(pair), 10, "a packet at each BFER")
+    wait_for(lambda: arrives(pair), 40, "a packet at each BFER")
     pair.left.netns.run(["nft", *damage.split()])
-    wait_for(lambda: arrives(pair), 10, "packets again")
+    wait_for(lambda: arrives(pair), 40, "packets again")
     assert any(r["event"] == "bier-drift-repaired" for r in pair.left.records())
 
 
@@ -163,36 +163,36 @@ def test_a_reload_changes_ids_and_hosts(pair: Pair):
     config = copy.deepcopy(pair.right.config)
     config["bier"] |= {"bfr-id": 50, "hosts": {}}
     pair.right.reload(config)
-    wait_for(lambda: reached(pair.left) == [1, 33, 50], 15, "the other id")
+    wait_for(lambda: reached(pair.left) == [1, 33, 50], 40, "the other id")
     pair.right.reload()
-    wait_for(lambda: reached(pair.left) == [1, 2, 33, 34], 15, "the former ids")
+    wait_for(lambda: reached(pair.left) == [1, 2, 33, 34], 40, "the former ids")
 
 
 def test_the_next_process_takes_over_while_packets_flow(pair: Pair):
-    wait_for(lambda: arrives(pair), 10, "a packet at each BFER")
+    wait_for(lambda: arrives(pair), 40, "a packet at each BFER")
     pair.right.kill()
     assert arrives(pair)
     pair.right.start()
     pair.await_routes()
-    wait_for(lambda: arrives(pair), 10, "packets through the next process")
+    wait_for(lambda: arrives(pair), 40, "packets through the next process")
 
 
 def test_nothing_remains_after_a_clean_exit(pair: Pair):
-    wait_for(lambda: bool(table(pair.right)), 10, "tables")
+    wait_for(lambda: bool(table(pair.right)), 40, "tables")
     pair.right.terminate()
     assert table(pair.right) == []
     assert not pair.right.complaints()
 
 
 def test_a_process_without_bier_removes_the_table_of_the_former_one(pair: Pair):
-    wait_for(lambda: bool(table(pair.right)), 10, "tables")
+    wait_for(lambda: bool(table(pair.right)), 40, "tables")
     pair.right.kill()
     assert table(pair.right)
     usual = pair.right.config
     try:
         pair.right.config = {key: value for key, value in usual.items() if key != "bier"}
         pair.right.start()
-        wait_for(lambda: not table(pair.right), 10, "no table")
+        wait_for(lambda: not table(pair.right), 40, "no table")
         pair.right.terminate()
     finally:
         pair.right.config = usual
@@ -215,7 +215,7 @@ def test_frames_of_other_sub_domains_are_dropped_and_counted(pair: Pair):
     with sender(pair.left.netns) as sock:
         assert sock.family == socket.AF_PACKET
         sock.send(frame(SUB_DOMAIN + 1, ALL, b"stray"))
-    wait_for(lambda: pair.left.show("bier")["packets"]["unknown"] == before + 1, 10, "a count")
+    wait_for(lambda: pair.left.show("bier")["packets"]["unknown"] == before + 1, 40, "a count")
 
 
 def test_with_php_hosts_get_the_payload_without_the_header(pair: Pair):
@@ -240,7 +240,7 @@ def test_with_php_hosts_get_the_payload_without_the_header(pair: Pair):
             except BlockingIOError:
                 return False
 
-        wait_for(hears, 15, "the payload")
+        wait_for(hears, 40, "the payload")
 
 
 def dpkt_udp(group: str, port: int, payload: bytes) -> dpkt.ip.IP:

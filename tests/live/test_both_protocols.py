@@ -30,8 +30,8 @@ def pair(tmp_path: Path) -> Iterator[IsisPair]:
         made.left.start()
         made.right.start()
         for daemon in (made.left, made.right):
-            wait_for(lambda d=daemon: d.full() >= len(LINKS), 20, "OSPF is Full")
-            wait_for(daemon.settled, 20, "the kernel holds what was computed")
+            wait_for(lambda d=daemon: d.full() >= len(LINKS), 40, "OSPF is Full")
+            wait_for(daemon.settled, 40, "the kernel holds what was computed")
         yield made
     finally:
         made.close()
@@ -50,11 +50,11 @@ def changed(daemon: Live, *, preference: int = 115, without: str | None = None) 
 
 def await_winner(pair: IsisPair, link: set[str]) -> None:
     """Wait until the kernel's only route to the stub network uses this link."""
-    wait_for(lambda: pair.used(RIGHT_STUB) == link, 15, f"a route over {link}")
+    wait_for(lambda: pair.used(RIGHT_STUB) == link, 40, f"a route over {link}")
     assert len(pair.left.netns.ip("route", "show", RIGHT_STUB).splitlines()) == 1
     # Only IS-IS routes IPv6, and its adjacencies may come up after those of OSPF.
-    wait_for(lambda: pair.used(RIGHT_STUB6) == ISIS, 15, "the IPv6 route of IS-IS")
-    wait_for(pair.left.settled, 10, "the kernel holds what was computed")
+    wait_for(lambda: pair.used(RIGHT_STUB6) == ISIS, 40, "the IPv6 route of IS-IS")
+    wait_for(pair.left.settled, 40, "the kernel holds what was computed")
 
 
 def test_the_preferred_protocol_provides_the_routes_and_the_other_replaces_it(pair: IsisPair):
@@ -63,7 +63,7 @@ def test_the_preferred_protocol_provides_the_routes_and_the_other_replaces_it(pa
     pair.left.reload(changed(pair.left, preference=100))
     await_winner(pair, ISIS)
     pair.right.reload(changed(pair.right, without="isis"))
-    wait_for(lambda: pair.used(RIGHT_STUB) == OSPF, 15, "OSPF still has it")
+    wait_for(lambda: pair.used(RIGHT_STUB) == OSPF, 40, "OSPF still has it")
     pair.right.reload(pair.right.config)
     await_winner(pair, ISIS)
     pair.left.reload(pair.left.config)

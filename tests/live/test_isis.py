@@ -53,8 +53,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Two routers that route both families; no test here changes them for good."""
     with running_pair("i", tmp_path_factory.mktemp("isis"), configuration) as running:
         running.right.netns.batch("ip", [f"addr add {RIGHT6} dev d0 nodad"])
-        wait_for(lambda: routes6(running), 20, "an IPv6 route")
-        wait_for(running.left.settled, 20, "the kernel holds it")
+        wait_for(lambda: routes6(running), 40, "an IPv6 route")
+        wait_for(running.left.settled, 40, "the kernel holds it")
         yield running
 
 
@@ -110,10 +110,10 @@ def test_drain_sets_the_overload_bit_and_undrain_takes_it_back(pair: Pair):
     """What ends at the drained router still arrives."""
     assert not overloaded(pair)
     assert pair.left.cli("drain").returncode == 0
-    wait_for(lambda: overloaded(pair), 10, "the overload bit is flooded")
+    wait_for(lambda: overloaded(pair), 40, "the overload bit is flooded")
     assert pair.left.show("status")["isis"]["overloaded"]
     (area,) = pair.right.show("topology")["areas"]
     assert [node["transit"] for node in area["nodes"] if node["hostname"] == "left"] == [False]
     assert pair.used(RIGHT_STUB) == set(LINKS)
     assert pair.left.cli("undrain").returncode == 0
-    wait_for(lambda: not overloaded(pair), 10, "the overload bit is taken back")
+    wait_for(lambda: not overloaded(pair), 40, "the overload bit is taken back")

@@ -32,7 +32,7 @@ def test_ipv4_is_routed_over_links_that_have_link_local_addresses_only(pair: Isi
         for end in (pair.left, pair.right):
             end.netns.run(["tc", *f"qdisc replace dev {link} root tbf {FULL_RATE}".split()])
     for prefix in STUBS:
-        wait_for(lambda p=prefix: by_link_local(pair, p) == set(LINKS), 15, f"links to {prefix}")
+        wait_for(lambda p=prefix: by_link_local(pair, p) == set(LINKS), 40, f"links to {prefix}")
 
     weigh(pair, 1.0)
     pair.left.netns.run(["tc", *f"qdisc replace dev u0 root tbf {A_THIRD}".split()])
@@ -57,7 +57,7 @@ def weigh(pair: IsisPair, first: float) -> None:
         found = [shares(pair.view.hops(prefix)) for prefix in STUBS]
         return [share["u0"] / share["u1"] for share in found if len(share) == len(LINKS)]
 
-    wait_for(lambda: ratios() == pytest.approx([first] * 2, rel=0.02), 15, f"{first}: {ratios()}")
+    wait_for(lambda: ratios() == pytest.approx([first] * 2, rel=0.02), 40, f"{first}: {ratios()}")
 
 
 def delivered(pair: IsisPair) -> int:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.netns
 
 BUNDLE = tuple(f"b{number}" for number in range(8))
 IDS = ("10.255.8.1", "10.255.8.2")
-SOON = 10.0
+SOON = 30.0
 
 
 class Bundle:

@@ -67,7 +67,7 @@ def start_directory(pair: Pair) -> Path:
 
 def lose_and_heal_a_link(pair: Pair) -> None:
     pair.left.netns.ip("link", "set", "u0", "down")
-    wait_for(lambda: pair.used() == {"u1"}, 10, "the other link is used alone")
+    wait_for(lambda: pair.used() == {"u1"}, 40, "the other link is used alone")
     pair.left.netns.ip("link", "set", "u0", "up")
     pair.await_routes()
 
@@ -80,7 +80,7 @@ def replay_at_rest(pair: Pair) -> Json:
         found = replay(start_directory(pair))
         return found if found["routes"] == before else None
 
-    return wait_for(document, 10, "the replay has the routes of the daemon")
+    return wait_for(document, 40, "the replay has the routes of the daemon")
 
 
 def test_a_recording_from_the_start_on_replays_while_it_goes_on(recorded: Pair):
@@ -140,9 +140,9 @@ def test_a_running_daemon_is_recorded_from_a_state_on(recorded: Pair, tmp_path: 
     assert again.returncode == 1
     assert "a recording runs" in again.stderr
     calls = status(recorded)["calls"]
-    wait_for(lambda: status(recorded)["calls"] > calls, 10, "hellos are recorded")
+    wait_for(lambda: status(recorded)["calls"] > calls, 40, "hellos are recorded")
     lose_and_heal_a_link(recorded)
-    wait_for(lambda: segments(directory)[0].state is not None, 20, "the state is written")
+    wait_for(lambda: segments(directory)[0].state is not None, 40, "the state is written")
     stopped = left.ask("record-stop")
     assert stopped["recording"] is False
     assert stopped["directory"] == str(directory)

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.netns, pytest.mark.slow]
 OUTSIDE = "203.0.113.0/24"
 GATEWAY, NETWORK = "198.51.100.2", "198.51.100.0/24"
 LEFT_GATEWAY = "192.0.2.2"
-SOON = 10
+SOON = 30
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 MORE = "10.0.93.0/24"
-SOON = 10
+SOON = 30
 """Seconds; a router that changes again and again originates its LSA every 5 s only
 (MinLSInterval)."""
 
