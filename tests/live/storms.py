@@ -27,8 +27,8 @@ AT_ONCE_LONG = 0.12
 """The same at the moment when the last packet of a million is read, of which thousands waited at
 a time."""
 LONG = 100_000
-_CALM = 5 * LOOK_INTERVAL
-"""Seconds after the last packet within which a daemon is as large as before."""
+CALM = 10 * LOOK_INTERVAL
+"""Seconds after the last packet within which a daemon is as large as before, on a busy machine."""
 _REACTIONS = ("neighbor-changed", "converged")
 Shot = TypeVar("Shot")
 _WINDOW = 256
@@ -89,9 +89,17 @@ def heard_at_a_restart(
 
 
 def fire(
-    victim: Live, groups: Groups, shots: Iterable[Shot], send: Callable[[Shot], object]
+    victim: Live,
+    groups: Groups,
+    shots: Iterable[Shot],
+    send: Callable[[Shot], object],
+    *,
+    calm: float = CALM,
 ) -> Storm:
-    """Send all packets, with no more unread than the daemon's socket holds."""
+    """Send all packets, with no more unread than the daemon's socket holds.
+
+    ``calm``: seconds that it has afterwards to become smaller again, if it should.
+    """
     # what the daemon loads for those who look at it, some MB, is no effect of the storm
     await_views(victim)
     victim.metrics()
@@ -113,7 +121,7 @@ def fire(
         seconds,
         memory,
         grown,
-        kept(victim, memory),
+        kept(victim, memory, calm),
         Counter(after.get(groups.errors, {})) - Counter(before.get(groups.errors, {})),
         lines_of_packets(victim) - lines,
         sum(after[groups.transitions].values()) - sum(before[groups.transitions].values()),
@@ -129,10 +137,10 @@ def lines_of_packets(victim: Live) -> int:
     return sum(record["event"] not in _REACTIONS for record in victim.records())
 
 
-def kept(victim: Live, memory: int) -> int:
+def kept(victim: Live, memory: int, calm: float) -> int:
     """By how many bytes a daemon is larger than it was, when it has had the time to be smaller."""
     with contextlib.suppress(AssertionError):
-        wait_for(lambda: victim.resident() - memory < STAYS * memory, _CALM, "memory is returned")
+        wait_for(lambda: victim.resident() - memory < STAYS * memory, calm, "memory is returned")
     return victim.resident() - memory
 
 

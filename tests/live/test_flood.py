@@ -126,7 +126,7 @@ def unharmed(pair: Pair, size: Size, shots: Iterator[bytes], protocol: str) -> N
     for daemon in (victim, pair.right):
         daemon.prioritize()
     with Watch(pair) as watch, sender(pair, protocol) as send:
-        storm = storms.fire(victim, groups, shots, send)
+        storm = storms.fire(victim, groups, shots, send, calm=0.0)
     storms.report(f"{size.originators} originators, {protocol}", storm)
     (table,) = [
         row
