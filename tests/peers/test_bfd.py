@@ -60,6 +60,12 @@ _LEFT = {
 
 The reason is its session, or that the neighbor, whose session went down first, lists it no more.
 """
+_JOINED = {
+    "fared": r'"previous": "[^"]*", "state": "(Full|Up)"',
+    "frr": r" -> Full |to Up,",
+    "bird": r"changed state from \w+ to Full",
+}
+"""What each implementation logs when it is adjacent to a neighbor."""
 
 
 class BfdMember(Member):
@@ -105,9 +111,15 @@ class BfdMember(Member):
 
     def left(self) -> int:
         """The number of times that it left a neighbor, in each level."""
+        return len(re.findall(_LEFT[self.kind], self._log()))
+
+    def adjacent(self) -> bool:
+        """Whether it has a neighbor: it came to be adjacent more often than it left."""
+        return len(re.findall(_JOINED[self.kind], self._log())) > self.left()
+
+    def _log(self) -> str:
         logs = {"bird": "bird", "frr": "isisd" if self.isis else "ospfd", "fared": "fared"}
-        text = (self.directory / f"{logs[self.kind]}.log").read_text("utf-8", "replace")
-        return len(re.findall(_LEFT[self.kind], text))
+        return (self.directory / f"{logs[self.kind]}.log").read_text("utf-8", "replace")
 
 
 class BfdIsisMember(BfdMember, IsisMember):
@@ -143,9 +155,24 @@ class Case:
         fast = [row for row in found if row["transmit_interval"] == self.interval / 1000]
         return sorted(row["interface"] for row in fast) == sorted(self.star.peers)
 
+    def neighbors(self) -> list[str]:
+        """The links over which fared has a neighbor."""
+        rows = fared(self.star.node("F")).request("show", "neighbors")["neighbors"]
+        return sorted(row["interface"] for row in rows if row["state"] in ("Full", "Up"))
+
     def await_whole(self) -> None:
-        """Wait until there are sessions with all neighbors."""
+        """Wait until there are sessions and adjacencies with all neighbors, by both ends' account.
+
+        A session comes up before its adjacency, and who is not adjacent yet cannot leave.
+        """
         wait_for(self.whole, 20.0, lambda: f"sessions, but {self.sessions()}")
+        for peer in self.peers:
+            wait_for(peer.adjacent, 20.0, f"{peer.name} is adjacent")
+        wait_for(
+            lambda: self.neighbors() == sorted(self.star.peers),
+            20.0,
+            lambda: f"adjacencies, but {self.neighbors()}",
+        )
 
     def silenced(self, name: str, *ports: str, leave: list[Any]) -> dict[str, float]:
         """Drop what a member receives; return the seconds until each of some members left.
