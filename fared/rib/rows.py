@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +32,7 @@ TYPE_SHIFT = 58
 _NOT_PREFERRED = 1 << 33
 _BELOW_TYPE = (1 << TYPE_SHIFT) - 1
 _BELOW_PREFERENCE = _NOT_PREFERRED - 1
+_EXTERNAL_1, _EXTERNAL_2 = int(PathType.EXTERNAL_1), int(PathType.EXTERNAL_2)
 _UNLIMITED = float("inf")
 _T = TypeVar("_T", np.int32, np.float64)
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
@@ -50,6 +51,15 @@ class CopiedRows(msgspec.Struct, frozen=True, eq=False):
     asbr: NDArray[np.int32]
     key: NDArray[np.int64]
     capacity: NDArray[np.float64]
+
+
+class AdvertisementRow(NamedTuple):
+    """One row: the fields of ``CopiedRows`` without the prefix."""
+
+    advertiser: int
+    asbr: int
+    key: int
+    capacity: float
 
 
 class Contents(msgspec.Struct, frozen=True):
@@ -118,6 +128,15 @@ class AdvertisementRows:
             _taken(self._capacity, rows, np.inf, np.float64),
         )
 
+    def read_one(self, row: int) -> AdvertisementRow:
+        """Return one row."""
+        return AdvertisementRow(
+            self.advertiser[row],
+            NONE if self._asbr is None else self._asbr[row],
+            self._key[row],
+            _UNLIMITED if self._capacity is None else self._capacity[row],
+        )
+
     def path_type(self, row: int) -> PathType:
         """The path type of one row."""
         return _TYPES[self._key[row] >> TYPE_SHIFT]
@@ -126,21 +145,15 @@ class AdvertisementRows:
         self, row: int, prefix: Prefix, asbr_of: Callable[[int], NodeId]
     ) -> PrefixReachability:
         """The advertisement of a row; ``asbr_of`` returns the node of an advertiser."""
-        kind, rest = self.path_type(row), self._key[row] & _BELOW_TYPE
-        metric, distance = rest, 0
-        if kind is PathType.EXTERNAL_2:
-            metric, distance = rest >> METRIC_SHIFT, rest & _BELOW_PREFERENCE
-        elif kind is PathType.EXTERNAL_1:
-            metric = rest & _BELOW_PREFERENCE
-        asbr = NONE if self._asbr is None else self._asbr[row]
-        capacity = _UNLIMITED if self._capacity is None else self._capacity[row]
+        kind, found = self.path_type(row), self.read_one(row)
+        second = kind is PathType.EXTERNAL_2
         return PrefixReachability(
             prefix,
-            metric,
+            metric(found.key),
             kind,
-            capacity=None if capacity == _UNLIMITED else capacity,
-            asbr=None if asbr == NONE else asbr_of(asbr),
-            distance=distance,
+            capacity=None if found.capacity == _UNLIMITED else found.capacity,
+            asbr=None if found.asbr == NONE else asbr_of(found.asbr),
+            distance=found.key & _BELOW_PREFERENCE if second else 0,
         )
 
 
@@ -160,12 +173,20 @@ def path_types(key: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
+def metric(key: int) -> int:
+    """The metric of a row, by its key."""
+    kind, rest = key >> TYPE_SHIFT, key & _BELOW_TYPE
+    if kind == _EXTERNAL_2:
+        return rest >> METRIC_SHIFT
+    return rest & _BELOW_PREFERENCE if kind == _EXTERNAL_1 else rest
+
+
 def metrics(key: NDArray[np.int64]) -> NDArray[np.int64]:
     """The metrics of rows, by their keys."""
     kind, found = key >> TYPE_SHIFT, key & _BELOW_TYPE
-    second = kind == int(PathType.EXTERNAL_2)
+    second = kind == _EXTERNAL_2
     found[second] >>= METRIC_SHIFT
-    found[kind == int(PathType.EXTERNAL_1)] &= _BELOW_PREFERENCE
+    found[kind == _EXTERNAL_1] &= _BELOW_PREFERENCE
     return found
 
 

@@ -24,10 +24,10 @@ ANYCAST = -2
 """In place of an advertiser: several nodes serve the prefix, or one with an advertised capacity."""
 EgressAdvertisers = tuple[tuple[int, float], ...]
 """(advertiser, its advertised capacity: bytes/s, infinite without) for each, ascending."""
-_OWN = 1 << 62
-_EXTERNAL = int(PathType.EXTERNAL_1) << TYPE_SHIFT
-_OWN_EXTERNAL = _EXTERNAL - (1 << 26)
-"""From here to _EXTERNAL: before the externals of others, after all routes inside the AS."""
+OWN = 1 << 62
+EXTERNAL = int(PathType.EXTERNAL_1) << TYPE_SHIFT
+OWN_EXTERNAL = EXTERNAL - (1 << 26)
+"""From here to EXTERNAL: before the externals of others, after all routes inside the AS."""
 
 
 class Choice(msgspec.Struct, frozen=True, eq=False):
@@ -63,13 +63,17 @@ class Selection(msgspec.Struct, eq=False):
         new[[at for at, egress in self.egress.items() if before.get(at) != egress]] = True
         return new.nonzero()[0]
 
-    def take(self, numbers: NDArray[np.int64], choice: Choice, size: int) -> NDArray[np.int64]:
-        """Set the choice for the prefixes ``numbers``, of ``size`` in total."""
+    def grow(self, size: int) -> None:
+        """Make places for ``size`` prefixes at least."""
         if size > len(self.key):
             more = max(size, len(self.key) + (len(self.key) >> 5))
             self.key = _grown(self.key, more, NO_ROUTE)
             self.advertiser = _grown(self.advertiser, more, NONE)
             self.row = _grown(self.row, more, NONE)
+
+    def take(self, numbers: NDArray[np.int64], choice: Choice, size: int) -> NDArray[np.int64]:
+        """Set the choice for the prefixes ``numbers``, of ``size`` in total."""
+        self.grow(size)
         new = self.key[numbers] != choice.key
         new |= self.advertiser[numbers] != choice.advertiser
         self.key[numbers] = choice.key
@@ -125,9 +129,10 @@ def choose(
     equal = several[prefix].nonzero()[0]
     # Rows are in order of arrival, which must not affect routes.
     order = server[equal].argsort(kind="stable")
-    row[prefix[equal[order]]] = rows[chosen[equal[order]]]
+    last = equal[order]
+    advertiser[prefix[last]], row[prefix[last]] = server[last], rows[chosen[last]]
     # Externals of this router itself have no next hops to join.
-    several &= (best < _OWN_EXTERNAL) | (best >= _EXTERNAL)
+    several &= (best < OWN_EXTERNAL) | (best >= EXTERNAL)
     # An advertised capacity is part of the next-hop set, which other prefixes do not share.
     limited = np.isfinite(found.capacity[chosen]) & ~distances.direct[server]
     several[prefix[limited]] = True
@@ -156,12 +161,12 @@ def _keys(rows: CopiedRows, distances: AdvertiserDistances) -> NDArray[np.int64]
     # Level 1 and 2, the last of all types, are as local as intra-area.
     local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
     mine = direct[local]
-    key[mine] = metrics(rows.key[mine]) + distance[mine] - _OWN
+    key[mine] = metrics(rows.key[mine]) + distance[mine] - OWN
     external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
     own = distances.own[advertiser]
     # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
     mine = direct[external & own[direct]]
-    key[mine] = _OWN_EXTERNAL + 2 * metrics(rows.key[mine]) + kinds[mine] - int(PathType.EXTERNAL_1)
+    key[mine] = OWN_EXTERNAL + 2 * metrics(rows.key[mine]) + kinds[mine] - int(PathType.EXTERNAL_1)
     # RFC 2328 §16.2 (2): ignore summaries that the calculating router originates
     key[direct[(kind == int(PathType.INTER_AREA)) & own[direct]]] = NO_ROUTE
     far = rows.asbr != NONE

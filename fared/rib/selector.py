@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.rib.distances import locate
+from fared.rib.few import take_few
 from fared.rib.forwarding import ForwardingAddresses, Resolved
 from fared.rib.prefixes import PrefixTable
 from fared.rib.selection import Selection, choose, union
@@ -109,8 +110,12 @@ class PrefixSelector:
         if not table.changed:
             return np.empty(0, np.int64)
         self._locate_new()
-        numbers = np.array(sorted(table.changed), np.int64)
+        changed = sorted(table.changed)
         table.changed.clear()
+        different = take_few(self.selection, table, self.distances, changed)
+        if different is not None:
+            return np.array(different, np.int64)
+        numbers = np.array(changed, np.int64)
         choice = choose(table, self.distances, numbers)
         return self.selection.take(numbers, choice, len(table.prefixes))
 

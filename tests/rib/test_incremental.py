@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix, parse_prefix
 from fared.rib import routes, selector
+from fared.rib.few import take_few
 from fared.rib.join import join_areas
 from fared.rib.selection import choose
 from fared.rib.settings import SolverSettings
@@ -122,14 +123,25 @@ def test_any_changes_in_any_batches_end_with_the_routes_of_a_new_solver(name, pl
             assert known == fresh.take_advertisements()[0]
 
 
-def test_only_prefixes_that_changed_are_selected_again(monkeypatch):
-    looked_at: list[int | None] = []
+@pytest.fixture
+def looked_at(monkeypatch) -> list[int | None]:
+    """How many prefixes were selected each time; None: all."""
+    found: list[int | None] = []
 
     def counted(table, reach, numbers=None):
-        looked_at.append(None if numbers is None else len(numbers))
+        found.append(None if numbers is None else len(numbers))
         return choose(table, reach, numbers)
 
+    def few_counted(selection, table, reach, numbers):
+        found.append(len(numbers))
+        return take_few(selection, table, reach, numbers)
+
     monkeypatch.setattr(selector, "choose", counted)
+    monkeypatch.setattr(selector, "take_few", few_counted)
+    return found
+
+
+def test_only_prefixes_that_changed_are_selected_again(looked_at):
     fabric = three_stage(2, 3)
     for leaf, capacity in (("L2", 4e9), ("L3", 4e9)):
         fabric.prefixes[leaf] += [PrefixReachability(p, 10, capacity=capacity) for p in _SHARED]
@@ -252,13 +264,7 @@ def test_prefixes_beyond_an_area_may_come_and_go_in_any_order(name, place, batch
 
 
 @pytest.mark.parametrize("known", [100, 3000])
-def test_one_more_external_looks_at_one_prefix_whatever_is_known(known, monkeypatch):
-    looked_at: list[int | None] = []
-
-    def counted(table, reach, numbers=None):
-        looked_at.append(None if numbers is None else len(numbers))
-        return choose(table, reach, numbers)
-
+def test_one_more_external_looks_at_one_prefix_whatever_is_known(known, looked_at):
     fabric = three_stage(2, 3)
     solver = fabric.solver("L1")
     many = [ipv4_prefix((20 << 24) + (n << 8), 24) for n in range(known + 1)]
@@ -266,7 +272,7 @@ def test_one_more_external_looks_at_one_prefix_whatever_is_known(known, monkeypa
     last = many.pop()
     solver.put_prefixes(AREA, fabric.id("L2"), {p: externals[p] for p in many})
     solver.solve()
-    monkeypatch.setattr(selector, "choose", counted)
+    looked_at.clear()
     assert solver.put_prefixes(AREA, fabric.id("L2"), {last: externals[last]}) is ChangeKind.PREFIX
     assert list(solver.solve().changed) == [last]
     assert looked_at == [1]
