@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
+from fared.rib.contracted import equal_without, still_contracted
 from fared.rib.members import Members, build_members
 from fared.rib.set_builder import ABSENT, SetBuilder, pack
 from fared.spf.patch import PlanDelta, advance
@@ -36,7 +37,7 @@ from fared.weights.path_capacity import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from numpy.typing import NDArray
 
@@ -55,12 +56,14 @@ class AreaDelta(NamedTuple):
     """What an update changed; ``nodes`` (N,) marks the nodes with a new next-hop set object.
 
     ``spf_ran`` and ``moved`` are as in PlanDelta; ``links_changed``: the local links differ.
+    ``contracted`` are the sets of nodes, by index, toward all of which the row is as before.
     """
 
     spf_ran: bool
     nodes: NDArray[np.bool_]
     moved: bool
     links_changed: bool
+    contracted: Collection[tuple[int, ...]] = ()
 
 
 class Solution(msgspec.Struct, eq=False, dict=True):
@@ -130,8 +133,13 @@ class AreaSolver:
             return AreaDelta(True, np.zeros(0, bool), True, links_changed) if gone else None
         plan, delta = advance(None if old is None else old.plan, root, since, known)
         self.spf_seconds += self.stopwatch() - started
-        self.solution, touched = self._solve(old, plan, delta, since, settings)
-        return AreaDelta(delta.spf_ran, touched, delta.moved, links_changed)
+        new, touched = self._solve(old, plan, delta, since, settings)
+        if old is not None and new.builder is old.builder and not delta.rebuilt:
+            cut = since.cut if since.version == old.version + 1 else None
+            if cut is not None and equal_without(old.capacity, new.capacity, cut):
+                new.contractions = still_contracted(old.contractions, plan, delta)
+        self.solution, kept = new, tuple(new.contractions)
+        return AreaDelta(delta.spf_ran, touched, delta.moved, links_changed, kept)
 
     def _solve(
         self,

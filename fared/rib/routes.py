@@ -103,12 +103,24 @@ class JoinedSets:
         count for all of them together though it does not for any one.
         """
         if len(ends) > 1:
-            return any(table.advertisers[advertiser][0] in deltas for advertiser, _ in ends)
+            return any(
+                tuple(map(self.areas[area].index, nodes)) not in deltas[area].contracted
+                for area, nodes in _nodes_by_area(table, ends).items()
+                if area in deltas
+            )
         area, node = table.advertisers[ends[0][0]]
         if area not in deltas:
             return False
         index = self.areas[area].index(node)
         return index is None or bool(deltas[area].nodes[index])
+
+
+def _nodes_by_area(table: PrefixTable, ends: EgressAdvertisers) -> dict[int, list[NodeId]]:
+    found: dict[int, list[NodeId]] = {}
+    for advertiser, _ in ends:
+        area, node = table.advertisers[advertiser]
+        found.setdefault(area, []).append(node)
+    return found
 
 
 def make_routes(

@@ -159,14 +159,20 @@ def test_only_prefixes_that_changed_are_selected_again(looked_at):
     assert solver.solve().changed == {}
 
 
-def test_after_a_change_only_the_sets_behind_it_are_joined_again(monkeypatch):
-    joined: list[int] = []
+@pytest.fixture
+def joined(monkeypatch) -> list[int]:
+    """The number of egress nodes of each set that was joined."""
+    found: list[int] = []
 
     def counted(areas, egress, settings):
-        joined.append(sum(map(len, egress.values())))
+        found.append(sum(map(len, egress.values())))
         return join_areas(areas, egress, settings)
 
     monkeypatch.setattr(routes, "join_areas", counted)
+    return found
+
+
+def test_after_a_change_only_the_sets_behind_it_are_joined_again(joined):
     fabric = three_stage(3, 4)
     for leaf, prefix, capacity in (("L2", 0, 4e9), ("L3", 1, 4e9), ("L2", 2, 1e9), ("L3", 2, 1e9)):
         fabric.prefixes[leaf].append(PrefixReachability(_SHARED[prefix], 10, capacity=capacity))
@@ -181,6 +187,27 @@ def test_after_a_change_only_the_sets_behind_it_are_joined_again(monkeypatch):
     assert sorted(joined) == [1, 2]
     assert {_SHARED[0], _SHARED[2]} <= update.changed.keys()
     assert _SHARED[1] not in update.changed
+    fresh = fabric.solver("L1")
+    fresh.solve()
+    assert dict(solver.routes) == dict(fresh.routes)
+
+
+@pytest.mark.parametrize("slower", [False, True])
+def test_a_link_lost_elsewhere_leaves_what_is_joined_unless_capacities_differ(joined, slower):
+    fabric = three_stage(2, 4)
+    for leaf in ("L2", "L3"):
+        fabric.prefixes[leaf].append(PrefixReachability(_SHARED[0], 10, capacity=4e9))
+    solver = fabric.solver("L1")
+    solver.solve()
+    assert joined == [2]
+    fabric.cut("L4", "S1")
+    if slower:
+        link = next(k for k in fabric.links if (k.tail, k.head) == ("S2", "L3"))
+        link.capacity /= 2
+    for name in ("L4", "S1", "S2"):
+        solver.put_block(AREA, fabric.id(name), fabric.block(name))
+    assert solver.solve().spf_ran
+    assert joined == ([2, 2] if slower else [2])
     fresh = fabric.solver("L1")
     fresh.solve()
     assert dict(solver.routes) == dict(fresh.routes)

@@ -1,0 +1,48 @@
+"""Which rows toward several nodes stay as they are when a link is lost."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fared.spf.patch import PlanDelta
+    from fared.spf.plan import SpfPlan
+    from fared.weights.path_capacity import Contraction
+
+
+def still_contracted(
+    contractions: Mapping[tuple[int, ...], Contraction], plan: SpfPlan, delta: PlanDelta
+) -> dict[tuple[int, ...], Contraction]:
+    """Return the contractions that a cut plan leaves as they are, where no capacity differs.
+
+    One edge was cut from the paths. Only the node that it led to, and those behind, are reached
+    otherwise: nodes that are as near, and their predecessors, are not.
+    """
+    if delta.node < 0:
+        return dict(contractions)
+    distance = plan.distance
+    depth = distance.item(delta.node)
+    return {
+        nodes: contraction
+        for nodes, contraction in contractions.items()
+        if delta.node not in nodes and all(distance.item(node) <= depth for node in nodes)
+    }
+
+
+def equal_without(
+    before: NDArray[np.float64], after: NDArray[np.float64], cut: Sequence[int]
+) -> bool:
+    """Whether values of edges are equal but for the edges ``cut`` (ascending) of the first.
+
+    They are compared as bytes: unknown values are not equal.
+    """
+    whole, size = before.tobytes(), before.itemsize
+    ends = [-size, *(edge * size for edge in cut), len(whole)]
+    left = [whole[low + size : high] for low, high in itertools.pairwise(ends)]
+    return b"".join(left) == after.tobytes()
