@@ -239,9 +239,10 @@ class OspfEngine(ProcessEngine[Output]):
         self._originator.settle()
         self._restarter.flush()
         self._transmitter.flush()
-        self._database.sweep()
-        self._originator.settle()
-        self._transmitter.flush()
+        # What is removed, or originated, may be cause to originate others.
+        if self._database.sweep() or self._self_lsas.marked:
+            self._originator.settle()
+            self._transmitter.flush()
 
     def _publish(self) -> None:
         self._ted.flush()

@@ -126,17 +126,18 @@ class Database:
         """Premature aging (RFC 2328 §14.1): the same instance at MaxAge."""
         return self.install(entry.lsdb, entry.key, entry.aged(MAX_AGE), flooded_in=False)
 
-    def sweep(self) -> None:
-        """Remove MaxAge LSAs from the databases (RFC 2328 §14)."""
+    def sweep(self) -> bool:
+        """Remove MaxAge LSAs from the databases (RFC 2328 §14); return whether there were any."""
         instance = self._instance
         # RFC 2328 §14 b): no neighbor is in state Exchange or Loading
         if instance.exchanging or not instance.maxage_acknowledged:
-            return
+            return False
         # §14 a): on no retransmission list; the retransmitter adds those that leave the last one
         acknowledged, instance.maxage_acknowledged = instance.maxage_acknowledged, []
         for entry in acknowledged:
             if entry.marks & CURRENT and entry.unacknowledged == 0:
                 self.remove(entry)
+        return True
 
     def remove(self, entry: LsaEntry) -> None:
         """Take an entry out of its database."""

@@ -193,6 +193,11 @@ class SelfLsas:
 
     # Origination
 
+    @property
+    def marked(self) -> bool:
+        """Whether ``settle`` has something to do, or awaits a time."""
+        return bool(self._marked)
+
     def settle(self) -> None:
         """Originate every marked LSA whose throttle allows it; arm timers for the others."""
         now = self._process.now

@@ -65,6 +65,8 @@ class Transmitter:
     def flush(self) -> None:
         """Encode and emit all queues. A flood out of several interfaces is encoded once."""
         instance = self._instance
+        if not instance.unsent and not instance.outbox:
+            return
         ready = self._pacing.take()
         receivers = 0
         for neighbors in ready.values():
@@ -112,6 +114,8 @@ class Transmitter:
         interface.tx.hello_due = False
         self._flush_interface(interface, self._pacing.take_for(interface), force=True)
         self._emit(interface, self._encode(interface, self.hello(interface, ())))
+        self._encoded.clear()
+        self._aged.clear()
 
     def _send_hello(self, interface: Interface) -> None:
         """Emit a hello, which is encoded again only if something that it is made of has changed."""
