@@ -38,4 +38,7 @@ class Observed:
 
     def observe_convergence(self, stage: str, seconds: float) -> None:
         """Count the duration of a stage, named as in ``schema.ConvergenceChange``."""
-        self.convergence.setdefault(stage, Durations(CONVERGENCE_BUCKETS)).observe(seconds)
+        durations = self.convergence.get(stage)
+        if durations is None:
+            durations = self.convergence[stage] = Durations(CONVERGENCE_BUCKETS)
+        durations.observe(seconds)
