@@ -8,13 +8,13 @@ egress.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fared.rib.join import join_areas
 from fared.rib.model import Route
-from fared.rib.rows import NONE, metrics, path_types
+from fared.rib.rows import NONE, TYPE_SHIFT, metric, metrics, path_types
 from fared.rib.selection import ANYCAST
 from fared.ted.model import PathType
 
@@ -33,7 +33,20 @@ if TYPE_CHECKING:
 
 _SPARE_SETS = 64
 _MOST_SINGLE = 4096
+_FEW = 8
+_EXTERNAL_2 = int(PathType.EXTERNAL_2)
+_Selected = tuple[int, bool, int, int, int, bool]
+"""Number of a prefix, whether several nodes serve it, one of these, metric, path type, whether it
+is connected."""
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
+
+
+class Joined(NamedTuple):
+    """The set toward several egress nodes, None without a path; their area, None if in several."""
+
+    hops: NextHopSet | None
+    area: int | None
+    nodes: tuple[NodeId, ...]
 
 
 class JoinedSets:
@@ -46,21 +59,24 @@ class JoinedSets:
     def __init__(self, areas: Mapping[int, AreaSolver], settings: SolverSettings) -> None:
         self.areas = areas
         self._settings = settings
-        self._sets: dict[EgressAdvertisers, NextHopSet | None] = {}
+        self._sets: dict[EgressAdvertisers, Joined] = {}
         self.single: dict[tuple[int, int, int], Route] = {}
 
-    def get(self, table: PrefixTable, egress: EgressAdvertisers) -> NextHopSet | None:
-        """Return the set toward these egress nodes; None without a path."""
-        if egress in self._sets:
-            return self._sets[egress]
+    def get(self, table: PrefixTable, egress: EgressAdvertisers) -> Joined:
+        """Return the set toward these egress nodes."""
+        known = self._sets.get(egress)
+        if known is not None:
+            return known
         by_area: dict[int, list[tuple[int, float]]] = {}
         for advertiser, capacity in egress:
             area, node = table.advertisers[advertiser]
             index = self.areas[area].index(node)
             assert index is not None
             by_area.setdefault(area, []).append((index, capacity))
-        found = join_areas(self.areas, by_area, self._settings)
-        self._sets[egress] = found
+        only = next(iter(by_area)) if len(by_area) == 1 else None
+        nodes = tuple(sorted({table.advertisers[advertiser][1] for advertiser, _ in egress}))
+        hops = join_areas(self.areas, by_area, self._settings)
+        found = self._sets[egress] = Joined(hops, only, nodes)
         return found
 
     def renew(
@@ -83,7 +99,7 @@ class JoinedSets:
         for ends, before in list(self._sets.items()):
             if everything or self._may_differ(table, ends, deltas):
                 del self._sets[ends]
-                if self.get(table, ends) is not before:
+                if self.get(table, ends).hops is not before.hops:
                     different.add(ends)
         if not different:
             return np.empty(0, np.int64)
@@ -128,28 +144,13 @@ def make_routes(
 ) -> Iterator[tuple[int, Route]]:
     """Make the routes of these prefixes, by number; one without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
-    found = numbers[selection.advertiser[numbers] != NONE]
-    rows = table.read(selection.row[found])
-    advertiser, path_type = rows.advertiser, path_types(rows.key)
-    connected = distances.direct[advertiser]
-    # RFC 2328 §16.4 (5): the type 2 cost is Y, without the cost inside the AS
-    alone = connected | (path_type == int(PathType.EXTERNAL_2))
-    metric = metrics(rows.key) + np.where(alone, 0, distances.distance[advertiser])
     shared = joined.single
-    for number, several, end, total, kind, local in zip(
-        found.tolist(),
-        (selection.advertiser[found] == ANYCAST).tolist(),
-        advertiser.tolist(),
-        metric.tolist(),
-        path_type.tolist(),
-        connected.tolist(),
-        strict=True,
-    ):
+    few = len(numbers) <= _FEW
+    found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
+    for number, several, end, total, kind, local in found:
         if several and not local:
-            egress = selection.egress[number]
-            hops = joined.get(table, egress)
+            hops, at, nodes = joined.get(table, selection.egress[number])
             if hops is not None:
-                at, nodes = _places(table, egress)
                 yield number, Route(total, _TYPES[kind], at, hops, nodes)
             continue
         route = shared.get((end, total, kind))
@@ -163,9 +164,35 @@ def make_routes(
         yield number, route
 
 
-def _places(table: PrefixTable, egress: EgressAdvertisers) -> tuple[int | None, tuple[NodeId, ...]]:
-    """Return the area of all egress nodes, None if there are several, and the nodes."""
-    places = [table.advertisers[advertiser] for advertiser, _ in egress]
-    areas = {area for area, _ in places}
-    area = areas.pop() if len(areas) == 1 else None
-    return area, tuple(sorted({node for _, node in places}))
+def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Selected]:
+    table, selection, distances = selector.table, selector.selection, selector.distances
+    found = numbers[selection.advertiser[numbers] != NONE]
+    rows = table.read(selection.row[found])
+    advertiser, path_type = rows.advertiser, path_types(rows.key)
+    connected = distances.direct[advertiser]
+    # RFC 2328 §16.4 (5): the type 2 cost is Y, without the cost inside the AS
+    alone = connected | (path_type == _EXTERNAL_2)
+    total = metrics(rows.key) + np.where(alone, 0, distances.distance[advertiser])
+    return zip(
+        found.tolist(),
+        (selection.advertiser[found] == ANYCAST).tolist(),
+        advertiser.tolist(),
+        total.tolist(),
+        path_type.tolist(),
+        connected.tolist(),
+        strict=True,
+    )
+
+
+def _each_of_few(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Selected]:
+    """The same one by one, in fewer steps."""
+    selection, distances = selector.selection, selector.distances
+    for number in numbers.tolist():
+        selected = selection.advertiser.item(number)
+        if selected == NONE:
+            continue
+        row = selector.table.read_one(selection.row.item(number))
+        end, kind = row.advertiser, row.key >> TYPE_SHIFT
+        local = distances.direct.item(end)
+        beyond = 0 if local or kind == _EXTERNAL_2 else distances.distance.item(end)
+        yield number, selected == ANYCAST, end, metric(row.key) + beyond, kind, local

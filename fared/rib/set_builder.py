@@ -79,6 +79,11 @@ class SolvedHops(NextHopSet):
         """Sum of weights."""
         return int(self.__dict__["_weights"].sum())
 
+    def limited(self, limit: float) -> SolvedHops:
+        """Return the same set with capacities of at most ``limit``, bytes/s."""
+        members, capacities, weights = self.arrays()
+        return SolvedHops(members, np.minimum(capacities, limit), weights)
+
     def arrays(self) -> tuple[Members, NDArray[np.float64], NDArray[np.int64]]:
         """Return the members, and capacity (bytes/s, NaN unknown) and weight of each."""
         kept = self.__dict__
@@ -129,7 +134,8 @@ class SetBuilder:
         fresh = {key: at for at, key in enumerate(keys) if key not in sets}
         if fresh:
             new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
-            sets.update(zip(fresh, self._make(new, limit), strict=True))
+            made = self._make(new) if math.isinf(limit) else self._limited(new, limit)
+            sets.update(zip(fresh, made, strict=True))
         found = np.fromiter(map(sets.__getitem__, keys), object, len(keys))
         return found if same_as is None else found[same_as]
 
@@ -138,24 +144,29 @@ class SetBuilder:
         known = set(map(id, used.tolist()))
         self._sets = {key: made for key, made in self._sets.items() if id(made) in known}
 
-    def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
+    def _limited(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
+        """Make the sets of rows with a limit: of those without, which nodes have in most cases."""
+        return [
+            None if whole is None else whole.limited(limit) for whole in self.build(packed).tolist()
+        ]
+
+    def _make(self, packed: NDArray[np.float64]) -> list[NextHopSet | None]:
         if packed.min() >= 0.0:  # every first hop usable, everything known
-            return self._laid_out(packed, np.ones(packed.shape, bool), limit, None)
+            return self._laid_out(packed, np.ones(packed.shape, bool), None)
         present, unknown = packed != ABSENT, packed < ABSENT
         values = np.where(present, packed, 0.0)
         uncertain = np.flatnonzero(unknown.any(axis=1))
         if not len(uncertain):
-            return self._laid_out(values, present, limit, None)
+            return self._laid_out(values, present, None)
         values = np.where(unknown, -2.0 - values, values)
         for row in uncertain.tolist():
             values[row] = fill_unknown(CapacityRow(values[row], unknown[row], present[row]))
-        return self._laid_out(values, present, limit, unknown)
+        return self._laid_out(values, present, unknown)
 
     def _laid_out(
         self,
         values: NDArray[np.float64],
         present: NDArray[np.bool_],
-        limit: float,
         unknown: NDArray[np.bool_] | None,
     ) -> list[NextHopSet | None]:
         """Make the sets of rows (K, H): capacity, whether a path exists, whether it is known."""
@@ -165,9 +176,9 @@ class SetBuilder:
             present = present.take(members.column, 1)
             capacity = values.take(members.column, 1) * members.share
         weights = self.weigh(capacity, present)
-        shown = capacity if math.isinf(limit) else np.minimum(capacity, limit)
+        shown = capacity
         if unknown is not None:
-            shown = np.where(unknown.take(members.column, 1), np.nan, shown)
+            shown = np.where(unknown.take(members.column, 1), np.nan, capacity)
         usable = np.logical_or.reduce(present, axis=1).tolist()
         return [
             SolvedHops(members, row, shares) if some else None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from fared.ted.graph import Graph, distinct
+from fared.ted.graph import Graph, distinct, run_starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,8 +90,9 @@ def aggregate_capacities(plan: SpfPlan, capacity: NDArray[np.float64]) -> NDArra
     graph = plan.graph
     for edges in plan.levels:
         value = np.minimum(flow[graph.src[edges]], capacity[edges])
-        nodes, place = np.unique(graph.dst[edges], return_inverse=True)
-        flow[nodes] = np.bincount(place, value, len(nodes))
+        heads = graph.dst[edges]  # in ascending order
+        begin = run_starts(heads)
+        flow[heads[begin]] = np.add.reduceat(value, begin)
     return flow
 
 
@@ -151,8 +152,10 @@ def contract(
     """
     ends = np.array(nodes, np.int64)
     edges = plan.edges_into(ends)
-    edges = edges[~np.isin(plan.graph.src[edges], ends)]
+    other = np.ones(len(plan.row_of), bool)
+    other[ends] = False
     tails = plan.graph.src[edges]
+    edges, tails = edges[other[tails]], tails[other[tails]]
     before = distinct(tails)
     # One common predecessor limits all paths alike, which must not even out the weights.
     if len(before) == 1 and plan.slot_count[before[0]]:
@@ -169,7 +172,7 @@ def contract(
     for end in rows:
         row.present[:] |= end.present
         row.bound[end.present & np.isinf(end.bound) & ~end.unknown] = np.inf
-    return Contraction(row, np.stack([end.bound for end in rows]))
+    return Contraction(row, np.array([end.bound for end in rows]))
 
 
 def fill_unknown(row: CapacityRow) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix, parse_prefix
-from fared.rib import routes, selector
+from fared.rib import routes, selector, set_builder
 from fared.rib.few import take_few
 from fared.rib.join import join_areas
 from fared.rib.selection import choose
@@ -211,6 +211,22 @@ def test_a_link_lost_elsewhere_leaves_what_is_joined_unless_capacities_differ(jo
     fresh = fabric.solver("L1")
     fresh.solve()
     assert dict(solver.routes) == dict(fresh.routes)
+
+
+def test_a_capacity_behind_a_single_node_needs_no_other_weights(monkeypatch):
+    """It limits all paths alike: the set toward the node has the weights already."""
+    fabric = three_stage(2, 3)
+    solver = fabric.solver("L1")
+    solver.solve()
+    monkeypatch.delattr(set_builder, "quantise_rows")
+    fabric.prefixes["L2"].append(PrefixReachability(_SHARED[0], 10, capacity=1.0))
+    solver.put_block(AREA, fabric.id("L2"), fabric.block("L2"))
+    solver.solve()
+    hops = solver.routes[_SHARED[0]].nexthops
+    alone = solver.routes[fabric.prefixes["L2"][0].prefix].nexthops
+    assert hops.key == alone.key
+    assert {hop.capacity for hop in hops.hops} == {1.0}
+    assert {hop.capacity for hop in alone.hops} != {1.0}
 
 
 def test_a_lone_capacity_told_along_with_a_prefix_and_taken_back_leaves_nothing():
