@@ -9,7 +9,7 @@ from fared.core.ids import NodeId
 from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
-from fared.ospf.ted.blocks import RouterFacts, _look_up, _match, build
+from fared.ospf.ted.blocks import RouterFacts, _look_up, _match, _names, build, renamed
 
 FEW = st.integers(1, 3)
 ADDRESSES = st.sampled_from([0, 1, 2, 0x0A000001, 0x0A000002, 0x0A000003])
@@ -52,3 +52,16 @@ def test_each_row_has_the_capacity_of_its_te_link(links, te):
     assert len(rows) == len(known.row_of)
     for row, capacity in enumerate(block.capacities.tolist()):
         assert capacity == rows[row] if row in rows else math.isnan(capacity)
+
+
+@given(LINKS, TE)
+def test_with_a_te_lsa_only_its_own_name_goes(links, te):
+    known = router(te, links)
+    _look_up(known, links)
+    for key, gone in list(known.te.items()):
+        before = known.named
+        unique = before is not None and len(before) == len(known.te)
+        del known.te[key]
+        renamed(known, gone, None)
+        assert known.named == (_names(known.te) if unique else None)
+        assert not unique or known.named is before

@@ -84,11 +84,12 @@ class FloodSuppression:
         originator = _router_lsa(area, key.advertising_router)
         if originator is None:
             return 0
+        adjacent = self._adjacent_to(area.area, key.advertising_router, originator, group)
         # RFC 2328 §16.2: area border routers examine backbone summaries only.
         summary = key.ls_type in _SUMMARIES or opaque == OpaqueType.EXTENDED_PREFIX
         if summary and originator.flags & B_BIT and area.area != BACKBONE:
-            return group.among(_AdjacentOrBorder(_adjacent(originator), area))
-        return self._adjacent_to(area.area, key.advertising_router, originator, group)
+            return adjacent | _border_routers(area, group, group.full & ~adjacent)
+        return adjacent
 
     def _adjacent_to(
         self, area: AreaId | None, router_id: int, originator: RouterLsa, group: FloodGroup
@@ -103,18 +104,15 @@ class FloodSuppression:
         return known.neighbors
 
 
-class _AdjacentOrBorder:
-    """Contains the neighbors of a border router, and the other border routers of its area."""
-
-    def __init__(self, adjacent: set[int], area: Lsdb) -> None:
-        self._adjacent = adjacent
-        self._area = area
-
-    def __contains__(self, router_id: object) -> bool:
-        if router_id in self._adjacent:
-            return True
-        body = _router_lsa(self._area, router_id) if isinstance(router_id, int) else None
-        return body is not None and bool(body.flags & B_BIT)
+def _border_routers(area: Lsdb, group: FloodGroup, among: int) -> int:
+    """Those of the neighbors ``among`` that are border routers of the area."""
+    bits = 0
+    for router_id, bit in group.routers.items():
+        if bit & among:
+            body = _router_lsa(area, router_id)
+            if body is not None and body.flags & B_BIT:
+                bits |= bit
+    return bits
 
 
 def _covered_by_router_lsa(area: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:

@@ -156,6 +156,18 @@ def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] 
     return found
 
 
+def renamed(router: RouterFacts, old: TeFacts | None, new: TeFacts | None) -> None:
+    """Follow in ``named`` that a TE LSA is new, gone, or of another link; ``te`` has it already.
+
+    The TE LSA of a lost link is gone: if all have names of their own, its name goes with it.
+    """
+    named = router.named
+    if old is None or new is not None or named is None or len(named) <= len(router.te):
+        router.named = None
+    else:
+        del named[old.link_id, old.local]
+
+
 def _names(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
     """TE links by link id and local address, those with exactly one address."""
     return {

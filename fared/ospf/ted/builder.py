@@ -24,7 +24,7 @@ from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
-from fared.ospf.ted.blocks import RouterFacts, build, fits, patch
+from fared.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed
 from fared.ospf.ted.networks import NetworkTable
 from fared.ospf.ted.reachability import Reachability
 from fared.ospf.ted.used_prefixes import UsedPrefixes
@@ -216,7 +216,7 @@ class TedBuilder:
             router.te[key] = new
         same = old is not None and new is not None and old.identity == new.identity
         if not same:
-            router.named = None
+            renamed(router, old, new)
         patchable = (same and key in router.row_of) or (
             old is None and new is not None and fits(router, key, new)
         )
