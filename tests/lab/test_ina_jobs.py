@@ -60,7 +60,7 @@ def test_a_job_is_known_everywhere_and_ends_everywhere(jobs: Jobs):
     assert same(jobs.results("known"))
     wait_for(
         lambda: metric(jobs, "S1", 'ina_packets_total{job="known",result="added",type="data"}'),
-        5,
+        30,
         "sums",
     )
     assert metric(jobs, "S1", 'ina_epoch{job="known"}') == 1
@@ -237,7 +237,7 @@ def test_a_killed_worker_is_named_in_other_racks(jobs: Jobs):
     jobs.create("killed")
     workers = jobs.start("killed", calls=10**6)
     workers[1].kill()
-    wait_for(lambda: len(jobs.lines("killed")[0]) == len(jobs.lines("killed")[2]) == 2, 10, "told")
+    wait_for(lambda: len(jobs.lines("killed")[0]) == len(jobs.lines("killed")[2]) == 2, 30, "told")
     found = [jobs.lines("killed")[rank][1] for rank in (0, 2)]
     assert [(one.get("error"), one.get("ranks")) for one in found] == [("WorkerLost", [1])] * 2
     jobs.end("killed")

@@ -63,7 +63,7 @@ class IsisLan(Lan):
         """The running members that can be adjacent in a level; in level 1, those of one area."""
         return [m for m in self.living if level == 2 or m.number < OUTSIDE]
 
-    def await_designated(self, name: str, seconds: float = 15.0) -> float:
+    def await_designated(self, name: str, seconds: float = 40.0) -> float:
         """Wait until all agree on this DIS, in both levels, and have routes to it.
 
         Their LSPs list its pseudonode, whose LSP lists all running members; databases are equal;

@@ -24,7 +24,7 @@ SOAKS = tuple(pytest.param(seed, 20, marks=_SOAK) for seed in (3, 4))
 HELLOS = {"p2p-hello"}
 LEVEL_1, LEVEL_2 = ({f"l{n}-lsp", f"l{n}-csnp", f"l{n}-psnp"} for n in (1, 2))
 """The PDUs of each level."""
-_STEP_DEADLINE = 30.0
+_STEP_DEADLINE = 40.0
 
 
 def await_as_it_should_be(fabric: Fabric, seconds: float) -> float:

@@ -89,7 +89,7 @@ class Member:
             self.processes.append(self.netns.start(command.arguments, log))
             ready = command.ready
             if ready is not None and self.kind == "frr":
-                wait_for(ready.exists, 10.0, f"{command.name} of {self.name}")
+                wait_for(ready.exists, 30.0, f"{command.name} of {self.name}")
 
     def kill(self) -> None:
         """Kill the daemon: it sends nothing more."""

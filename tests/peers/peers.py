@@ -134,7 +134,7 @@ def differences(fabric: Fabric) -> dict[str, list[LsaId]]:
     return {name: sorted(held - common) for name, held in databases.items() if held != common}
 
 
-def await_equal_databases(fabric: Fabric, seconds: float = 15.0) -> Database:
+def await_equal_databases(fabric: Fabric, seconds: float = 40.0) -> Database:
     """Wait until all routers have the same LSAs; return these."""
     wait_for(
         lambda: not differences(fabric), seconds, f"equal databases, but {differences(fabric)}"
@@ -219,7 +219,7 @@ def gateways(hops: tuple[Hop, ...]) -> set[tuple[str, str | None]]:
     return {(hop.interface, hop.gateway) for hop in hops}
 
 
-def await_all_paths(fabric: Fabric, seconds: float = 20.0) -> float:
+def await_all_paths(fabric: Fabric, seconds: float = 40.0) -> float:
     """Wait until every kernel has all paths to all hosts; return the time of the last one."""
     plan = fabric.plan
     views = fabric.views(plan.routers)
@@ -235,7 +235,7 @@ def await_all_paths(fabric: Fabric, seconds: float = 20.0) -> float:
     return done
 
 
-def await_whole(fabric: Fabric, seconds: float = 30.0) -> float:
+def await_whole(fabric: Fabric, seconds: float = 60.0) -> float:
     """Wait for all paths and equal databases; return the time at which all paths existed."""
     done = await_all_paths(fabric, seconds)
     await_equal_databases(fabric, seconds)

@@ -124,11 +124,11 @@ def test_frr_shows_the_available_bandwidth_of_fared_and_its_changes(fabric: Fabr
         what = f"{at} reads {wanted}"
         return seconds_until(lambda: available(fabric, at, "X") == close, seconds, what)
 
-    shown("A", {"A": RATE, "C": RATE}, 10.0)
+    shown("A", {"A": RATE, "C": RATE}, 40.0)
     whole = dict.fromkeys("BCD", RATE)
-    shown("B", whole, 10.0)
+    shown("B", whole, 40.0)
     fabric.shape("X", "D", RATE / 4)
-    took = shown("B", {**whole, "D": RATE / 4}, 10.0)
+    took = shown("B", {**whole, "D": RATE / 4}, 40.0)
     tell(f"FRR knew of a link at a quarter after {took:.2f} s")
     fabric.shape("X", "D", RATE)
     shown("B", whole, 30.0)

@@ -52,11 +52,11 @@ def test_prefix_suppression_is_switched_on_and_off_beside_frr(fabric: Fabric):
     whole = {"S1": 24, "L1": 28}
     with reconfigured(fabric, passive_only):
         for name, count in {"S1": 8, "L1": 14}.items():
-            wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 15.0, f"{name}: {count}")
+            wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 40.0, f"{name}: {count}")
         await_all_paths(fabric)
         await_equal_databases(fabric)
     for name, count in whole.items():
-        wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 15.0, f"{name}: {count}")
+        wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 40.0, f"{name}: {count}")
 
 
 def test_neither_frr_nor_wireshark_finds_a_flaw_in_any_packet(story: Peers):

@@ -32,7 +32,7 @@ def lan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield made
 
 
-def await_offices(lan: Any, designated: str, backup: str, seconds: float = 15.0) -> float:
+def await_offices(lan: Any, designated: str, backup: str, seconds: float = 40.0) -> float:
     """Wait until all who live agree on these two and hold the same databases and routes.
 
     Returns when they agreed. Routes may take longer: BIRD says that its link to the LAN is gone,
@@ -97,8 +97,8 @@ def await_hidden(lan: Any, designated: str) -> None:
     def found() -> dict[str, bool]:
         return {name: host in view.routes() for name, view in lan.views.items()}
 
-    wait_for(lambda: found() == wanted, 10.0, f"host routes {wanted}, not {found()}")
-    wait_for(lambda: routed(lan), 10.0, "everybody reaches everybody")
+    wait_for(lambda: found() == wanted, 40.0, f"host routes {wanted}, not {found()}")
+    wait_for(lambda: routed(lan), 40.0, "everybody reaches everybody")
     await_equal_databases(lan, 20.0)
 
 
