@@ -40,7 +40,7 @@ class BuilderEngine:
 
     takes_routes = False
     ranges: tuple[()] = ()
-    settled = False
+    settled = restarting = False
 
     def __init__(self, settings: OspfSettings) -> None:
         self._instance = Instance(settings, random.Random(1))
