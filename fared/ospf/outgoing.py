@@ -7,7 +7,7 @@ A queue holds one instance of each LSA, the newest. LSAs for point-to-point link
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -42,8 +42,7 @@ class SendQueue(msgspec.Struct, eq=False):
     def take_back_acks(self, instance: bytes) -> None:
         """Acknowledge an instance of an LSA no longer (``packet.lsa.instance_of``)."""
         if any(instance in headers for headers in self.acks):
-            headers = b"".join(self.acks)
-            split = (headers[at : at + _SIZE] for at in range(0, len(headers), _SIZE))
+            split = _split(b"".join(self.acks))
             self.acks = [header for header in split if instance_of(header) != instance]
 
     @property
@@ -56,14 +55,18 @@ class SendQueue(msgspec.Struct, eq=False):
         headers = b"".join(self.acks)
         self.acks.clear()
         if once:
-            split = (headers[at : at + _SIZE] for at in range(0, len(headers), _SIZE))
-            headers = b"".join({instance_of(header): header for header in split}.values())
+            last = {instance_of(header): header for header in _split(headers)}
+            headers = b"".join(last.values())
         return headers
 
     def clear(self) -> None:
         """Empty the queue."""
         self.updates.clear()
         self.acks.clear()
+
+
+def _split(headers: bytes) -> Iterator[bytes]:
+    return (headers[at : at + _SIZE] for at in range(0, len(headers), _SIZE))
 
 
 class InterfaceTx(SendQueue, eq=False):

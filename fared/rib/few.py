@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from fared.rib.prefixes import PrefixTable
     from fared.rib.selection import EgressAdvertisers, Selection
 
-_FEW = 8
+FEW = 8
+"""Prefixes, up to which steps over arrays take longer than one prefix after the other."""
 _FEW_ROWS = 32
 _INTRA_AREA, _INTER_AREA = int(PathType.INTRA_AREA), int(PathType.INTER_AREA)
 _EXTERNAL_1, _LEVEL_1 = int(PathType.EXTERNAL_1), int(PathType.LEVEL_1)
@@ -38,7 +39,7 @@ def take_few(
     selection: Selection, table: PrefixTable, distances: AdvertiserDistances, numbers: list[int]
 ) -> list[int] | None:
     """Select the prefixes ``numbers``; return those with another choice, None if it is too much."""
-    if len(numbers) > _FEW:
+    if len(numbers) > FEW:
         return None
     rows = [table.rows_of_one(number) for number in numbers]
     if sum(map(len, rows)) > _FEW_ROWS:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fared.rib.few import FEW
 from fared.rib.join import join_areas
 from fared.rib.model import Route
 from fared.rib.rows import NONE, TYPE_SHIFT, metric, metrics, path_types
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _SPARE_SETS = 64
 _MOST_SINGLE = 4096
-_FEW = 8
 _EXTERNAL_2 = int(PathType.EXTERNAL_2)
 _Selected = tuple[int, bool, int, int, int, bool]
 """Number of a prefix, whether several nodes serve it, one of these, metric, path type, whether it
@@ -145,7 +145,7 @@ def make_routes(
     """Make the routes of these prefixes, by number; one without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
     shared = joined.single
-    few = len(numbers) <= _FEW
+    few = len(numbers) <= FEW
     found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
     for number, several, end, total, kind, local in found:
         if several and not local:
