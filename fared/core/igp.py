@@ -52,14 +52,13 @@ class LinkRemoved(msgspec.Struct, frozen=True):
     ifindex: int
 
 
-class LoadMeasured(msgspec.Struct, frozen=True):
-    """Outbound load of a link averaged over the last window, bytes/s.
+class LoadsMeasured(msgspec.Struct, frozen=True):
+    """Outbound loads of links averaged over the last window, bytes/s, by ifindex.
 
     None: the last measurement is too old to be used.
     """
 
-    ifindex: int
-    utilized: float | None
+    loads: dict[int, float | None]
 
 
 class SettingsApplied(msgspec.Struct, Generic[EngineT], frozen=True):
@@ -112,7 +111,7 @@ Input = (
     PacketReceived
     | LinkChanged[LinkT]
     | LinkRemoved
-    | LoadMeasured
+    | LoadsMeasured
     | SettingsApplied[EngineT]
     | ExternalRoutes
     | ShutdownRequested

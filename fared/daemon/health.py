@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from fared.core.igp import LoadMeasured
+from fared.core.igp import LoadsMeasured
 from fared.daemon.after_flood import LOOK_INTERVAL
 from fared.daemon.audit import Auditor
 from fared.daemon.defence import Defence
@@ -130,14 +130,15 @@ class Health:
             host.runtime.load_history.add(now, loads)
         except OSError as failure:
             error = str(failure)
-        events = [LoadMeasured(ifindex, load) for ifindex, load in loads.items()]
+        told: dict[int, float | None] = dict(loads)
         for ifindex in self._loads.expired(now, stale_after):
             host.runtime.utilized.pop(ifindex, None)
-            events.append(LoadMeasured(ifindex, None))
+            told[ifindex] = None
         host.runtime.load_samples["ok" if error is None else "failed"] += 1
         if (error is None) is not (self._load_error is None):
             self._log_measuring(error)
-        host.runner.feed_all(events)
+        if told:
+            host.runner.feed(LoadsMeasured(told))
 
     def _log_measuring(self, error: str | None) -> None:
         """Log that measurements fail, or work again."""

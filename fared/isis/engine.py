@@ -7,7 +7,7 @@ The engine connects the parts and dispatches to them. Work that serves several i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from fared.core.bfd import BfdChanged
@@ -22,7 +22,7 @@ from fared.core.igp import (
     LimitsReset,
     LinkChanged,
     LinkRemoved,
-    LoadMeasured,
+    LoadsMeasured,
     PacketReceived,
     SettingsApplied,
     ShutdownRequested,
@@ -98,8 +98,8 @@ class IsisEngine(ProcessEngine[Output]):
         match event:
             case PacketReceived() if self._hello.repeated(event):
                 pass
-            case LoadMeasured():
-                if self._load_measured(event):
+            case LoadsMeasured(loads):
+                if self._loads_measured(loads):
                     self.settled = False
             case _:
                 self.settled = False
@@ -306,10 +306,14 @@ class IsisEngine(ProcessEngine[Output]):
         self._originator.set_attached(attached=attached)
         self._ted.follow_attached(follow=not attached)
 
-    def _load_measured(self, event: LoadMeasured) -> bool:
-        """Store the load of a link; return whether it may have to be advertised."""
-        circuit = self._instance.circuits.get(event.ifindex)
-        return circuit is not None and self._originator.load_measured(circuit, event.utilized)
+    def _loads_measured(self, loads: Mapping[int, float | None]) -> bool:
+        """Store the loads of links; return whether one may have to be advertised."""
+        due = False
+        for ifindex, utilized in loads.items():
+            circuit = self._instance.circuits.get(ifindex)
+            if circuit is not None and self._originator.load_measured(circuit, utilized):
+                due = True
+        return due
 
     def _apply(self, settings: IsisSettings) -> None:
         """Apply new settings; system id and levels require a restart."""

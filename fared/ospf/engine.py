@@ -24,7 +24,7 @@ from fared.core.igp import (
     LimitsReset,
     LinkChanged,
     LinkRemoved,
-    LoadMeasured,
+    LoadsMeasured,
     PacketReceived,
     SettingsApplied,
     ShutdownRequested,
@@ -157,8 +157,8 @@ class OspfEngine(ProcessEngine[Output]):
                 pass
             case PacketReceived() if self.settled and is_acknowledgment(event):
                 self._acknowledged(event)
-            case LoadMeasured(ifindex, utilized):
-                if self._links.load_measured(ifindex, utilized):
+            case LoadsMeasured(loads):
+                if self._links.loads_measured(loads):
                     self.settled = False
             case _:
                 self.settled = False

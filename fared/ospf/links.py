@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fared.core.ids import AreaId
 from fared.core.igp import CloseInterface, OpenInterface
@@ -128,13 +128,17 @@ class LinkManager:
                 self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
             self._apply_link_state(interface)
 
-    def load_measured(self, ifindex: int, utilized: float | None) -> bool:
-        """Store the outbound load of a link, bytes/s; None: unknown.
+    def loads_measured(self, loads: Mapping[int, float | None]) -> bool:
+        """Store the outbound loads of links, bytes/s; None: unknown.
 
-        Return whether it may have to be advertised.
+        Return whether one may have to be advertised.
         """
-        interface = self._instance.interfaces.get(ifindex)
-        return interface is not None and self._originator.load_measured(interface, utilized)
+        due = False
+        for ifindex, utilized in loads.items():
+            interface = self._instance.interfaces.get(ifindex)
+            if interface is not None and self._originator.load_measured(interface, utilized):
+                due = True
+        return due
 
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)

@@ -147,7 +147,7 @@ class To(msgspec.Struct, frozen=True):
 
 ToAll = (
     igp.LinkRemoved
-    | igp.LoadMeasured
+    | igp.LoadsMeasured
     | igp.ShutdownRequested
     | igp.GracefulRestartRequested
     | igp.GracefulRestartBegun

@@ -190,7 +190,7 @@ class Router:
                 return
             case igp.LinkRemoved(ifindex):
                 self._fib.link_state(ifindex, now, up=False)
-            case igp.LoadMeasured(_, utilized) if utilized is not None:
+            case igp.LoadsMeasured(loads) if any(load is not None for load in loads.values()):
                 self.adaptation.measured(now)
             case igp.ExternalRoutes(changes):
                 self.spraying.local_changed(changes)

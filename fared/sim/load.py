@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.igp import LoadMeasured
+from fared.core.igp import LoadsMeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -125,14 +125,14 @@ class Traffic:
         for name, node in self.fabric.network.nodes.items():
             if node.router is None:
                 continue
-            loads = [
-                LoadMeasured(port.ifindex, min(load, port.capacity or load))
+            loads: dict[int, float | None] = {
+                port.ifindex: min(load, port.capacity or load)
                 for port in node.ports.values()
                 if port.far and port.up
                 for key in ((name, port.ifindex),)
                 for load in (carried.get(key, 0.0) * part + self._background.get(key, 0.0),)
-            ]
-            self.fabric.network.input(name, *loads)
+            }
+            self.fabric.network.input(name, LoadsMeasured(loads))
         self.samples.append(self._sample(now, carried))
         self._again()
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.core.igp import LoadMeasured
+from fared.core.igp import LoadsMeasured
 from fared.daemon import health as module
 from fared.daemon.defence import Defence
 from fared.daemon.health import Health
@@ -48,7 +48,7 @@ class Host:
     """A daemon reduced to the parts that measurements use."""
 
     def __init__(self, period: float) -> None:
-        self.fed: list[LoadMeasured] = []
+        self.fed: list[LoadsMeasured] = []
         self.said: list[str] = []
         self.runtime = Runtime(0.0, 1, "test.yaml", 0.0)
         self.monitor = SimpleNamespace(refresh=lambda: None)
@@ -61,7 +61,7 @@ class Host:
         self.defence = Defence(self.log)
         self.auditor = SimpleNamespace(request=lambda _: None)
         self.sysctls = SimpleNamespace(check=lambda: None)
-        self.runner = SimpleNamespace(feed_all=self.fed.extend, router=None)
+        self.runner = SimpleNamespace(feed=self.fed.append, router=None)
         self.measure_every(period)
 
     def measure_every(self, period: float) -> None:
@@ -79,7 +79,7 @@ def source(monkeypatch):
 
 def measured(
     host: Host, source: Source, *answers: dict[int, float] | OSError
-) -> list[LoadMeasured]:
+) -> list[LoadsMeasured]:
     """Measure once per answer; return the router's inputs."""
     source.answers += answers
 
@@ -95,7 +95,7 @@ def measured(
 def test_the_router_receives_every_load(source):
     host = Host(1.0)
     told = measured(host, source, {3: 5.0, 4: 0.0})
-    assert told == [LoadMeasured(3, 5.0), LoadMeasured(4, 0.0)]
+    assert told == [LoadsMeasured({3: 5.0, 4: 0.0})]
     assert host.runtime.utilized == {3: 5.0, 4: 0.0}
     assert [load for _, load in host.runtime.load_history.samples(3)][-1:] == [5.0]
 
@@ -104,7 +104,7 @@ def test_a_kernel_that_does_not_answer_is_logged_once_and_loads_stay(source):
     host = Host(1.0)
     full = OSError(errno.ENOBUFS, "No buffer space available")
     told = measured(host, source, {3: 5.0}, full, full, {3: 6.0}, full)
-    assert told == [LoadMeasured(3, 5.0), LoadMeasured(3, 6.0)]
+    assert told == [LoadsMeasured({3: 5.0}), LoadsMeasured({3: 6.0})]
     assert host.said == ["load-not-measured", "load-measured-again", "load-not-measured"]
     assert host.runtime.load_samples == {"ok": 2, "failed": 3}
     assert host.runtime.utilized == {3: 6.0}
@@ -115,7 +115,7 @@ def test_a_load_that_is_too_old_is_withdrawn(source):
     measured(host, source, {3: 5.0, 4: 7.0})
     source.old = [4]
     told = measured(host, source, OSError(errno.EBUSY, "busy"))
-    assert told[2:] == [LoadMeasured(4, None)]
+    assert told[1:] == [LoadsMeasured({4: None})]
     assert host.runtime.utilized == {3: 5.0}
 
 

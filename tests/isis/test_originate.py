@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkChanged, LoadMeasured, LogRecord, SettingsApplied
+from fared.core.igp import LinkChanged, LoadsMeasured, LogRecord, SettingsApplied
 from fared.core.links import InterfaceAddress, Link
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.ids import Level, LevelSet
@@ -186,7 +186,7 @@ def loaded():
 
 def test_less_bandwidth_is_told_at_once(loaded):
     """Until then other routers send too much."""
-    loaded.input(1, LoadMeasured(2, 2.5e6))
+    loaded.input(1, LoadsMeasured({2: 2.5e6}))
     loaded.run(0.1)
     assert announced(loaded) == pytest.approx(10e6)
 
@@ -194,15 +194,15 @@ def test_less_bandwidth_is_told_at_once(loaded):
 def test_small_changes_stay_local(loaded):
     """Below 3 % of the capacity nothing is flooded."""
     before = loaded.lsp(2, 1).sequence_number
-    loaded.input(1, LoadMeasured(2, 0.3e6))
+    loaded.input(1, LoadsMeasured({2: 0.3e6}))
     loaded.run(5)
     assert loaded.lsp(2, 1).sequence_number == before
 
 
 def test_more_bandwidth_may_wait(loaded):
     """The load ends: advertised a second after the last advertisement at the earliest."""
-    loaded.input(1, LoadMeasured(2, 2.5e6))
-    loaded.input(1, LoadMeasured(2, 0.0))
+    loaded.input(1, LoadsMeasured({2: 2.5e6}))
+    loaded.input(1, LoadsMeasured({2: 0.0}))
     loaded.run(0.5)
     assert announced(loaded) == pytest.approx(10e6)
     loaded.run(1.0)
@@ -211,10 +211,10 @@ def test_more_bandwidth_may_wait(loaded):
 
 def test_a_load_that_is_no_longer_known_is_taken_back(loaded):
     """No load is advertised then, and weights depend on the capacity of the link."""
-    loaded.input(1, LoadMeasured(2, 2.5e6))
+    loaded.input(1, LoadsMeasured({2: 2.5e6}))
     loaded.run(2)
     assert announced(loaded) == pytest.approx(10e6)
-    loaded.input(1, LoadMeasured(2, None))
+    loaded.input(1, LoadsMeasured({2: None}))
     loaded.run(2)
     (link,) = neighbors(loaded.lsp(2, 1))
     assert link.attributes.residual_bandwidth == pytest.approx(12.5e6)
@@ -239,7 +239,7 @@ def test_the_threshold_is_configurable():
     net.add(2)
     net.join(1, 2)
     net.settle()
-    net.input(1, LoadMeasured(2, 2.5e6))
+    net.input(1, LoadsMeasured({2: 2.5e6}))
     net.run(3)
     assert announced(net) == pytest.approx(12.5e6)
 

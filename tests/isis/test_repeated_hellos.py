@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import LinkChanged, LoadMeasured, PacketReceived, SendPacket, SettingsApplied
+from fared.core.igp import LinkChanged, LoadsMeasured, PacketReceived, SendPacket, SettingsApplied
 from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.links import InterfaceAddress
 from fared.isis import transmit
@@ -75,7 +75,7 @@ def test_it_restarts_the_holding_time_is_counted_and_leaves_nothing_to_drain():
 def test_a_load_that_is_not_advertised_leaves_nothing_to_drain():
     up = Up()
     up.quiet()
-    up.engine.handle(LoadMeasured(up.ifindex, 1.0), up.net.now)
+    up.engine.handle(LoadsMeasured({up.ifindex: 1.0}), up.net.now)
     assert up.engine.settled
 
 

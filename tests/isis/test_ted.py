@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_dotted, parse_prefix
-from fared.core.igp import LoadMeasured
+from fared.core.igp import LoadsMeasured
 from fared.core.links import InterfaceAddress
 from fared.isis.ids import Level, LevelSet, lsp_id
 from fared.isis.instance import Instance
@@ -569,7 +569,7 @@ def test_load_is_no_change_of_local_links():
     net = pair()
     net.settle()
     said = len(net.nodes[1].said(TedUpdated))
-    net.input(1, LoadMeasured(2, 6e6))
+    net.input(1, LoadsMeasured({2: 6e6}))
     net.run(0.1)
     updates = net.nodes[2].said(TedUpdated)
     assert kinds(updates)[-1] is ChangeKind.LOAD

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted
-from fared.core.igp import GracefulRestartBegun, LinkChanged, LoadMeasured, SettingsApplied
+from fared.core.igp import GracefulRestartBegun, LinkChanged, LoadsMeasured, SettingsApplied
 from fared.ospf.engine import OspfEngine
 from fared.ospf.packet.bodies import RouterLink
 from fared.ospf.packet.body import decode_body
@@ -113,10 +113,10 @@ def test_unknown_capacity_is_nan_and_never_zero():
 
 def test_load_beyond_the_threshold_is_announced(net):
     count = len(net.nodes[2].said(TedUpdated))
-    net.input(1, LoadMeasured(2, 0.02 * 12.5e6))
+    net.input(1, LoadsMeasured({2: 0.02 * 12.5e6}))
     net.run(0.5)
     assert len(net.nodes[2].said(TedUpdated)) == count
-    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.input(1, LoadsMeasured({2: 0.40 * 12.5e6}))
     net.run(0.5)
     assert net.blocks(2)[A].availables.tolist() == [pytest.approx(0.6 * 12.5e6)]
     assert net.blocks(2)[A].capacities.tolist() == [12.5e6]
@@ -124,22 +124,22 @@ def test_load_beyond_the_threshold_is_announced(net):
 
 def test_a_load_that_is_no_longer_known_is_withdrawn(net):
     """Other routers weight the link by its capacity."""
-    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.input(1, LoadsMeasured({2: 0.40 * 12.5e6}))
     net.run(2)
-    net.input(1, LoadMeasured(2, None))
+    net.input(1, LoadsMeasured({2: None}))
     net.run(2)
     assert net.blocks(2)[A].availables.tolist() == [12.5e6]
     (te,) = (b for b in _bodies_of_a(net) if isinstance(b, TeLink))
     assert te.attributes.residual_bandwidth == 12.5e6
     assert te.attributes.available_bandwidth is None
     assert te.attributes.utilized_bandwidth is None
-    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.input(1, LoadsMeasured({2: 0.40 * 12.5e6}))
     net.run(2)
     assert net.blocks(2)[A].availables.tolist() == [pytest.approx(0.6 * 12.5e6)]
 
 
 def test_each_router_advertises_its_own_direction(net):
-    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.input(1, LoadsMeasured({2: 0.40 * 12.5e6}))
     net.run(1)
     assert net.blocks(1)[A].availables.tolist() == [pytest.approx(0.6 * 12.5e6)]
     assert net.blocks(1)[B].availables.tolist() == [12.5e6]
@@ -147,10 +147,10 @@ def test_each_router_advertises_its_own_direction(net):
 
 def test_a_link_that_was_down_returns_with_its_present_load(net):
     """The load before the failure is not advertised again."""
-    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.input(1, LoadsMeasured({2: 0.40 * 12.5e6}))
     net.run(1)
     net.set_up(net.cables[0], up=False)
-    net.input(1, LoadMeasured(2, 0.0))
+    net.input(1, LoadsMeasured({2: 0.0}))
     net.run(5)
     net.set_up(net.cables[0], up=True)
     net.until(net.all_full)
@@ -176,12 +176,12 @@ def test_an_increase_waits_for_the_minimum_interval_and_advertises_the_last_valu
             )
         ),
     )
-    net.input(1, LoadMeasured(2, 10e6))
+    net.input(1, LoadsMeasured({2: 10e6}))
     net.run(1)
-    net.input(1, LoadMeasured(2, 5e6))
+    net.input(1, LoadsMeasured({2: 5e6}))
     net.run(2)
     assert net.blocks(2)[A].availables.tolist() == [2.5e6]
-    net.input(1, LoadMeasured(2, 1e6))
+    net.input(1, LoadsMeasured({2: 1e6}))
     net.run(2.2)
     assert net.blocks(2)[A].availables.tolist() == [11.5e6]
 
@@ -422,9 +422,9 @@ def test_a_load_that_is_not_advertised_leaves_nothing_to_drain(net):
     while engine.drain():
         pass
     deadline = engine.next_deadline()
-    engine.handle(LoadMeasured(2, 0.01 * 12.5e6), net.now)
+    engine.handle(LoadsMeasured({2: 0.01 * 12.5e6}), net.now)
     assert engine.settled
     assert engine.next_deadline() == deadline
     assert net.interface(1).utilized == 0.01 * 12.5e6
-    engine.handle(LoadMeasured(2, 0.5 * 12.5e6), net.now)
+    engine.handle(LoadsMeasured({2: 0.5 * 12.5e6}), net.now)
     assert not engine.settled

@@ -74,7 +74,8 @@ def random_failures(fabric: Fabric, dice: random.Random, count: int) -> None:
         elif what == 3:
             network.set_capacity(a, b, DEFAULT_CAPACITY / dice.choice((1, 2, 4, 8)))
         elif what == 4 and running:
-            network.input(a, igp.LoadMeasured(port.ifindex, DEFAULT_CAPACITY * dice.random()))
+            load = DEFAULT_CAPACITY * dice.random()
+            network.input(a, igp.LoadsMeasured({port.ifindex: load}))
         elif what == 5 and running:
             settings = network.nodes[a].settings
             drained = settings.drain() if dice.random() < 0.5 else settings

@@ -86,7 +86,7 @@ def test_events_are_the_same_after_a_file():
         events.To("ospf", igp.PacketReceived(3, 4, 5, b"\x02\x01", 1)),
         events.To("ospf", igp.LinkChanged(link, key)),
         events.FibAdopted(state),
-        igp.LoadMeasured(3, None),
+        igp.LoadsMeasured({3: None}),
     ):
         assert through_a_file(event) == event
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import LoadMeasured
+from fared.core.igp import LoadsMeasured
 from fared.rib.settings import SolverSettings
 from fared.router import events
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
@@ -265,7 +265,7 @@ def test_a_storm_of_loads_floods_a_bounded_number(protocol: str, every: float):
     sent: list[float] = []
     last = _versions(fabric, protocol)
     for _ in range(int(SECONDS / every)):
-        network.input("L1", LoadMeasured(port.ifindex, dice.random() * DEFAULT_CAPACITY))
+        network.input("L1", LoadsMeasured({port.ifindex: dice.random() * DEFAULT_CAPACITY}))
         network.run_for(every)
         now = _versions(fabric, protocol)
         sent += [network.now] * (now - last)

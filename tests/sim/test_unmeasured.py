@@ -2,7 +2,7 @@
 
 import pytest
 
-from fared.core.igp import LoadMeasured
+from fared.core.igp import LoadsMeasured
 from fared.rib.settings import SolverSettings
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.sim.invariants import forwarding
@@ -29,7 +29,7 @@ def test_weights_use_the_capacity_of_a_link_whose_load_is_no_longer_measured(pro
             for name, node in network.nodes.items():
                 for port in node.ports.values():
                     told = load if (name, port.name) == ("S1", busy.name) else 0.0
-                    network.input(name, LoadMeasured(port.ifindex, told))
+                    network.input(name, LoadsMeasured({port.ifindex: told}))
             network.run_for(1.0)
         return float(forwarding(fabric, prefix)["L1"]["S1"])
 
