@@ -221,7 +221,7 @@ class AreaSolver:
         """Return the next-hop set toward a node, given by index."""
         solution = self.solution
         assert solution is not None
-        found: NextHopSet | None = solution.sets[solution.plan.row_of[node]]
+        found: NextHopSet | None = solution.sets[solution.plan.row_of.item(node)]
         return found
 
     def contracted(self, nodes: tuple[int, ...], advertised: tuple[float, ...]) -> CapacityRow:

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 _SPARE_SETS = 64
 _MOST_SINGLE = 4096
 _EXTERNAL_2 = int(PathType.EXTERNAL_2)
-_Selected = tuple[int, bool, int, int, int, bool]
-"""Number of a prefix, whether several nodes serve it, one of these, metric, path type, whether it
-is connected."""
+_Single = tuple[int, int, int]
+"""Advertiser, metric and path type."""
+_Selected = tuple[int, bool, _Single, bool]
+"""Number of a prefix, whether several nodes serve it, what one of these offers, whether it is
+connected."""
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
 
 
@@ -60,7 +62,7 @@ class JoinedSets:
         self.areas = areas
         self._settings = settings
         self._sets: dict[EgressAdvertisers, Joined] = {}
-        self.single: dict[tuple[int, int, int], Route] = {}
+        self.single: dict[_Single, Route] = {}
 
     def get(self, table: PrefixTable, egress: EgressAdvertisers) -> Joined:
         """Return the set toward these egress nodes."""
@@ -141,27 +143,29 @@ def _nodes_by_area(table: PrefixTable, ends: EgressAdvertisers) -> dict[int, lis
 
 def make_routes(
     numbers: NDArray[np.int64], selector: PrefixSelector, joined: JoinedSets
-) -> Iterator[tuple[int, Route]]:
+) -> dict[int, Route]:
     """Make the routes of these prefixes, by number; one without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
-    shared = joined.single
+    shared, made = joined.single, dict[int, Route]()
     few = len(numbers) <= FEW
     found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
-    for number, several, end, total, kind, local in found:
+    for number, several, single, local in found:
         if several and not local:
             hops, at, nodes = joined.get(table, selection.egress[number])
             if hops is not None:
-                yield number, Route(total, _TYPES[kind], at, hops, nodes)
+                _, total, kind = single
+                made[number] = Route(total, _TYPES[kind], at, hops, nodes)
             continue
-        route = shared.get((end, total, kind))
+        route = shared.get(single)
         if route is None:
+            end, total, kind = single
             area, node = table.advertisers[end]
-            hops = None if local else joined.areas[area].set_of(int(distances.index[end]))
+            hops = None if local else joined.areas[area].set_of(distances.index.item(end))
             if hops is None and not local:
                 continue
-            route = Route(total, _TYPES[kind], area, hops, (node,))
-            shared[end, total, kind] = route
-        yield number, route
+            route = shared[single] = Route(total, _TYPES[kind], area, hops, (node,))
+        made[number] = route
+    return made
 
 
 def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Selected]:
@@ -176,9 +180,7 @@ def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Sel
     return zip(
         found.tolist(),
         (selection.advertiser[found] == ANYCAST).tolist(),
-        advertiser.tolist(),
-        total.tolist(),
-        path_type.tolist(),
+        zip(advertiser.tolist(), total.tolist(), path_type.tolist(), strict=True),
         connected.tolist(),
         strict=True,
     )
@@ -195,4 +197,4 @@ def _each_of_few(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterat
         end, kind = row.advertiser, row.key >> TYPE_SHIFT
         local = distances.direct.item(end)
         beyond = 0 if local or kind == _EXTERNAL_2 else distances.distance.item(end)
-        yield number, selected == ANYCAST, end, metric(row.key) + beyond, kind, local
+        yield number, selected == ANYCAST, (end, metric(row.key) + beyond, kind), local

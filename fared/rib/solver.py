@@ -242,7 +242,7 @@ class RouteSolver:
     def _replace_all(self) -> RouteDelta:
         served = (self._selector.selection.advertiser != NONE).nonzero()[0]
         before, routes = self._routes, SolvedRoutes(self._selector.table)
-        routes.put(dict(self._make_routes(served)))
+        routes.put(self._make_routes(served))
         changed: RouteDelta = dict(routes.pairs())
         if before:
             changed = {at: route for at, route in routes.pairs() if before.get(at) != route}
@@ -254,7 +254,7 @@ class RouteSolver:
     def _publish(self, numbers: NDArray[np.int64]) -> RouteDelta:
         if not len(numbers):
             return {}
-        made = dict(self._make_routes(numbers))
+        made = self._make_routes(numbers)
         prefixes = self._selector.table.prefixes
         self._routes.put(made)
         changed: RouteDelta = {prefixes[number]: route for number, route in made.items()}
@@ -264,7 +264,7 @@ class RouteSolver:
                     changed[prefixes[number]] = None
         return changed
 
-    def _make_routes(self, numbers: NDArray[np.int64]) -> Iterator[tuple[int, Route]]:
+    def _make_routes(self, numbers: NDArray[np.int64]) -> dict[int, Route]:
         return make_routes(numbers, self._selector, self._joined)
 
     def seen_from(self, root: NodeId, advertised: Advertisements) -> RouteSolver:
