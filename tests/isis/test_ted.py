@@ -54,6 +54,7 @@ from tests.isis.net import (
     system,
 )
 from tests.ted.kinds import described, kinds, moves_no_path
+from tests.work import counting_calls
 
 BOTH_PROTOCOLS = ProtocolsSupported((NLPID_IPV4, NLPID_IPV6))
 A_PREFIX = parse_prefix("10.1.0.0/24")
@@ -355,6 +356,26 @@ def test_a_changed_bandwidth_touches_one_row_of_the_block():
     assert said == [], "the same links in other TLVs"
     said = builder.feed(1, IsReachability((link(9), *ends[3:])), fragment=3)
     assert [update.rows for update in said] == [None, None]
+
+
+def calls_of_a_change(fragments: int) -> int:
+    """The calls that a changed bandwidth in the last of so many fragments takes."""
+    builder = Builder()
+    builder.feed(1, BOTH_PROTOCOLS)
+    for number in range(1, fragments):
+        builder.feed(1, IsReachability((link(2, attributes=te(1e9, 1e9)),)), fragment=number)
+    calls = 0
+    for rate in (4e8, 5e8):
+        after = IsReachability((link(2, attributes=te(1e9, rate)),))
+        with counting_calls() as counted:
+            said = builder.feed(1, after, fragment=fragments - 1)
+        assert [update.rows for update in said] == [(fragments - 2,)] * 2
+        calls = counted.count
+    return calls
+
+
+def test_a_changed_bandwidth_costs_the_same_however_many_fragments_a_router_has():
+    assert calls_of_a_change(40) == calls_of_a_change(3)
 
 
 @pytest.mark.parametrize("multi_topology", [False, True])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,19 +64,22 @@ def patch(
     fragments: Mapping[int, FragmentFacts],
     changed: Changed,
     topologies: Mapping[int, int | None],
+    begins: Callable[[int | None], Mapping[int, int]],
 ) -> tuple[dict[int, NodeBlock], dict[int, tuple[int, ...]]]:
     """Copy the bandwidths of the blocks of a node, and update those of changed links.
 
-    ``topologies`` has the topology of the links of each family. Returns the blocks of all families,
-    and of those that differ the rows. Families of one topology share arrays as before.
+    ``topologies`` has the topology of the links of each family, ``begins`` are the ``first_rows``
+    of one. Returns the blocks of all families, and of those that differ the rows. Families of one
+    topology share arrays as before.
     """
     made, rows = dict(blocks), {}
     columns: dict[int | None, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     for family, topology in topologies.items():
         block = blocks[family]
-        found = dict(_changed_links(fragments, changed, topology))
-        if not found:
+        wanted = [(number, some) for (number, at), some in changed.items() if at == topology]
+        if not any(some for _, some in wanted):
             continue
+        found = dict(_changed_links(fragments, sorted(wanted), topology, begins(topology)))
         if topology not in columns:
             columns[topology] = block.capacities.copy(), block.availables.copy()
             for row, (capacity, available) in found.items():
@@ -87,21 +90,29 @@ def patch(
     return made, rows
 
 
+def first_rows(fragments: Mapping[int, FragmentFacts], topology: int | None) -> dict[int, int]:
+    """The row of the block at which the links of each fragment begin, by its number."""
+    found, first = dict[int, int](), 0
+    for number in sorted(fragments):
+        links = fragments[number].links.get(topology)
+        if links is not None:
+            found[number] = first
+            first += len(links.neighbors)
+    return found
+
+
 def _changed_links(
-    fragments: Mapping[int, FragmentFacts], changed: Changed, topology: int | None
+    fragments: Mapping[int, FragmentFacts],
+    wanted: Iterable[tuple[int, Iterable[int]]],
+    topology: int | None,
+    begins: Mapping[int, int],
 ) -> Iterator[tuple[int, tuple[float, float]]]:
     """Rows of the block with their bandwidths: it has the links of all fragments, by number."""
-    wanted = {number: rows for (number, at), rows in changed.items() if at == topology}
-    first, last = 0, max(wanted, default=-1)
-    for number in sorted(fragments):
-        if number > last:  # what follows has not changed
-            return
-        links = fragments[number].links.get(topology)
-        if links is None:
-            continue
-        for row in wanted.get(number, ()):
-            yield first + row, (float(links.capacities[row]), float(links.availables[row]))
-        first += len(links.neighbors)
+    for number, rows in wanted:
+        links = fragments[number].links[topology]
+        for row in rows:
+            bandwidths = float(links.capacities[row]), float(links.availables[row])
+            yield begins[number] + row, bandwidths
 
 
 def default_route(

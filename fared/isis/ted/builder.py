@@ -34,6 +34,7 @@ from fared.isis.ted.fragment_facts import (
 from fared.isis.ted.fragment_patch import patched
 from fared.isis.ted.nexthops import local_links
 from fared.isis.ted.node_fragments import (
+    NO_BEGINS,
     NO_BLOCKS,
     NO_DEFAULTS,
     NO_REACHES,
@@ -317,7 +318,7 @@ class TedBuilder:
         else:
             if node.patched:
                 reached = {family: self._topology(node_id, family) for family in blocks}
-                node.blocks, rows = patch(blocks, node.parts, node.patched, reached)
+                node.blocks, rows = patch(blocks, node.parts, node.patched, reached, node.begins)
             changed = node.prefixes.take(node.reaches, node.reaches)
         node.patched = None
         for family in (4, 6):
@@ -341,7 +342,7 @@ class TedBuilder:
     def _describe(self, level: Level, node_id: NodeId, node: NodeFragments) -> dict[int, Changes]:
         """Make the blocks of a node; return the changes of its prefixes, by family."""
         topologies = {f: topology_of(self._instance, f) for f in self._instance.settings.families}
-        node.stale, node.blocks = False, NO_BLOCKS
+        node.stale, node.blocks, node.first_rows = False, NO_BLOCKS, NO_BEGINS
         # ISO 10589 §7.2.5: without fragment 0 the others are ignored
         if 0 in node.parts:
             parts = [node.parts[number] for number in sorted(node.parts)]

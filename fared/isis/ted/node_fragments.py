@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from fared.isis.ted.blocks import Changed
+from fared.isis.ted.blocks import Changed, first_rows
 from fared.isis.ted.fragment_facts import FragmentFacts, Rows
 from fared.isis.ted.fragment_prefixes import At, place
 from fared.isis.ted.router_prefixes import RouterPrefixes
@@ -21,6 +21,7 @@ from fared.ted.model import NodeBlock, PrefixReachability
 NO_BLOCKS: Final[Mapping[int, NodeBlock]] = MappingProxyType({})
 NO_DEFAULTS: Final[Mapping[int, PrefixReachability]] = MappingProxyType({})
 NO_REACHES: Final[Mapping[int, At]] = MappingProxyType({})
+NO_BEGINS: Final[Mapping[int | None, Mapping[int, int]]] = MappingProxyType({})
 
 
 class NodeFragments(msgspec.Struct):
@@ -39,6 +40,8 @@ class NodeFragments(msgspec.Struct):
     defaults: Mapping[int, PrefixReachability] = NO_DEFAULTS
     reaches: Mapping[int, At] = NO_REACHES
     """Topology and family of the prefixes, by family that the node takes part in."""
+    first_rows: Mapping[int | None, Mapping[int, int]] = NO_BEGINS
+    """What ``begins`` has found since the last blocks were made, by topology."""
     cause: str | None = None
     since: float = 0.0
 
@@ -50,6 +53,17 @@ class NodeFragments(msgspec.Struct):
             self.patched = {}
         for topology, found in rows.items():
             self.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
+
+    def begins(self, topology: int | None) -> Mapping[int, int]:
+        """The row of the block at which the links of each fragment begin.
+
+        Until new blocks are made the fragments have as many links as before.
+        """
+        found = self.first_rows.get(topology)
+        if found is None:
+            found = first_rows(self.parts, topology)
+            self.first_rows = {**self.first_rows, topology: found}
+        return found
 
 
 def new_node() -> NodeFragments:
