@@ -38,8 +38,8 @@ class Copies:
         self._lsp_transmitter = lsp_transmitter
         self._known: dict[bytes, tuple[int, StoredLsp]] = {}
         """What payloads are copies of, with their PDU type, until another packet is passed on."""
-        self._came: dict[bytes, int] = {}
-        """Payloads that came on circuits without flags of their own: the bits of these.
+        self._came: dict[int, dict[bytes, int]] = {kind: {} for kind in _KINDS}
+        """Payloads of each PDU type that came on circuits without flags of their own: their bits.
 
         What follows from that is done for all circuits together, in ``_settle``.
         """
@@ -52,7 +52,7 @@ class Copies:
         Packets of a neighbor mostly come one after another, and equal payloads are one object,
         whose hash is known: what the last packet found serves the next ones.
         """
-        came = self._came
+        came: dict[bytes, int] = {}
         ifindex = source = kind = -1
         bit = taken = counted = 0
         queue: SrmSsnQueue | None = None
@@ -61,7 +61,7 @@ class Copies:
                 data = packet.payload
                 if packet.ifindex == ifindex and packet.source == source and bit:
                     bits = came.get(data)
-                    if bits is not None and self._known[data][0] == kind:
+                    if bits is not None:
                         came[data] = bits | bit
                         taken += 1
                         continue
@@ -69,9 +69,11 @@ class Copies:
                 if found is not None and (
                     packet.ifindex != ifindex or packet.source != source or found[0] != kind
                 ):
-                    self._count(kind, taken - counted)
-                    counted = taken
-                    ifindex, source, kind = packet.ifindex, packet.source, found[0]
+                    if found[0] != kind:
+                        self._count(kind, taken - counted)
+                        counted, kind = taken, found[0]
+                        came = self._came[kind]
+                    ifindex, source = packet.ifindex, packet.source
                     queue = self._queue(packet, kind)
                     bit = queue.bit if queue is not None and _is_plain(queue) else 0
                 if found is None or queue is None:
@@ -141,22 +143,24 @@ class Copies:
 
         Clear the deferrals; set SSN, and count how many LSPs have it on each circuit.
         """
-        if not self._came:
-            return
-        now, fresh = self._process.now, dict[tuple[int, int], int]()
-        for data, circuits in self._came.items():
-            kind, entry = self._known[data]
-            lsp_id, shared = entry.lsp_id, self._lsp_transmitter.shared[_LEVELS[kind]]
+        for kind, came in self._came.items():
+            if came:
+                self._settle_level(_LEVELS[kind], came)
+                came.clear()
+
+    def _settle_level(self, level: Level, came: dict[bytes, int]) -> None:
+        now, fresh = self._process.now, dict[int, int]()
+        shared = self._lsp_transmitter.shared[level]
+        for data, circuits in came.items():
+            lsp_id = self._known[data][1].lsp_id
             if lsp_id in shared.deferred:
                 shared.clear_deferral(lsp_id, circuits, now)
             before = shared.acks.get(lsp_id, 0)
             shared.acks[lsp_id] = before | circuits
             if new := circuits & ~before:
-                fresh[kind, new] = fresh.get((kind, new), 0) + 1
-        self._came.clear()
+                fresh[new] = fresh.get(new, 0) + 1
         most = self._lsp_transmitter.acks_at_once
-        for (kind, new), number in fresh.items():  # mostly one: neighbors send the same
-            level = _LEVELS[kind]
+        for new, number in fresh.items():  # mostly one: neighbors send the same
             for queue in self._lsp_transmitter.active(level):
                 if queue.bit & new:
                     queue.ssn += number
