@@ -207,10 +207,14 @@ class AreaSolver:
             and not rows.has_unknown_capacity
             and self.links == old.links
         ):
+            old.builder.forget_former()
             return old.members, old.builder
         members = build_members(plan, rows, self.links, capacity, settings)
         if old is None or old.members.identity() != members.identity():
-            return members, SetBuilder(members, settings)
+            # adapted weights belong to the members of their set
+            stays = settings.mode is not WeightMode.AVAILABLE
+            return members, SetBuilder(members, settings, old.builder if old and stays else None)
+        old.builder.forget_former()
         return members, old.builder
 
     def index(self, node: NodeId) -> int | None:

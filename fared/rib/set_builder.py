@@ -45,6 +45,12 @@ def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
     return first.nonzero()[0], first.cumsum() - 1
 
 
+def _bytes_of(rows: NDArray[np.float64]) -> list[bytes]:
+    """Return each row as bytes."""
+    whole: list[bytes] = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    return whole
+
+
 class SolvedHops(NextHopSet):
     """A next-hop set that makes its ``NextHop`` objects at first use.
 
@@ -104,16 +110,56 @@ def _next_hop(link: LocalLink, capacity: float, weight: int) -> NextHop:
     )
 
 
+class _FormerSets:
+    """The sets of the builder before, for rows over other first hops.
+
+    With a link that is lost or restored the first hops are others, but most sets do not use it:
+    they stay the same objects, and what depends on them stays as it is.
+    """
+
+    def __init__(self, sets: dict[bytes, NextHopSet | None], before: Members, now: Members) -> None:
+        self._sets = sets
+        self._size = len(before.links)
+        place = {key: at for at, key in enumerate(before.keys)}
+        known = [(at, place.get(key, -1)) for at, key in enumerate(now.keys)]
+        same = [(at, old) for at, old in known if old >= 0 and before.links[old] == now.links[at]]
+        self._here = [at for at, _ in same]
+        self._there = [old for _, old in same]
+        self._new = sorted(set(range(len(now.links))).difference(self._here))
+
+    def find(self, packed: NDArray[np.float64], suffix: bytes) -> list[NextHopSet | None]:
+        """Return the former set of each packed row; None: there was none."""
+        rows = np.full((len(packed), self._size), ABSENT)
+        rows[:, self._there] = packed[:, self._here]
+        uses_new = (packed[:, self._new] != ABSENT).any(axis=1).tolist()
+        get = self._sets.get
+        return [
+            None if new else get(key + suffix)
+            for key, new in zip(_bytes_of(rows), uses_new, strict=True)
+        ]
+
+
 class SetBuilder:
     """Makes next-hop sets from rows; equal content gives the same object."""
 
-    def __init__(self, members: Members, settings: SolverSettings) -> None:
+    def __init__(
+        self, members: Members, settings: SolverSettings, before: SetBuilder | None = None
+    ) -> None:
+        """``before``: the builder for other members with the same settings, whose sets stay."""
         self.members = members
         self._settings = settings
-        self._sets: dict[bytes, NextHopSet | None] = {}
+        self.sets: dict[bytes, NextHopSet | None] = {}
+        """What was made, by packed row and limit."""
+        self._former: _FormerSets | None = None
+        if before is not None and before.members.links and before.members.plain and members.plain:
+            self._former = _FormerSets(before.sets, before.members, members)
+
+    def forget_former(self) -> None:
+        """Forget the sets of the builder before, once those in use have been built here."""
+        self._former = None
 
     def __len__(self) -> int:
-        return len(self._sets)
+        return len(self.sets)
 
     def build(self, packed: NDArray[np.float64], limit: float = np.inf) -> NDArray[np.object_]:
         """Return the sets (K,) of packed rows (K, H) that are already bounded by ``Members.local``.
@@ -127,11 +173,14 @@ class SetBuilder:
         if len(packed) > _FEW_ROWS:
             first, same_as = _distinct(packed)
             rows = packed[first]
-        keys = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()  # each row as bytes
-        if not math.isinf(limit):
-            keys = [key + str(limit).encode() for key in keys]
-        sets = self._sets
+        suffix = b"" if math.isinf(limit) else str(limit).encode()
+        keys = _bytes_of(rows)
+        if suffix:
+            keys = [key + suffix for key in keys]
+        sets = self.sets
         fresh = {key: at for at, key in enumerate(keys) if key not in sets}
+        if fresh and self._former is not None:
+            self._take_former(rows, fresh, suffix)
         if fresh:
             new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
             made = self._make(new) if math.isinf(limit) else self._limited(new, limit)
@@ -139,10 +188,22 @@ class SetBuilder:
         found = np.fromiter(map(sets.__getitem__, keys), object, len(keys))
         return found if same_as is None else found[same_as]
 
+    def _take_former(
+        self, rows: NDArray[np.float64], fresh: dict[bytes, int], suffix: bytes
+    ) -> None:
+        """Take sets that were made before out of ``fresh``: the number of a row, by its key."""
+        assert self._former is not None
+        places = list(fresh.values())
+        former = self._former.find(rows[places], suffix)
+        for key, found in zip(list(fresh), former, strict=True):
+            if found is not None:
+                self.sets[key] = found
+                del fresh[key]
+
     def keep(self, used: NDArray[np.object_]) -> None:
         """Forget all sets but these."""
         known = set(map(id, used.tolist()))
-        self._sets = {key: made for key, made in self._sets.items() if id(made) in known}
+        self.sets = {key: made for key, made in self.sets.items() if id(made) in known}
 
     def _limited(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
         """Make the sets of rows with a limit: of those without, which nodes have in most cases."""

@@ -101,6 +101,35 @@ def test_a_lost_link_runs_spf_and_changes_only_the_routes_behind_it():
     assert [name for name, _ in hops_of(fabric, solver, fabric.prefix("L2"))] == ["S2", "S3", "S4"]
 
 
+@pytest.mark.parametrize("root", ["L1", "S1"])
+def test_an_own_link_that_goes_or_comes_changes_only_the_routes_over_it(root):
+    """The others stay the same objects: nothing that depends on them looks at them."""
+    fabric, whole = three_stage(), three_stage()
+    fabric.cut("S1", "L1")
+    solver = solved(whole, root)
+    for now in (fabric, whole):
+        before, routes = dict(solver.routes), solved(now, root).routes
+        refresh(solver, now, "S1", "L1")
+        solver.set_local_links(AREA, now.local_links(root))
+        changed = solver.solve().changed
+        assert dict(solver.routes) == dict(routes)
+        assert changed.keys() == {prefix for prefix in routes if before[prefix] != routes[prefix]}
+        assert 0 < len(changed) < len(routes) - 1
+
+
+def test_links_may_be_described_before_they_can_be_used():
+    """Then there are first hops without a link, of which nothing stays."""
+    fabric, alone = three_stage(), three_stage()
+    for spine in ("S1", "S2", "S3", "S4"):
+        alone.cut("L1", spine)
+    solver = solved(alone, "L1")
+    for links in ((), fabric.local_links("L1")):
+        refresh(solver, fabric, *fabric.names)
+        solver.set_local_links(AREA, links)
+        solver.solve()
+    assert dict(solver.routes) == dict(solved(fabric, "L1").routes)
+
+
 def test_the_second_end_to_lose_a_link_has_nothing_computed():
     fabric = three_stage()
     solver = solved(fabric, "L1")
