@@ -108,22 +108,36 @@ class FibPlanner:
         self._installed.replace(state)
         self._swept = not (state.nexthops or state.groups or state.routes)
 
-    def update(self, changed: RouteDelta, now: float) -> list[FibOperation]:
-        """Plan for changed routes (None: withdrawn)."""
+    def update(
+        self, changed: RouteDelta, now: float, lost: Iterable[int] = ()
+    ) -> list[FibOperation]:
+        """Plan for changed routes (None: withdrawn), and after the loss of the links ``lost``."""
+        without = [prefix for ifindex in lost for prefix in self._lose_link(ifindex)]
         self._desired.begin()
+        if without:
+            others = [p for p in without if p not in changed and p in self.desired]
+            return self._plan([*changed, *others], now)
         return self._plan(changed, now)
 
     def link_lost(self, ifindex: int, now: float) -> list[FibOperation]:
-        """Plan after the loss of a link, with which the kernel silently removed objects.
+        """Plan after the loss of a link.
+
+        The list is usually empty, because the rest is already as desired.
+        """
+        lost = self._lose_link(ifindex)
+        return self._plan([prefix for prefix in lost if prefix in self.desired], now)
+
+    def _lose_link(self, ifindex: int) -> list[Prefix]:
+        """Follow the loss of a link, with which the kernel silently removed objects.
 
         It deletes the next hops of the link, shrinks groups, and deletes emptied groups together
-        with their routes. The list is usually empty, because the rest is already as desired.
+        with their routes. Returns the prefixes of these.
         """
         self._answers.link_lost(ifindex)
         lost = self._installed.lose_nexthops(self._installed.ids_on(ifindex))
         for prefix in lost:
             self._answers.previous.pop(prefix, None)
-        return self._plan([prefix for prefix in lost if prefix in self.desired], now)
+        return lost
 
     def link_restored(self, ifindex: int, now: float) -> list[FibOperation]:
         """Plan after a link came up again: write its next hops that are needed."""

@@ -42,6 +42,8 @@ class FibProgramming:
         self._journal = journal
         self._outputs = outputs
         self._lost_links: set[int] = set()
+        self.unfollowed: list[int] = []
+        """Lost links whose next hops the planner still believes to be installed."""
 
     def adopt(self, state: FibState) -> None:
         """Start from the objects that a former process left in the kernel."""
@@ -49,13 +51,15 @@ class FibProgramming:
         self._planner.adopt(state)
         self.frozen = bool(state.routes)
 
-    def withdraw(self) -> None:
+    def withdraw(self, now: float) -> None:
         """Remove everything: a clean exit."""
+        self.follow_losses(now)
         self.withdrawn = True
         self.apply(self._planner.withdraw(), "clean exit")
 
     def tick(self, now: float) -> None:
         """Retry refused operations, merge groups and remove unused objects."""
+        self.follow_losses(now)
         if not self.frozen and not self.withdrawn:
             self.apply(self._planner.tick(now), "retry or housekeeping")
 
@@ -64,19 +68,30 @@ class FibProgramming:
         return None if self.frozen or self.withdrawn else self._planner.next_deadline()
 
     def link_state(self, ifindex: int, now: float, *, up: bool) -> None:
-        """Follow the next hops that the kernel removed with a link."""
+        """Follow the next hops of a link: at once if it is up, else after the loss is flooded."""
         if up == (ifindex not in self._lost_links):
             return
         self.version += 1
         if up:
+            self.follow_losses(now)
             self._lost_links.discard(ifindex)
             self.apply(self._planner.link_restored(ifindex, now), "link restored")
         else:
             self._lost_links.add(ifindex)
-            self.apply(self._planner.link_lost(ifindex, now), "link lost")
+            if not self.withdrawn:
+                self.unfollowed.append(ifindex)
+
+    def follow_losses(self, now: float) -> None:
+        """Follow the next hops that the kernel removed with links.
+
+        Neighbors wait for the flooded loss; this router's kernel needs nothing for it.
+        """
+        while self.unfollowed:
+            self.apply(self._planner.link_lost(self.unfollowed.pop(0), now), "link lost")
 
     def update(self, changed: RouteDelta, now: float, cause: str) -> None:
         """Write changed routes, unless the FIB is frozen."""
+        self.follow_losses(now)
         if not self.frozen:
             self.apply(self._planner.update(changed, now), cause)
 
@@ -84,7 +99,8 @@ class FibProgramming:
         """Write computed routes, unless the FIB is frozen, and record how long it takes."""
         if self.frozen:
             return
-        operations = self._planner.update(change.routes, now)
+        lost, self.unfollowed = self.unfollowed, []
+        operations = self._planner.update(change.routes, now, lost)
         if operations:
             record, planned = change.record, stopwatch() - change.solved
             whole = events.PlannedChange(record, change.since, planned, change.stages)
@@ -105,6 +121,7 @@ class FibProgramming:
 
     def applied(self, event: events.FibApplied, now: float) -> None:
         """Take the kernel's answers to a batch."""
+        self.follow_losses(now)
         self.version += 1
         self.unanswered -= 1
         again = self._planner.results(event.results, now, self.unanswered)
@@ -128,6 +145,7 @@ class FibProgramming:
 
     def audit(self, state: FibState, now: float) -> None:
         """Repair changes by others; a reading that a batch of ours overtakes is ignored."""
+        self.follow_losses(now)
         if self.withdrawn or self.unanswered:
             return
         self.version += 1

@@ -177,7 +177,7 @@ class Router:
             case events.RouterSettingsApplied(settings):
                 self._apply_settings(settings, now)
             case events.WithdrawRequested():
-                self._fib.withdraw()
+                self._fib.withdraw(now)
 
     def _engine_input(self, event: events.To | events.ToAll, now: float) -> None:
         """Pass an input to its engine, or to all of them."""
@@ -239,7 +239,8 @@ class Router:
         return outputs
 
     def _engines_settled(self) -> bool:
-        return not self._outputs and all(i.engine.settled for i in self.instances.values())
+        waits = self._outputs or self._fib.unfollowed
+        return not waits and all(i.engine.settled for i in self.instances.values())
 
     # -- the turn ---------------------------------------------------------------------------
 
@@ -267,6 +268,7 @@ class Router:
         elif self.adaptation.portion_due(now):
             computing.program_portion(now)
         if computing.unplanned is None:
+            self._fib.follow_losses(now)
             self._follow(now)
         self.seconds_computing += self._stopwatch() - started
         return False
