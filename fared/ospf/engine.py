@@ -235,10 +235,11 @@ class OspfEngine(ProcessEngine[Output]):
         if self._ted.bier is not None:
             self._border.bier_changed(self._ted.bier.take_prefixes())
         self._border.settle()
-        self._external.settle()
         self._originator.settle()
         self._restarter.flush()
         self._transmitter.flush()
+        if not self._process.has_outputs:  # neighbors wait for what is sent, as a lost link
+            self._external.settle()
         # What is removed, or originated, may be cause to originate others.
         if self._database.sweep() or self._self_lsas.marked:
             self._originator.settle()

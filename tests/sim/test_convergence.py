@@ -3,6 +3,7 @@
 import pytest
 
 from fared.core import igp
+from fared.ospf.origination.external import External
 from fared.router import events
 from fared.sim.fabric import Fabric, clos3
 from fared.sim.levels import clos3_isis
@@ -86,6 +87,27 @@ def test_a_router_that_loses_a_link_floods_before_it_computes(fabric):
     assert events.Computed in kinds[1]
 
 
+def test_a_lost_link_is_flooded_before_its_next_hops_are_followed_and_routes_written(fabric):
+    """The kernel has removed them itself; one batch writes what else changes."""
+    network = fabric.network
+    port, node = network.find_port("S1", "L1"), network.nodes["S1"]
+    router = node.running
+    port.admin_up = False
+    node.kernel.link_down(port.ifindex)
+
+    def followed() -> bool:
+        hops = router.planner.installed.nexthops.values()
+        return all(ifindex != port.ifindex for ifindex, *_ in hops)
+
+    turns = []
+    for event in link_events(node, port):
+        router.handle(event, network.now)
+    while outputs := router.drain():
+        kinds = [type(getattr(output, "event", output)) for output in outputs]
+        turns.append((igp.SendPacket in kinds, kinds.count(events.ApplyFib), followed()))
+    assert turns == [(True, 0, False), (False, 1, True)]
+
+
 def test_packets_are_sent_before_the_ted_is_updated(fabric):
     """The packets of a lost link do not wait for the own description of the router."""
     network = fabric.network
@@ -98,6 +120,24 @@ def test_packets_are_sent_before_the_ted_is_updated(fabric):
     assert igp.SendPacket in first
     assert not {TedUpdated, LocalLinksChanged} & set(first)
     assert {TedUpdated, LocalLinksChanged} <= set(second)
+
+
+def test_packets_are_sent_before_interfaces_are_read_for_redistribution(monkeypatch):
+    """What is redistributed does not change with most links that are lost."""
+    fabric = clos3(2, 3, network=Network(seed=3))
+    network, read, drained = fabric.network, External._read_interfaces, []
+    network.start_all()
+    network.run_until_quiet(60)
+    port, node = network.find_port("S1", "L1"), network.nodes["S1"]
+    port.admin_up = False
+    (instance,) = node.running.instances.values()
+    for event in link_events(node, port):
+        node.running.handle(event, network.now)
+    monkeypatch.setattr(External, "_read_interfaces", lambda own: drained.append(own) or read(own))
+    assert igp.SendPacket in map(type, instance.engine.drain())
+    assert not drained
+    instance.engine.drain()
+    assert len(drained) == 1
 
 
 def test_a_lost_link_costs_every_router_one_computation_at_once(fabric):
