@@ -4,6 +4,7 @@ Rates are Gb/s; every link is 400. E numbers name the worked examples of path ca
 """
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
 from fared.core.igp import SendPacket
+from fared.ospf.origination import summaries
 from fared.ospf.origination.border import CAPACITY_DELAY, LINK_PREFIX_DELAY
 from fared.ospf.origination.summary_ids import SummaryIds
 from fared.ospf.packet.bodies import SummaryLsa
@@ -298,6 +300,30 @@ def test_lesser_capacities_beside_a_lost_link_are_told_to_other_areas_after_it(s
     assert [router.activity for router in beside] == before
     fabric.network.run_for(CAPACITY_DELAY)
     assert all(router.activity > was for router, was in zip(beside, before, strict=True))
+
+
+def test_a_capacity_that_is_held_is_looked_at_once_however_often_the_router_is_drained(
+    shared, monkeypatch
+):
+    """Of the end of a lost link: what it tells at once is looked at once, too."""
+    looked, encode = Counter(), summaries.encode_extended_prefix
+    border, drain, drained = shared.network.nodes["p1.S4"].running, Router.drain, []
+
+    def noted(router):
+        drained.append(router)
+        return drain(router)
+
+    def counted(lsa):
+        if drained and drained[-1] is border:
+            looked[lsa.prefixes[0].prefix] += 1
+        return encode(lsa)
+
+    monkeypatch.setattr(Router, "drain", noted)
+    monkeypatch.setattr(summaries, "encode_extended_prefix", counted)
+    cut(shared, "p1.S4", "p1.L2")
+    shared.network.run_for(0.02)
+    assert len(looked) > 1
+    assert set(looked.values()) == {1}
 
 
 def test_a_border_router_tells_other_areas_of_a_lost_link_before_it_plans_its_own_routes(

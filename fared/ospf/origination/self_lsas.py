@@ -31,6 +31,7 @@ class SelfLsa:
 
     ``may_be_absent``: ``build`` may return None; the LSA is then flushed regardless of the
     throttle. An ``ephemeral`` one is removed once its LSA is flushed and its throttle is quiet.
+    ``waits``: it exists, and has not been marked since it was found to be before its time.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class SelfLsa:
         "requested_at",
         "throttle",
         "timer",
+        "waits",
         "wraps",
     )
 
@@ -70,6 +72,7 @@ class SelfLsa:
         self.wraps = 0
         self.may_be_absent = False
         self.ephemeral = False
+        self.waits = False
 
 
 SelfLsaKey = tuple[AreaId | None, LsaKey]
@@ -145,6 +148,7 @@ class SelfLsas:
     def mark(self, own: SelfLsa, *, force: bool = False) -> None:
         """The contents of an LSA may have changed; ``force``: originate it even if not."""
         own.forced = own.forced or force
+        own.waits = False
         if own.held_until:
             own.held_until = 0.0
             self._process.timers.cancel(own.timer)
@@ -205,7 +209,8 @@ class SelfLsas:
             assert own.requested_at is not None
             # The throttle is in place of MinLSInterval (§12.4); a flush does not wait for it.
             due = max(own.throttle.due(own.requested_at), own.held_until)
-            if due > now and not (own.may_be_absent and own.build() is None):
+            if due > now and (own.waits or not (own.may_be_absent and own.build() is None)):
+                own.waits = True
                 if own.timer is None or not own.timer.active:
                     own.timer = self._process.timers.arm(due, _wake)
                 continue
