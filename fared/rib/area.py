@@ -99,7 +99,7 @@ class AreaSolver:
 
     def __init__(self, root: NodeId) -> None:
         self.root = root
-        self.ted = Ted()
+        self.ted = Ted(root)
         self.links: tuple[LocalLink, ...] = ()
         self.solution: Solution | None = None
         self.stopwatch: Callable[[], float] = float

@@ -63,6 +63,8 @@ class RibUpdate(msgspec.Struct, frozen=True):
     spf_ran: bool
     areas: tuple[int, ...]
     plans: tuple[SpfPlan, ...] = ()
+    apart: int = 0
+    """The nodes of all areas that are in no graph."""
     spf_seconds: float = 0.0
     """Time spent on shortest paths; 0 without a stopwatch."""
     capacities_changed: tuple[tuple[int, NodeId], ...] | None = None
@@ -72,7 +74,7 @@ class RibUpdate(msgspec.Struct, frozen=True):
     @property
     def nodes(self) -> int:
         """The nodes of all areas."""
-        return sum([len(plan.distance) for plan in self.plans])
+        return sum([len(plan.distance) for plan in self.plans]) + self.apart
 
     @property
     def edges(self) -> int:
@@ -212,6 +214,7 @@ class RouteSolver:
             spf_ran=spf_ran,
             areas=tuple(changes),
             plans=tuple([s.solution.plan for s in areas if s.solution is not None]),
+            apart=sum([s.ted.apart for s in areas if s.solution is not None]),
             spf_seconds=sum([solver.spf_seconds for solver in areas]) - before,
             capacities_changed=capacities_changed,
         )
@@ -275,7 +278,7 @@ class RouteSolver:
         """
         other = RouteSolver(root, self.settings)
         for area, solver in self._areas.items():
-            other._area(area).ted = solver.ted
+            other._area(area).ted = solver.ted.seen_from(root)
         for (area, node), prefixes in advertised.items():
             other.put_prefixes(area, node, dict(enumerate(prefixes)))
         return other

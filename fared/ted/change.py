@@ -73,7 +73,10 @@ class GraphDelta(NamedTuple):
 
 
 def change_of_links(
-    routers: Mapping[NodeId, LinkRows], old: NodeBlock, new: NodeBlock, lost: NodeId | None = None
+    routers: Mapping[NodeId, LinkRows | NodeBlock],
+    old: NodeBlock,
+    new: NodeBlock,
+    lost: NodeId | None = None,
 ) -> ChangeKind:
     """Compare two descriptions of one router, whose links may differ; capacities are ignored.
 
@@ -100,7 +103,7 @@ def lost_end(old: NodeBlock, new: NodeBlock) -> NodeId | None:
 
 
 def change_of_adjacencies(
-    routers: Mapping[NodeId, LinkRows],
+    routers: Mapping[NodeId, LinkRows | NodeBlock],
     root: NodeId,
     old: tuple[LocalLink, ...],
     new: tuple[LocalLink, ...],
@@ -153,7 +156,7 @@ def _common(longer: bytes, shorter: bytes, size: int) -> int:
     return low
 
 
-def _lists(routers: Mapping[NodeId, LinkRows], end: int, node: int) -> bool:
+def _lists(routers: Mapping[NodeId, LinkRows | NodeBlock], end: int, node: int) -> bool:
     """Whether the router at the far end lists this one."""
     rows = routers.get(NodeId(end))
     return rows is not None and node in rows.neighbors.tolist()

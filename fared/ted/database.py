@@ -9,6 +9,10 @@ it.
 Each application makes a new version of the graph. A solver passes the version it knows and gets
 the ``GraphDelta`` since then: the solvers for load and for capacity, and those of other roots,
 share one database and know different versions.
+
+A router without a two-way link is in no path. In the database of a solver it takes no part in the
+graph until it has one (``Apart``): forged LSAs and LSPs of unknown routers would make the graph
+larger one by one.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fared.ted.apart import Apart
 from fared.ted.assemble import assemble, refresh
 from fared.ted.change import (
     ChangeKind,
@@ -40,10 +45,16 @@ if TYPE_CHECKING:
 
 
 class Ted:
-    """The database of one area. No order or result depends on the order of arrival."""
+    """The database of one area. No order or result depends on the order of arrival.
 
-    def __init__(self) -> None:
+    With a ``root``, which is always in the graph, other routers are in it from their first two-way
+    link on; without, all are.
+    """
+
+    def __init__(self, root: NodeId | None = None) -> None:
+        self._root = root
         self._rows: dict[NodeId, LinkRows] = {}
+        self._apart = Apart(self._rows)
         self._store = LinkStore()
         self._unstored: dict[NodeId, None] = {}
         """Routers whose links are not in the store yet, which only a new graph reads."""
@@ -66,28 +77,47 @@ class Ted:
     @property
     def blocks(self) -> Mapping[NodeId, NodeBlock]:
         """The present block of each node, in ascending order of node id."""
-        return {node: self._rows[node].block for node in sorted(self._rows)}
+        blocks = {node: rows.block for node, rows in self._rows.items()} | self._apart.blocks
+        return dict(sorted(blocks.items()))
+
+    @property
+    def apart(self) -> int:
+        """How many routers have no two-way link and are not in the graph."""
+        return len(self._apart.blocks)
 
     def block(self, node: NodeId) -> NodeBlock | None:
         """The present block of one node."""
         rows = self._rows.get(node)
-        return rows.block if rows is not None else None
+        return rows.block if rows is not None else self._apart.blocks.get(node)
+
+    def seen_from(self, root: NodeId) -> Ted:
+        """Return a database with another root: this one, or one of that router alone."""
+        block = self._apart.blocks.get(root)
+        if block is None:
+            return self
+        alone = Ted(root)
+        alone.put(block)
+        return alone
 
     def links(self, node: NodeId) -> LinkRows | None:
-        """The links of one node as used by the graph: sorted, float32 noise removed."""
+        """The links of one node in the graph: sorted, float32 noise removed."""
         return self._rows.get(node)
 
     def put(self, block: NodeBlock) -> ChangeKind:
         """Install the newest block of a node; return the kind of change, prefixes ignored."""
         rows = self._rows.get(block.node)
         if rows is None:
-            self._graph = None
-            self._insert(block)
+            if self._root not in (None, block.node) and not self._apart.linked(block):
+                return self._apart.put(block)
+            self._apart.blocks.pop(block.node, None)
+            self._enter(block, *self._apart.joined_by(block))
             return ChangeKind.TOPOLOGY
         old = rows.block
         if same_links(old, block):
             kind = self._write(rows, block)
             return kind if same_role(old, block) else max(kind, ChangeKind.PREFIX)
+        if joined := self._apart.joined_by(block):
+            self._enter(*joined)
         lost = lost_end(old, block)
         kind = max(change_of_links(self._rows, old, block, lost), ChangeKind.CAPACITY)
         renewed = self._insert(block)
@@ -104,6 +134,8 @@ class Ted:
 
         These may differ in capacity, available bandwidth and remote id. Returns the kind of change.
         """
+        if block.node in self._apart.blocks:
+            return self._apart.put(block)
         rows = self._rows[block.node]
         patch = rows.patch(block, changed)
         if patch.capacity or patch.available:
@@ -122,6 +154,8 @@ class Ted:
 
     def remove(self, node: NodeId) -> ChangeKind:
         """Remove a node."""
+        if self._apart.blocks.pop(node, None) is not None:
+            return ChangeKind.DROPPED
         if self._rows.pop(node, None) is None:
             return ChangeKind.NONE
         self._unstored.pop(node, None)
@@ -133,7 +167,7 @@ class Ted:
         self, root: NodeId, old: tuple[LocalLink, ...], new: tuple[LocalLink, ...]
     ) -> ChangeKind:
         """Return the kind of a change of the full adjacencies of ``root``."""
-        return change_of_adjacencies(self._rows, root, old, new)
+        return change_of_adjacencies(self._apart.all, root, old, new)
 
     def connects(self, node: NodeId, other: NodeId) -> bool:
         """Whether both list a link between them, or both links to a network between."""
@@ -241,6 +275,12 @@ class Ted:
         before = graph.bandwidths(index) if reshaped else None
         refresh(graph, index, rows)
         return before is None or before != graph.bandwidths(index)
+
+    def _enter(self, *blocks: NodeBlock) -> None:
+        """Insert routers that are new in the graph."""
+        self._graph = None
+        for block in blocks:
+            self._insert(block)
 
     def _insert(self, block: NodeBlock) -> LinkRows:
         rows = self._rows[block.node] = LinkRows.of(block)

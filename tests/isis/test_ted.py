@@ -324,9 +324,11 @@ def te(capacity: float, available: float | None = None) -> TeAttributes:
 def test_a_changed_bandwidth_is_no_change_of_topology():
     """An equal instance causes no output."""
     builder = Builder()
+    alone = builder.feed(2, BOTH_PROTOCOLS, IsReachability((link(1),)))
     first = builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, attributes=te(1e9)),)))
     second = builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, attributes=te(5e8)),)))
-    assert kinds([*first, *second]) == [ChangeKind.TOPOLOGY] * 2 + [ChangeKind.CAPACITY] * 2
+    expected = [ChangeKind.ONE_WAY] * 2 + [ChangeKind.TOPOLOGY] * 2 + [ChangeKind.CAPACITY] * 2
+    assert kinds([*alone, *first, *second]) == expected
     assert [u.family for u in second] == [4, 6]
     assert builder.block(1).capacities.tolist() == [5e8]
     again = builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, attributes=te(5e8)),)))

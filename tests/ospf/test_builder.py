@@ -53,7 +53,7 @@ class Built:
         self.instance = Instance(OspfSettings(router_id=router_id(1)), random.Random(1))
         self.area = self.instance.areas[BACKBONE] = Area(AreaSettings(BACKBONE))
         self.builder = TedBuilder(self.instance)
-        self.solver = RouteSolver(NodeId(router_id(1)), SolverSettings())
+        self.solver = RouteSolver(NodeId(ORIGINATOR), SolverSettings())
         self.updates: list[TedUpdated] = []
         self.kinds: list[ChangeKind] = []
 

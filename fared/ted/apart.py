@@ -1,0 +1,59 @@
+"""The routers that have no two-way link: in no path, and so not in the graph.
+
+Who has a neighbor that lists him back is in the graph, and stays there until he is removed. Of the
+others only the blocks are kept.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import TYPE_CHECKING, Any, cast
+
+from fared.ted.change import ChangeKind, change_of_links
+from fared.ted.compare import same_role
+from fared.ted.graph import anywhere
+from fared.ted.rows import same_links
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+
+    from fared.core.ids import NodeId
+    from fared.ted.model import NodeBlock
+    from fared.ted.rows import LinkRows
+
+
+class Apart:
+    """Their blocks by node id; ``rows`` has the routers in the graph."""
+
+    def __init__(self, rows: MutableMapping[NodeId, LinkRows]) -> None:
+        self._rows = rows
+        self.blocks: dict[NodeId, NodeBlock] = {}
+        self.all = cast(
+            "Mapping[NodeId, LinkRows | NodeBlock]", ChainMap[Any, Any](rows, self.blocks)
+        )
+        """Those in the graph, too."""
+
+    def linked(self, block: NodeBlock) -> bool:
+        """Whether any neighbor of a router lists it back."""
+        node = block.node  # the first neighbor nearly always does
+        return any(end != node and self._lists(end, node) for end in block.neighbors.tolist())
+
+    def joined_by(self, block: NodeBlock) -> list[NodeBlock]:
+        """Remove and return those to which a router in the graph has a two-way link."""
+        if not self.blocks:
+            return []
+        ends = [end for end in block.neighbors.tolist() if end in self.blocks]
+        return [self.blocks.pop(end) for end in dict.fromkeys(ends) if self._lists(end, block.node)]
+
+    def put(self, block: NodeBlock) -> ChangeKind:
+        """Store a block without two-way links; return the kind of change, prefixes ignored."""
+        old, self.blocks[block.node] = self.blocks.get(block.node), block
+        if old is None:
+            return ChangeKind.ONE_WAY
+        if same_links(old, block):
+            return ChangeKind.NONE if same_role(old, block) else ChangeKind.PREFIX
+        return change_of_links(self._rows, old, block)
+
+    def _lists(self, node: NodeId, other: NodeId) -> bool:
+        there = self._rows.get(node) or self.blocks.get(node)
+        return there is not None and anywhere(there.neighbors == other)
