@@ -3,27 +3,63 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
+
+_BLOCK: Final = 32
+"""Records that are compressed together."""
+_WINDOW_BITS, _MEMORY_LEVEL = 12, 5
+"""Of zlib: with these it takes 32 kB while it compresses, by default 256."""
 
 
 class LogRing:
     """Records of the log, the oldest first: ``time``, ``level``, ``event`` and ``fields``.
 
-    They are kept as JSON: as objects they would take twice the memory.
+    They are kept as JSON, all but the newest compressed: as objects they would take ten times the
+    memory.
     """
 
     def __init__(self, most: int) -> None:
-        self._lines: deque[str] = deque(maxlen=most)
+        self._most = most
+        self._blocks: deque[bytes] = deque()
+        self._skipped = 0
+        """Records of the first block that have made room."""
+        self._newest: list[str] = []
         self._encode = json.JSONEncoder(default=str, skipkeys=True).encode
 
     def append(self, record: dict[str, Any]) -> None:
         """Add a record; the oldest makes room."""
-        self._lines.append(self._encode(record))
+        self._newest.append(self._encode(record))
+        if len(self._newest) > _BLOCK:
+            self._blocks.append(_compressed(self._newest[:_BLOCK]))
+            del self._newest[:_BLOCK]
+        if len(self) > self._most:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Remove the oldest record."""
+        if not self._blocks:
+            del self._newest[0]
+            return
+        self._skipped += 1
+        if self._skipped == _BLOCK:
+            self._blocks.popleft()
+            self._skipped = 0
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._blocks) * _BLOCK - self._skipped + len(self._newest)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return map(json.loads, self._lines)
+        skipped, newest = self._skipped, [*self._newest]
+        for block in [*self._blocks]:
+            yield from map(json.loads, zlib.decompress(block).decode().split("\n")[skipped:])
+            skipped = 0
+        yield from map(json.loads, newest)
+
+
+def _compressed(lines: list[str]) -> bytes:
+    """Compress lines of JSON, in which there are no line breaks."""
+    packer = zlib.compressobj(wbits=_WINDOW_BITS, memLevel=_MEMORY_LEVEL)
+    return packer.compress("\n".join(lines).encode()) + packer.flush()

@@ -6,7 +6,7 @@ last computation are passed with it to the FIB and become one record of ``show c
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple
@@ -14,14 +14,16 @@ from typing import NamedTuple
 import msgspec
 
 from fared.core.ids import Prefix
+from fared.core.packed_ring import PackedRing
 
 MAX_CAUSES = 8
+MOST_RECORDS = 256
 MOST_CHANGES = 16384
 """Prefixes whose last change is remembered, and an eighth more between two looks at their number:
 more than a fabric has, fewer than may be learnt from beyond it."""
 
 
-class ConvergenceRecord(msgspec.Struct, frozen=True):
+class ConvergenceRecord(msgspec.Struct, frozen=True, array_like=True):
     """One change. Times are on the router's clock, durations in seconds.
 
     ``detected``: from the kernel's message, or the packet, until the engine had it; ``originated``:
@@ -48,7 +50,7 @@ class ConvergenceRecord(msgspec.Struct, frozen=True):
     total: float
 
 
-class SpfRecord(msgspec.Struct, frozen=True):
+class SpfRecord(msgspec.Struct, frozen=True, array_like=True):
     """One run of the solver: an entry of ``show spf log``."""
 
     at: float
@@ -110,8 +112,12 @@ class LastChange(NamedTuple):
 class Journal(msgspec.Struct):
     """The last changes and SPF runs, and counts since start."""
 
-    changes: deque[ConvergenceRecord] = msgspec.field(default_factory=lambda: deque(maxlen=256))
-    spf_runs: deque[SpfRecord] = msgspec.field(default_factory=lambda: deque(maxlen=256))
+    changes: PackedRing[ConvergenceRecord] = msgspec.field(
+        default_factory=lambda: PackedRing(ConvergenceRecord, MOST_RECORDS)
+    )
+    spf_runs: PackedRing[SpfRecord] = msgspec.field(
+        default_factory=lambda: PackedRing(SpfRecord, MOST_RECORDS)
+    )
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     runs: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     """Runs of the solvers, by protocol and reason (topology or capacity)."""

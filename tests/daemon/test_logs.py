@@ -1,6 +1,7 @@
 """The log: its level and form, which a reload may change."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,29 @@ def test_the_last_records_are_kept_whatever_their_fields_are():
     assert [record["event"] for record in ring] == ["1", "2"]
     for record in ring:
         assert record["fields"] == {**odd, "at": [1, 2], "by": {}, "file": "/x"}
+
+
+@pytest.mark.parametrize("most", [0, 1, 31, 32, 33, 64, 100])
+def test_the_last_records_are_kept_in_order(most):
+    ring, given = LogRing(most), []
+    for number in range(150):
+        given.append({"event": str(number), "fields": {"text": "a\nb"}})
+        ring.append(given[-1])
+        assert len(ring) == min(most, number + 1)
+        assert list(ring) == given[max(0, len(given) - most) :]
+
+
+def test_records_take_little_memory():
+    """What a neighbor says that comes and goes a thousand times is nearly the same each time."""
+    ring = LogRing(1000)
+    tracemalloc.start()
+    for number in range(1000):
+        fields = {"interface": "eth1", "neighbor": "0000.0000.0002", "reason": "hello", "n": number}
+        ring.append({"time": number / 7, "level": "info", "event": "neighbor", "fields": fields})
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(ring) == 1000
+    assert taken < 60_000
 
 
 async def test_a_level_is_wanted_while_it_is_written_or_followed():
