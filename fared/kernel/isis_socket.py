@@ -71,12 +71,13 @@ _ETHERNET = 1  # ARPHRD_ETHER
 
 _SLOT = 2048
 """Bytes of a frame with a length that are read: all, but for padding behind its end."""
-_MOST_REMEMBERED = 1024
-"""Headers of frames, 0.3 MB: forged sources fill them."""
+_MOST_REMEMBERED, _REMEMBERED_OF_EACH = 1024, 32
+"""Headers of frames, in all 0.3 MB, and of each interface: forged ones fill them."""
 _SEEN = 4096
 """Places for headers that were seen once: a forged source comes but once, and is not remembered."""
-_MOST_PAYLOADS = 256
-"""PDUs, 0.5 MB: those of many waves of LSPs, each of which comes from all neighbors."""
+_MOST_PAYLOADS, _PAYLOADS_OF_EACH = 256, 32
+"""PDUs, in all 0.5 MB, and of each interface: those of many waves of LSPs, each of which comes from
+all neighbors."""
 
 _PDU_TYPE, _TYPE_BITS = 4, 0x1F
 _HELLOS = (15, 16, 17)
@@ -277,7 +278,7 @@ class IsisSockets(PacketSockets):
 
     def _remembered(self, instance: bytes, payload: bytearray) -> bytes:
         """Remember a PDU, and return it."""
-        if len(self._payloads) >= _MOST_PAYLOADS:
+        if len(self._payloads) >= min(_MOST_PAYLOADS, _PAYLOADS_OF_EACH * len(self._sockets)):
             self._payloads.clear()
         found = self._payloads[instance] = bytes(payload)
         return found
@@ -287,7 +288,8 @@ class IsisSockets(PacketSockets):
         packet = self._packet(ifindex, data)
         start = data[:_HEADER_END]
         if packet is not None and len(start) == _HEADER_END and self._was_seen(start):
-            if len(self._headers) >= _MOST_REMEMBERED:
+            most = min(_MOST_REMEMBERED, _REMEMBERED_OF_EACH * len(self._sockets))
+            if len(self._headers) >= most:
                 self._headers.clear()
             end, hello = _PDU + len(packet.payload), self.is_hello(packet.payload)
             self._headers[start] = _FrameHeader(packet.source, packet.destination, end, hello)

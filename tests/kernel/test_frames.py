@@ -8,6 +8,7 @@ import pytest
 from fared.core.igp import PacketReceived
 from fared.isis.ids import ALL_ISS
 from fared.isis.pdu.model import PduType
+from fared.kernel import isis_socket
 from fared.kernel.frames import Frames
 from fared.kernel.isis_socket import IsisSockets, frame
 from tests.kernel.netns import inside, packet_socket, run
@@ -213,14 +214,17 @@ async def hear_strangers(receiver, times: int) -> None:
 @pytest.mark.netns
 async def test_the_headers_of_strangers_are_not_remembered_without_limit(receiver):
     await hear_strangers(receiver, times=2)
-    assert 0 < len(receiver.sockets._headers) <= 1024
+    assert 0 < len(receiver.sockets._headers) <= 32
     receiver.sockets.forget_senders()
     assert not receiver.sockets._headers
     assert not receiver.sockets._payloads
 
 
 @pytest.mark.netns
-async def test_the_header_of_a_stranger_who_sends_one_frame_is_not_remembered(receiver):
+async def test_the_header_of_a_stranger_who_sends_one_frame_is_not_remembered(
+    receiver, monkeypatch
+):
+    monkeypatch.setattr(isis_socket, "_REMEMBERED_OF_EACH", 1024)
     await hear_strangers(receiver, times=1)
     assert len(receiver.sockets._headers) < 100  # one in 255 is taken for one seen before
 
@@ -231,6 +235,6 @@ async def test_pdus_are_not_remembered_without_limit(receiver):
         receiver.send(pdu(PduType.L2_LSP, 40, number))
         if number % 100 == 99:
             await loop_until(lambda number=number: len(receiver.got) == number + 1)
-    assert 0 < len(receiver.sockets._payloads) <= 256
+    assert 0 < len(receiver.sockets._payloads) <= 32
     numbers = [int.from_bytes(packet.payload[5:9], "big") for packet in receiver.got]
     assert numbers == list(range(1000))
