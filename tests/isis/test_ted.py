@@ -32,6 +32,7 @@ from fared.isis.pdu.tlvs import (
 )
 from fared.isis.settings import IsisSettings
 from fared.isis.ted.builder import TedBuilder
+from fared.isis.update.suppression import adjacent
 from fared.spf.plan import build_plan
 from fared.spf.search import UNREACHABLE
 from fared.te.attributes import TeAttributes
@@ -106,6 +107,24 @@ def test_prefixes_that_an_lsp_had_before_are_not_read_again():
     assert same_block(builder.block(1), alone.block(1))
     builder.feed(1, BOTH_PROTOCOLS, reached, IpReachability(4, (IpReach(OTHER_PREFIX, 5),)))
     assert [item.prefix for item in builder.block(1).prefixes] == [A_PREFIX, OTHER_PREFIX]
+
+
+def test_routers_without_links_share_empty_columns():
+    builder = Builder()
+    for number in (1, 2):
+        builder.feed(number, BOTH_PROTOCOLS)
+    assert len(builder.block(1).neighbors) == 0
+    assert builder.block(1).neighbors is builder.block(2).neighbors
+    assert builder.block(1).capacities is builder.block(2).capacities
+
+
+def test_lsps_with_the_same_neighbors_share_a_set_of_them():
+    builder = Builder()
+    for number in (1, 2):
+        builder.feed(number, IsReachability((link(8), link(9))))
+    one, other = builder.instance.databases[Level.TWO].ordered()
+    assert adjacent(one) == {8, 9}
+    assert adjacent(one) is adjacent(other)
 
 
 def test_one_fragment_becomes_one_block_a_family():

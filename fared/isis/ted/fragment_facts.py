@@ -267,10 +267,16 @@ def narrow_links(neighbors: Iterable[NarrowNeighbor], known: set[int]) -> Links:
     )
 
 
+@functools.lru_cache(maxsize=1)
+def _without_links() -> Links:
+    """One object for all routers that list no neighbor; nothing writes to its arrays."""
+    return _links(())
+
+
 def joined(parts: list[Links]) -> Links:
     """All links of a router."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        return _links(())
+        return _without_links()
     return Links(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))

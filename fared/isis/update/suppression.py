@@ -9,6 +9,7 @@ If the originator cannot flood, our copy is late by ``SUPPRESSION.delay`` at mos
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Iterable
 from typing import Final
 
@@ -53,14 +54,22 @@ def neighbors(database: Lsdb, system: SystemId) -> frozenset[SystemId]:
 def adjacent(entry: StoredLsp) -> frozenset[SystemId]:
     """The systems that one LSP lists as neighbors; computed once and kept there."""
     if entry.adjacent is None:
-        entry.adjacent = frozenset(
-            SystemId(neighbor.neighbor >> 8)
-            for tlv in entry.lsp.tlvs
-            if isinstance(tlv, IsReachability)
-            for neighbor in tlv.neighbors
-            if not neighbor.neighbor & 0xFF
+        entry.adjacent = _shared(
+            frozenset(
+                SystemId(neighbor.neighbor >> 8)
+                for tlv in entry.lsp.tlvs
+                if isinstance(tlv, IsReachability)
+                for neighbor in tlv.neighbors
+                if not neighbor.neighbor & 0xFF
+            )
         )
     return entry.adjacent
+
+
+@functools.lru_cache(maxsize=64)
+def _shared(systems: frozenset[SystemId]) -> frozenset[SystemId]:
+    """One set, 216 bytes or more, for LSPs that list the same neighbors: leaves of one pod do."""
+    return systems
 
 
 def _lost_neighbors(before: Lsp, after: Lsp) -> set[SystemId]:
