@@ -204,7 +204,7 @@ class Burst:
             self._repeated.passed_on([(proto, [packet])])
             self._dropped(proto, packet)
         else:
-            self._add((proto, [packet]), len(packet.payload) + _OVERHEAD)
+            self._add_one(proto, packet)
 
     def take_all(self, proto: str, packets: list[PacketReceived], hellos: bool) -> None:  # noqa: FBT001 - a callback
         """Add packets that were read together (``Portion``); ``hellos``: some may be hellos."""
@@ -216,6 +216,19 @@ class Burst:
             self._arrived = asyncio.get_running_loop().time()
         self.taken += len(packets)
         self._add((proto, packets), _size(packets))
+
+    def _add_one(self, proto: str, packet: PacketReceived) -> None:
+        """Add a packet, to the last portion if that is of its protocol and interface."""
+        size = len(packet.payload) + _OVERHEAD
+        if self._portions:
+            (last, packets), before = self._portions[-1]
+            if last == proto and packets[0].ifindex == packet.ifindex and len(packets) < _MOST:
+                packets.append(packet)
+                self._portions[-1] = (last, packets), before + size
+                self.waiting += 1
+                self._size += size
+                return
+        self._add((proto, [packet]), size)
 
     def _add(self, portion: Portion, size: int) -> None:
         self._portions.append((portion, size))

@@ -446,6 +446,19 @@ async def test_what_waits_takes_about_a_second(busy):
     assert (await drained(busy))[-1] == b"later"
 
 
+async def test_packets_of_one_interface_that_are_added_one_by_one_wait_together(busy):
+    """A list and tuples for each would take as much memory as the packets."""
+    busy.open |= {1, 2}
+    fill(busy, 600)
+    for number in (1, 2, 2, 1):
+        busy.burst.take("ospf", PacketReceived(number, 10, 20, b"x"))
+    sizes = [len(packets) for (_, packets), _ in busy.burst._portions]
+    assert sizes == [512, 89, 2, 1]
+    assert busy.burst._size == sum(size for _, size in busy.burst._portions)
+    busy.burst.end()
+    assert len(await drained(busy)) == busy.burst.taken == 604
+
+
 async def test_without_readers_what_waits_is_dropped(busy):
     busy.add(2)
     fill(busy, 1000)
