@@ -39,7 +39,7 @@ class Layout:
     __slots__ = ("headers", "mask", "size")
 
     def __init__(self, parts: Iterable[tuple[bytes, int]]) -> None:
-        parts = tuple(parts)
+        parts = list(parts)  # a tuple of a generator would stay (``startup.empty_free_lists``)
         mask = b"".join(b"\xff" * len(fixed) + bytes(free) for fixed, free in parts)
         self.size = len(mask)
         self.mask = int.from_bytes(mask, "big")

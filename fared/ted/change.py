@@ -129,7 +129,7 @@ def _ends(old: Columns, new: Columns) -> set[int]:
         if place is not None:
             return {int(more[0][place])}
     # Several differ: compare them as sets.
-    before, after = (set(zip(*(c.tolist() for c in links), strict=True)) for links in (old, new))
+    before, after = (set(zip(*[c.tolist() for c in links], strict=True)) for links in (old, new))
     return {link[0] for link in before ^ after}
 
 

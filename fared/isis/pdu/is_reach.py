@@ -199,7 +199,7 @@ class _NeighborLayout(sub_tlvs.Layout):
         self.attributes = struct.Struct("".join(form)).unpack
         order = {kind: position for position, kind in enumerate(found)}
         # A field that was not sent has the position after the last value, where None is appended.
-        self.fields = operator.itemgetter(*(order.get(kind, len(order)) for kind in _FIELDS))
+        self.fields = operator.itemgetter(*[order.get(kind, len(order)) for kind in _FIELDS])
         self.conversions = tuple(
             [
                 (position, _CONVERSIONS[kind])

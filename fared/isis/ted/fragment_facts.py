@@ -279,4 +279,5 @@ def joined(parts: list[Links]) -> Links:
         return parts[0]
     if not parts:
         return _without_links()
-    return Links(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
+    columns = zip(*[part.columns() for part in parts], strict=True)
+    return Links(*[*map(np.concatenate, columns)])

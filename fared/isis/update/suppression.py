@@ -41,14 +41,14 @@ def covered(database: Lsdb, old: StoredLsp | None, new: StoredLsp) -> frozenset[
     lost = _lost_neighbors(old.lsp, new.lsp)
     # the far end floods the loss too; of several far ends the neighbors that all of them have
     if lost:
-        found |= frozenset.intersection(*(neighbors(database, system) for system in lost))
+        found |= frozenset.intersection(*[neighbors(database, system) for system in lost])
     return found
 
 
 def neighbors(database: Lsdb, system: SystemId) -> frozenset[SystemId]:
     """The systems that a router lists as neighbors on point-to-point links, in all its LSPs."""
     mine = database.between(lsp_id(system), lsp_id(system, 0, 0xFF))
-    return _NONE.union(*(adjacent(entry) for entry in mine))
+    return _NONE.union(*[adjacent(entry) for entry in mine])
 
 
 def adjacent(entry: StoredLsp) -> frozenset[SystemId]:
