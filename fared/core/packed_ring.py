@@ -15,13 +15,15 @@ class PackedRing(Sequence[Record], Generic[Record]):
     """At most so many records, the oldest first; a struct of numbers takes a third as bytes."""
 
     def __init__(self, kind: type[Record], most: int) -> None:
+        self._kind = kind
         self._packed: deque[bytes] = deque(maxlen=most)
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(kind).decode
 
     def append(self, record: Record) -> None:
         """Add a record; the oldest makes room."""
-        self._packed.append(self._encode(record))
+        self._packed.append(msgspec.msgpack.encode(record))
+
+    def _decode(self, packed: bytes) -> Record:
+        return msgspec.msgpack.decode(packed, type=self._kind)
 
     def __len__(self) -> int:
         return len(self._packed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
+import cloudpickle
 import msgspec
 
 from fared.core.packed_ring import PackedRing
@@ -35,3 +36,9 @@ def test_records_take_little_memory():
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken < 256 * 240  # as objects 780
+
+
+def test_a_ring_can_be_part_of_a_state_of_a_recording():
+    ring = PackedRing(Run, 3)
+    ring.append(Run(0.5, ("link lost",)))
+    assert [*cloudpickle.loads(cloudpickle.dumps(ring))] == [*ring]
