@@ -7,7 +7,7 @@ The engine connects the parts and dispatches to them. Work that serves several i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from fared.core.bfd import BfdChanged
@@ -50,6 +50,7 @@ from fared.isis.transmit import Transmitter
 from fared.isis.update.bandwidth import only_bandwidth
 from fared.isis.update.database import DatabaseWatcher
 from fared.isis.update.flooding import Flooding
+from fared.te.announcer import store_loads
 from fared.te.budget import AnnounceBudget
 from fared.ted.events import RoutesComputed
 
@@ -99,7 +100,7 @@ class IsisEngine(ProcessEngine[Output]):
             case PacketReceived() if self._hello.repeated(event):
                 pass
             case LoadsMeasured(loads):
-                if self._loads_measured(loads):
+                if store_loads(loads, self._instance.circuits, self._originator.load_measured):
                     self.settled = False
             case _:
                 self.settled = False
@@ -305,15 +306,6 @@ class IsisEngine(ProcessEngine[Output]):
         attached = self._ted.reaches_other_area()
         self._originator.set_attached(attached=attached)
         self._ted.follow_attached(follow=not attached)
-
-    def _loads_measured(self, loads: Mapping[int, float | None]) -> bool:
-        """Store the loads of links; return whether one may have to be advertised."""
-        due = False
-        for ifindex, utilized in loads.items():
-            circuit = self._instance.circuits.get(ifindex)
-            if circuit is not None and self._originator.load_measured(circuit, utilized):
-                due = True
-        return due
 
     def _apply(self, settings: IsisSettings) -> None:
         """Apply new settings; system id and levels require a restart."""

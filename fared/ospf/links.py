@@ -27,6 +27,7 @@ from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.restarter import Restarter
 from fared.ospf.settings import AreaSettings, InterfaceSettings
 from fared.ospf.ted.builder import TedBuilder
+from fared.te.announcer import store_loads
 
 
 class LinkManager:
@@ -133,12 +134,7 @@ class LinkManager:
 
         Return whether one may have to be advertised.
         """
-        due = False
-        for ifindex, utilized in loads.items():
-            interface = self._instance.interfaces.get(ifindex)
-            if interface is not None and self._originator.load_measured(interface, utilized):
-                due = True
-        return due
+        return store_loads(loads, self._instance.interfaces, self._originator.load_measured)
 
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)

@@ -13,7 +13,7 @@ from fared.te.advertise import AdvertisedBandwidth, AdvertisedLink, AdvertiseSet
 from fared.te.budget import AnnounceBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from fared.core.timers import Timer, TimerQueue
 
@@ -164,6 +164,20 @@ class Announcer(Generic[LinkT, ScopeT]):
 
     def _stir(self) -> None:
         self._stirred = True
+
+
+def store_loads(
+    loads: Mapping[int, float | None],
+    links: Mapping[int, LinkT],
+    store: Callable[[LinkT, float | None], bool],
+) -> bool:
+    """Store loads, by ifindex, of the links that there are; return whether one may be due."""
+    due = False
+    for ifindex, utilized in loads.items():
+        link = links.get(ifindex)
+        if link is not None and store(link, utilized):
+            due = True
+    return due
 
 
 def _rank(link: AdvertisedLink[Any]) -> tuple[bool, float, bool, int]:
