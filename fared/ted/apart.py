@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any, cast
 
-from fared.ted.change import ChangeKind, change_of_links
+from fared.ted.change import ChangeKind, change_of_links, lists
 from fared.ted.compare import same_role
-from fared.ted.graph import anywhere
 from fared.ted.rows import same_links
 
 if TYPE_CHECKING:
@@ -55,5 +54,4 @@ class Apart:
         return change_of_links(self._rows, old, block)
 
     def _lists(self, node: NodeId, other: NodeId) -> bool:
-        there = self._rows.get(node) or self.blocks.get(node)
-        return there is not None and anywhere(there.neighbors == other)
+        return lists(self._rows, node, other) or lists(self.blocks, node, other)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.ted.compare import same_role
+from fared.ted.graph import anywhere
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def change_of_links(
         return ChangeKind.NONE if same_role(old, new) else ChangeKind.PREFIX
     fewer = len(after[0]) < len(before[0])
     # RFC 2328 §16.1 (2)(b), ISO 10589 §7.2.8.2: the graph has no link that one end lists
-    if same_role(old, new) and not any(_lists(routers, end, new.node) for end in ends):
+    if same_role(old, new) and not any(lists(routers, end, new.node) for end in ends):
         return ChangeKind.DROPPED if fewer else ChangeKind.ONE_WAY
     return ChangeKind.LOSS if fewer else ChangeKind.TOPOLOGY
 
@@ -112,7 +113,7 @@ def change_of_adjacencies(
     if len(new) < len(old):
         return ChangeKind.LOSS
     ends = {link.neighbor for link in set(new) ^ set(old)}
-    listed = not routers or any(_lists(routers, end, root) for end in ends)
+    listed = not routers or any(lists(routers, end, root) for end in ends)
     return ChangeKind.TOPOLOGY if listed else ChangeKind.ONE_WAY
 
 
@@ -156,10 +157,10 @@ def _common(longer: bytes, shorter: bytes, size: int) -> int:
     return low
 
 
-def _lists(routers: Mapping[NodeId, LinkRows | NodeBlock], end: int, node: int) -> bool:
+def lists(routers: Mapping[NodeId, LinkRows | NodeBlock], end: int, node: int) -> bool:
     """Whether the router at the far end lists this one."""
     rows = routers.get(NodeId(end))
-    return rows is not None and node in rows.neighbors.tolist()
+    return rows is not None and anywhere(rows.neighbors == node)
 
 
 def change_of_prefix(old: PrefixReachability | None, new: PrefixReachability | None) -> ChangeKind:

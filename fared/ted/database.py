@@ -28,6 +28,7 @@ from fared.ted.change import (
     GraphDelta,
     change_of_adjacencies,
     change_of_links,
+    lists,
     lost_end,
 )
 from fared.ted.compare import same_role
@@ -184,8 +185,7 @@ class Ted:
         )
 
     def _lists(self, node: NodeId, other: NodeId) -> bool:
-        rows = self._rows.get(node)
-        return rows is not None and other in rows.neighbors
+        return lists(self._rows, node, other)
 
     def graph(self) -> Graph:
         """Return the graph of the present blocks.
