@@ -29,6 +29,8 @@ class Periodic:
         self._queue = TimerQueue()
         self._timers: dict[str, Timer] = {}
         self._handle: asyncio.TimerHandle | None = None
+        self._now = 0.0
+        """The time of the present wakeup."""
 
     def every(self, interval: float, name: str, action: Callable[[], None]) -> None:
         """Run a job every ``interval`` seconds from now on, in place of one of the same name."""
@@ -36,7 +38,7 @@ class Periodic:
         guard = self._make_guard(name)
 
         def run() -> None:
-            now = self._loop.time()
+            now = self._now
             begun = min(now, self._timers[name].deadline)
             missed = math.floor((now - begun) / interval + _ROUNDING)
             arm(begun + (missed + 1) * interval)
@@ -53,9 +55,15 @@ class Periodic:
         """Return when a job runs next at the latest."""
         return self._timers[name].deadline
 
-    def share(self) -> None:
-        """Run the jobs that may run now: the loop is awake."""
-        if self._queue.fire_early(self._loop.time()):
+    def share(self, now: float) -> None:
+        """Run the jobs that may run at ``now``, when the loop woke up.
+
+        Hellos and jobs that ran in one wakeup count their intervals from the same time. If jobs
+        counted from a moment later, the earliest next hello would come just before they may run,
+        and they would have wakeups of their own until both meet again.
+        """
+        self._now = now
+        if self._queue.fire_early(now):
             self._wait()
 
     def stop(self) -> None:
@@ -74,5 +82,6 @@ class Periodic:
 
     def _fire(self, due: float) -> None:
         self._handle = None
-        self._queue.fire(max(due, self._loop.time()))
+        self._now = max(due, self._loop.time())
+        self._queue.fire(self._now)
         self._wait()

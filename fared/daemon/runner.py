@@ -80,8 +80,8 @@ class Runner:
         """Called when the kernel refused something, before the router learns of it."""
         self.on_bfd: Callable[[str, BfdWanted], None] = lambda _proto, _wanted: None
         """Called when a protocol wants a BFD session, or no longer."""
-        self.on_tick: Callable[[], None] = lambda: None
-        """Called after each tick: other work can share the wakeup."""
+        self.on_tick: Callable[[float], None] = lambda _: None
+        """Called with the time of each tick, after it: other work can share the wakeup."""
         self.wants_debug: Callable[[], bool] = lambda: True
         """Whether anybody wants the log of level debug: a line that nobody wants costs time, too,
         just when a change reaches the kernel."""
@@ -302,10 +302,10 @@ class Runner:
                 self._catch_up()
                 if self._loop.time() - began <= LATE:
                     break
-        guard = self._guards["tick"]
+        guard, now = self._guards["tick"], self._loop.time()
         with guard:
-            self.router.tick(self._loop.time())
+            self.router.tick(now)
         if guard.raised is not None:
             self._not_before = self._loop.time() + _PENALTY
         self.flush()
-        self.on_tick()
+        self.on_tick(now)

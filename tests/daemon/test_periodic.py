@@ -64,15 +64,24 @@ def test_jobs_that_are_due_about_the_same_time_run_in_one_wakeup():
 def test_other_timers_share_their_wakeup_with_jobs_that_are_nearly_due():
     jobs = Jobs(load=1.0, clock=10.0)
     jobs.run(0.89)
-    jobs.jobs.share()
+    jobs.jobs.share(START + 0.89)
     assert jobs.ran == []
     jobs.run(0.95)
-    jobs.jobs.share()
-    jobs.jobs.share()
+    jobs.jobs.share(START + 0.95)
+    jobs.jobs.share(START + 0.95)
     assert jobs.ran == [(0.95, "load")]
     jobs.run(2.0)
     assert jobs.ran == [(0.95, "load"), (1.95, "load")]
     assert jobs.wakeups == 1
+
+
+def test_a_job_counts_its_interval_from_the_beginning_of_the_wakeup_that_it_shared():
+    jobs = Jobs(load=1.0)
+    for woken, busy in ((0.9, 0.003), (1.8, 0.002), (2.7, 0.001)):
+        jobs.run(woken + busy)  # the router sends its hellos before
+        jobs.jobs.share(START + woken)
+    assert [name for _, name in jobs.ran] == ["load"] * 3
+    assert jobs.wakeups == 0
 
 
 def test_missed_runs_are_not_repeated():
