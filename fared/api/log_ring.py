@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 _BLOCK: Final = 32
@@ -21,8 +21,10 @@ class LogRing:
     memory.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, before_reading: Callable[[], object] = lambda: None) -> None:
+        """``before_reading`` adds the records of lines that wait."""
         self._most = most
+        self._before_reading = before_reading
         self._blocks: deque[bytes] = deque()
         self._skipped = 0
         """Records of the first block that have made room."""
@@ -52,6 +54,7 @@ class LogRing:
         return len(self._blocks) * _BLOCK - self._skipped + len(self._newest)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        self._before_reading()
         skipped, newest = self._skipped, [*self._newest]
         for block in [*self._blocks]:
             yield from map(json.loads, zlib.decompress(block).decode().split("\n")[skipped:])

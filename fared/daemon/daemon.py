@@ -102,11 +102,14 @@ class Daemon:
         Raises DaemonError, LockError, PrivilegeError, SocketInUse.
         """
         lock = InstanceLock(self.config.api.socket)
-        lock.take()
         try:
-            await self._serve()
+            lock.take()
+            try:
+                await self._serve()
+            finally:
+                lock.release()
         finally:
-            lock.release()
+            self._logs.end()
 
     async def _serve(self) -> None:
         """Like ``serve``, with the lock held."""
@@ -144,6 +147,7 @@ class Daemon:
                 self._close()
             await self.services.end_recording()
         finally:
+            self._logs.end()  # those who follow the events are told the last ones
             if http is not None:
                 await http.stop()
             await control.stop()

@@ -3,16 +3,25 @@
 Every line is an event name that does not change between releases, with fields. The last lines are
 kept in memory, so that ``fared-cli show log`` works on a switch without a journal, and passed to
 those who follow the events (``fared-cli monitor``), who may want more than is written.
+
+Lines below a warning wait for ``_WAIT``, with the time of their event: a lost link concerns all
+routers of a fabric within milliseconds, and to write a line takes a tenth of the reaction of each.
+A warning is written at once, after the lines that wait, and so are these if somebody reads the last
+lines.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import MutableMapping
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 
 from fared.api.feed import LEVELS, EventFeed
 from fared.api.log_ring import LogRing
@@ -22,9 +31,20 @@ with without("rich"):
     import structlog
 
 RING_SIZE: Final = 1000
+_WAIT: Final = 0.05
+"""Seconds that a line waits at most: longer than the reaction of a fabric to a lost link."""
 
 _JSON: Final = (str, int, float, list, tuple, dict)
 _Event = MutableMapping[str, Any]
+
+
+class _Line(NamedTuple):
+    """A line that waits: the logger that writes it, its level and fields, the time of its event."""
+
+    logger: Any
+    level: str
+    event: _Event
+    time: float
 
 
 class DaemonLog:
@@ -35,19 +55,14 @@ class DaemonLog:
     """
 
     def __init__(self, level: str, style: str) -> None:
-        self.ring = LogRing(RING_SIZE)
+        self.ring = LogRing(RING_SIZE, self.write)
         self.feed = EventFeed(self.ring)
+        self._lines: deque[_Line] = deque()
+        self._thread = threading.get_ident()
+        self._due = self._ended = False
         self.configure(level, style)
         structlog.configure(
-            processors=[
-                self._drop_unwanted,
-                structlog.processors.add_log_level,
-                # before the record, which must neither hold frames nor be other than JSON
-                structlog.processors.format_exc_info,
-                self._remember,
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-                self._render,
-            ],
+            processors=[self._drop_unwanted, self._put_off],
             wrapper_class=structlog.make_filtering_bound_logger(LEVELS["debug"]),
             logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
             cache_logger_on_first_use=True,
@@ -57,6 +72,7 @@ class DaemonLog:
 
     def configure(self, level: str, style: str) -> None:
         """Set the lowest level to write; ``style`` is auto, json or text."""
+        self.write()
         self._least = LEVELS[level]
         as_json = style == "json" or (style == "auto" and "JOURNAL_STREAM" in os.environ)
         colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
@@ -76,22 +92,61 @@ class DaemonLog:
             raise structlog.DropEvent
         return event
 
-    def _remember(self, _logger: object, method: str, event: _Event) -> _Event:
-        fields = {k: _plain(value) for k, value in event.items() if k not in ("event", "level")}
-        record = {
-            "time": time.time(),
-            "level": method,
-            "event": event.get("event"),
-            "fields": fields,
-        }
-        self.feed.offer(record)
-        if LEVELS.get(method, LEVELS["error"]) < self._least:
-            raise structlog.DropEvent  # it was for followers only
-        self.ring.append(record)
-        return event
+    def end(self) -> None:
+        """Write what waits, and all that follows at once: the process ends."""
+        self._ended = True
+        self.write()
 
-    def _render(self, logger: object, method: str, event: _Event) -> str:
-        text: str = self._renderer(logger, method, event)
+    def write(self) -> None:
+        """Write the lines that wait."""
+        self._due = False
+        for _ in range(len(self._lines)):
+            try:
+                line = self._lines.popleft()
+            except IndexError:  # a thread that writes files has logged a warning meanwhile
+                break
+            if (text := self._text(line)) is not None:
+                line.logger.msg(text)
+
+    def _put_off(self, logger: object, method: str, event: _Event) -> str:
+        """Let a line wait until the loop has time for it; or return its text, to be written now."""
+        line = _Line(logger, method, event, time.time())
+        waits = LEVELS.get(method, LEVELS["error"]) < LEVELS["warning"] and "exc_info" not in event
+        if waits and (loop := self._loop()) is not None:
+            self._lines.append(line)
+            if not self._due:
+                self._due = True
+                loop.call_later(_WAIT, self.write)
+            raise structlog.DropEvent
+        self.write()
+        text = self._text(line)
+        if text is None:
+            raise structlog.DropEvent
+        return text
+
+    def _loop(self) -> asyncio.AbstractEventLoop | None:
+        """The loop that writes later; None: no loop of this thread runs, or the process ends."""
+        if self._ended or threading.get_ident() != self._thread:
+            return None
+        try:
+            return asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+
+    def _text(self, line: _Line) -> str | None:
+        """Remember a line, and return what is written of it; None: it was for followers only."""
+        logger, level, event, at = line
+        event = structlog.processors.add_log_level(logger, level, event)
+        # before the record, which must neither hold frames nor be other than JSON
+        event = structlog.processors.format_exc_info(logger, level, event)
+        fields = {k: _plain(value) for k, value in event.items() if k not in ("event", "level")}
+        record = {"time": at, "level": level, "event": event.get("event"), "fields": fields}
+        self.feed.offer(record)
+        if LEVELS.get(level, LEVELS["error"]) < self._least:
+            return None
+        self.ring.append(record)
+        event["timestamp"] = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+        text: str = self._renderer(logger, level, event)
         return text
 
 

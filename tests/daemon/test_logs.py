@@ -1,7 +1,10 @@
 """The log: its level and form, which a reload may change."""
 
+import asyncio
 import json
+import time
 import tracemalloc
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -115,6 +118,41 @@ async def test_followers_see_events_below_the_level_of_the_log(capsys):
     follower = log.feed.follow({"level": "debug"})
     log.logger.debug("fine", number=1)
     log.logger.info("shown")
+    await follower.arrived()
     assert [record["event"] for record in follower.take(9)] == ["fine", "shown"]
     assert [record["event"] for record in log.ring] == ["shown"]
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+async def test_lines_wait_until_packets_and_routes_of_other_routers_are_done(capsys):
+    """With the time of their event; a warning, and whoever reads, gets them at once, in order."""
+    log = DaemonLog("info", "json")
+    begun = time.time()
+    log.logger.info("first")
+    log.logger.info("second")
+    ended = time.time()
+    assert capsys.readouterr().err == ""
+    assert [record["event"] for record in log.ring] == ["first", "second"]
+    assert all(begun <= record["time"] <= ended for record in log.ring)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["event"] for line in lines] == ["first", "second"]
+    assert begun - 1e-6 <= datetime.fromisoformat(lines[0]["timestamp"]).timestamp() <= ended
+    log.logger.info("third")
+    log.logger.warning("now")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["event"] for line in lines] == ["third", "now"]
+    log.logger.info("later")
+    written = ""
+    while not written:
+        await asyncio.sleep(0.001)
+        written = capsys.readouterr().err
+    assert json.loads(written)["event"] == "later"
+
+
+async def test_the_last_lines_of_a_process_are_written(capsys):
+    log = DaemonLog("info", "json")
+    log.logger.info("before")
+    log.end()
+    log.logger.info("after")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["event"] for line in lines] == ["before", "after"]
