@@ -173,10 +173,10 @@ class RecentInstances:
 class Lsdb:
     """The LSAs of one flooding scope: an area, the AS, or one link (LS type 9).
 
-    ``version`` counts installations and removals. ``listed``: the LSAs on any link state
-    retransmission list, by instance. ``recent``: those installed last. ``described``: all, by
-    instance, while neighbors describe their databases. ``originators`` counts the LSAs of
-    each advertising router, ``size`` the bytes of all.
+    ``version`` counts installations and removals, ``routers`` those of router LSAs. ``listed``:
+    the LSAs on any link state retransmission list, by instance. ``recent``: those installed last.
+    ``described``: all, by instance, while neighbors describe their databases. ``originators``
+    counts the LSAs of each advertising router, ``size`` the bytes of all.
     """
 
     __slots__ = (
@@ -188,6 +188,7 @@ class Lsdb:
         "listed",
         "originators",
         "recent",
+        "routers",
         "scope",
         "size",
         "version",
@@ -205,7 +206,7 @@ class Lsdb:
         self.listed: dict[bytes, LsaEntry] = {}
         self.recent = RecentInstances()
         self.described: dict[bytes, LsaEntry] | None = None
-        self.version = 0
+        self.version = self.routers = 0
         self._router = 0
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import BACKBONE, AreaId, ipv4_prefix, parse_dotted
+from fared.ospf.flooding import suppression
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.packets import LsUpdate
 from fared.ospf.settings import AreaSettings
@@ -153,28 +154,36 @@ def test_an_lsa_lost_on_its_way_from_the_originator_arrives_from_others():
     assert net.now - at < 2 * SUPPRESSION + 4 * WIRE
 
 
-def test_summaries_of_a_border_router_reach_other_border_routers_later():
-    """They ignore them (RFC 2328 §16.2); all others receive them at once."""
-    pod, prefix = AreaId(1), ipv4_prefix(parse_dotted("10.9.0.0"), 24)
-    areas = (AreaSettings(pod), AreaSettings(BACKBONE))
+POD = AreaId(1)
+
+
+def two_border_routers() -> Network:
+    """Border routers 1 and 2 of an area with leaves 101 to 103; 9 is in the backbone."""
+    areas = (AreaSettings(POD), AreaSettings(BACKBONE))
     net = Network(1)
     for number in (1, 2):
         net.add(number, areas=areas)
     for leaf in (101, 102, 103):
         net.add(leaf, areas=areas[:1])
         for spine in (1, 2):
-            net.join(leaf, spine, replace(FAST, area=pod))
+            net.join(leaf, spine, replace(FAST, area=POD))
     net.add(9)
     for spine in (1, 2):
         net.join(9, spine)
     net.until(net.all_full, every=0.05)
     net.run(3)
+    return net
+
+
+def test_summaries_of_a_border_router_reach_other_border_routers_later():
+    """They ignore them (RFC 2328 §16.2); all others receive them at once."""
+    net, prefix = two_border_routers(), ipv4_prefix(parse_dotted("10.9.0.0"), 24)
     facts = AdvertisedRoute(20, PathType.INTER_AREA, (BACKBONE,), 1e9)
     before, at = len(net.trace), net.now
     net.input(1, RoutesComputed({prefix: facts}, {}))
 
     def told(number: int) -> bool:
-        held = {key.link_state_id for key in net.database(number, pod) if key.ls_type == 3}
+        held = {key.link_state_id for key in net.database(number, POD) if key.ls_type == 3}
         return prefix.network in held
 
     net.until(lambda: all(told(leaf) for leaf in (101, 102, 103)), every=0.0005)
@@ -183,3 +192,37 @@ def test_summaries_of_a_border_router_reach_other_border_routers_later():
     assert set(updates(net, before)) == {1}
     net.until(lambda: told(2), every=0.0005)
     assert 0.25 * SUPPRESSION < net.now - at < SUPPRESSION + WIRE
+
+
+def test_which_neighbors_get_the_summaries_of_a_router_is_found_once_until_a_router_lsa_changes(
+    monkeypatch,
+):
+    net, looked_up = two_border_routers(), []
+    look_up = suppression._router_lsa
+    monkeypatch.setattr(
+        suppression, "_router_lsa", lambda lsdb, of: looked_up.append(of) or look_up(lsdb, of)
+    )
+
+    def advertise(*networks: str) -> int:
+        """Advertise prefixes; return for how many neighbors leaf 101 defers its copies."""
+        at, leaf = len(looked_up), net.nodes[101].engine._instance
+        facts = AdvertisedRoute(20, PathType.INTER_AREA, (BACKBONE,), 1e9)
+        prefixes = [ipv4_prefix(parse_dotted(network), 24) for network in networks]
+        net.input(1, RoutesComputed(dict.fromkeys(prefixes, facts), {}))
+        wanted = {prefix.network for prefix in prefixes}
+        lsdb = next(area.lsdb for area in leaf.areas.values())
+        net.until(lambda: wanted <= {entry.key.link_state_id for entry in lsdb}, every=0.0005)
+        counts.append(len(looked_up) - at)
+        deferred = [e.deferred for e in lsdb if e.key.link_state_id in wanted]
+        assert len(set(deferred)) == 1
+        return deferred[0].bit_count()
+
+    counts: list[int] = []
+    assert advertise("10.9.1.0", "10.9.2.0", "10.9.3.0") == 1
+    assert advertise("10.9.4.0") == 1
+    once, nothing = counts
+    assert once <= 3 * 4  # three leaves
+    assert nothing == 0
+    net.set_up(cable(net, 2, 9), False)
+    net.run(3)
+    assert advertise("10.9.5.0") == 0  # 2 is no border router any more

@@ -27,6 +27,7 @@ from fared.ospf.packet.lsa import (
     LSA_HEADER_SIZE,
     MAX_AGE,
     LsaKey,
+    LsType,
     raw_checksum_ok,
 )
 
@@ -111,6 +112,8 @@ class Database:
         if lsdb.described is not None:
             lsdb.described[entry.instance] = entry
         lsdb.version += 1
+        if key.ls_type == LsType.ROUTER:
+            lsdb.routers += 1
         # RFC 2328 §14: a MaxAge LSA awaits its removal, all others age
         if entry.base_age >= MAX_AGE:
             self._await_removal(entry)
@@ -145,6 +148,7 @@ class Database:
         lsdb = entry.lsdb
         del lsdb.entries[entry.key]
         lsdb.version += 1
+        lsdb.routers += entry.key.ls_type == LsType.ROUTER
         lsdb.originators.left(entry.key.advertising_router)
         lsdb.size -= len(entry.raw)
         self._watcher.removed(entry)
@@ -159,6 +163,7 @@ class Database:
         lsdb.recent = RecentInstances()
         lsdb.described = None
         lsdb.version += 1
+        lsdb.routers += 1
 
     def _detach(self, entry: LsaEntry) -> None:
         entry.marks &= ~CURRENT
@@ -192,6 +197,7 @@ class Database:
     def _expire(self, entry: LsaEntry) -> None:
         # RFC 2328 §14: every router refloods an LSA that reaches MaxAge
         entry.base_age = MAX_AGE
+        entry.lsdb.routers += entry.key.ls_type == LsType.ROUTER
         self._await_removal(entry)
         self._watcher.changed(entry)
         self._watcher.expired(entry)
@@ -227,7 +233,7 @@ class Database:
 def _contents_differ(old: LsaEntry, new: LsaEntry, now: float) -> bool:
     """RFC 2328 §13.2: MaxAge, options, length or body differ; a refresh changes none of them."""
     return (
-        old.is_maxage(now) != new.is_maxage(now)
+        old.raw[LSA_HEADER_SIZE:] != new.raw[LSA_HEADER_SIZE:]  # length and body: nearly always
         or old.raw[2] != new.raw[2]  # options
-        or old.raw[LSA_HEADER_SIZE:] != new.raw[LSA_HEADER_SIZE:]
+        or old.is_maxage(now) != new.is_maxage(now)
     )

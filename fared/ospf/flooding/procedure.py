@@ -244,7 +244,10 @@ class Flooding:
             acknowledge_directly(neighbor, raw[:LSA_HEADER_SIZE])
             return True
         # §13 (5): no database copy, or a less recent one (§13.1)
-        order = 1 if entry is None else compare(header, entry.header(self._process.now))
+        if entry is None or header.ls_sequence_number > entry.sequence_number:
+            order = 1  # the first rule of ``compare``, which decides nearly always
+        else:
+            order = compare(header, entry.header(self._process.now))
         if order > 0:
             if not self._has_room(neighbor, lsdb, key, raw, entry):
                 self._ignore(neighbor, lsdb, raw)
@@ -258,6 +261,8 @@ class Flooding:
         self, neighbor: Neighbor, lsdb: Lsdb, key: LsaKey, raw: bytes, entry: LsaEntry | None
     ) -> bool:
         """Whether the database has room for an LSA; ``entry`` is its former instance."""
+        if entry is not None and len(raw) <= len(entry.raw):
+            return True
         more = len(raw) - (0 if entry is None else len(entry.raw))
         admitted = entry is not None or self.limits.admits(lsdb, key, neighbor)
         fits = admitted and self.limits.fits(lsdb, key, neighbor, more)

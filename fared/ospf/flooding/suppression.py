@@ -43,11 +43,15 @@ _SUMMARIES: Final = (LsType.SUMMARY_NETWORK, LsType.SUMMARY_ASBR)
 
 
 class _Adjacent(msgspec.Struct):
-    """The neighbors of an originator among ours, and what they were derived from."""
+    """The neighbors of an originator among ours, and what they were derived from.
 
-    body: RouterLsa
+    ``routers`` is that of the database. ``summaries``: those that get its summaries without us.
+    """
+
+    routers: int
     group: FloodGroup
     neighbors: int
+    summaries: int
 
 
 class FloodSuppression:
@@ -81,27 +85,27 @@ class FloodSuppression:
         if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.base_age >= MAX_AGE:
             router_lsa = _router_lsa_entry(area, key.advertising_router)
             return group.full if router_lsa is None else group.full & ~queued.get(router_lsa, 0)
-        originator = _router_lsa(area, key.advertising_router)
-        if originator is None:
-            return 0
-        adjacent = self._adjacent_to(area.area, key.advertising_router, originator, group)
-        # RFC 2328 §16.2: area border routers examine backbone summaries only.
+        # A router originates many LSAs.
+        known = self._adjacent.get((area.area, key.advertising_router))
+        if known is None or known.routers != area.routers or known.group is not group:
+            known = self._adjacent_to(area, key.advertising_router, group)
         summary = key.ls_type in _SUMMARIES or opaque == OpaqueType.EXTENDED_PREFIX
-        if summary and originator.flags & B_BIT and area.area != BACKBONE:
-            return adjacent | _border_routers(area, group, group.full & ~adjacent)
-        return adjacent
+        return known.summaries if summary else known.neighbors
 
-    def _adjacent_to(
-        self, area: AreaId | None, router_id: int, originator: RouterLsa, group: FloodGroup
-    ) -> int:
-        """The neighbors of an originator, cached, since a router originates many LSAs."""
-        known = self._adjacent.get((area, router_id))
-        if known is None or known.body is not originator or known.group is not group:
-            neighbors = group.among(_adjacent(originator))
-            known = self._adjacent[area, router_id] = _Adjacent(originator, group, neighbors)
-            if len(self._adjacent) > _KEPT:
-                del self._adjacent[next(iter(self._adjacent))]
-        return known.neighbors
+    def _adjacent_to(self, area: Lsdb, router_id: int, group: FloodGroup) -> _Adjacent:
+        """The neighbors of an originator, for all of its LSAs; none if it has no router LSA."""
+        originator = _router_lsa(area, router_id)
+        if originator is None:
+            return _Adjacent(area.routers, group, 0, 0)
+        neighbors = summaries = group.among(_adjacent(originator))
+        # RFC 2328 §16.2: area border routers examine backbone summaries only.
+        if originator.flags & B_BIT and area.area != BACKBONE:
+            summaries |= _border_routers(area, group, group.full & ~neighbors)
+        known = _Adjacent(area.routers, group, neighbors, summaries)
+        self._adjacent[area.area, router_id] = known
+        if len(self._adjacent) > _KEPT:
+            del self._adjacent[next(iter(self._adjacent))]
+        return known
 
 
 def _border_routers(area: Lsdb, group: FloodGroup, among: int) -> int:
