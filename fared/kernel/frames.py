@@ -18,24 +18,33 @@ _IOV, _IOV_LENGTH, _LENGTH = 2, 3, 7
 
 
 class Frames:
-    """A buffer of ``slots`` frames, each of ``size`` bytes at most: the rest of others is cut off.
+    """A buffer of ``slots`` frames, each of ``size`` bytes at most behind its ``start``.
 
-    ``memory`` holds frame N from ``N * size`` on.
+    The rest of longer ones is cut off. ``starts`` has the first bytes of all frames, ``start`` of
+    each, one behind the other; ``memory`` holds the others of frame N from ``N * size`` on, and
+    zeros behind them.
     """
 
-    def __init__(self, slots: int, size: int) -> None:
-        self.slots, self.size = slots, size
-        self.memory = bytearray(slots * size)
+    def __init__(self, slots: int, size: int, start: int) -> None:
+        self.slots, self.size, self.start = slots, size, start
+        self.starts, self.memory = bytearray(slots * start), bytearray(slots * size)
+        self._filled = [0] * slots
+        """The length of the last frame in each slot."""
         word = ctypes.c_size_t
-        start = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        vectors = (word * (_IOVEC * slots))()
+        parts = [
+            (ctypes.addressof(ctypes.c_char.from_buffer(buffer)), length)
+            for buffer, length in ((self.starts, start), (self.memory, size))
+        ]
+        each = _IOVEC * len(parts)
+        vectors = (word * (each * slots))()
         self._headers = (word * (_HEADER * slots))()
         for slot in range(slots):
-            vectors[_IOVEC * slot] = start + slot * size
-            vectors[_IOVEC * slot + 1] = size
-            at = ctypes.addressof(vectors) + slot * _IOVEC * ctypes.sizeof(word)
+            for part, (address, length) in enumerate(parts):
+                vectors[each * slot + _IOVEC * part] = address + slot * length
+                vectors[each * slot + _IOVEC * part + 1] = length
+            at = ctypes.addressof(vectors) + slot * each * ctypes.sizeof(word)
             self._headers[_HEADER * slot + _IOV] = at
-            self._headers[_HEADER * slot + _IOV_LENGTH] = 1
+            self._headers[_HEADER * slot + _IOV_LENGTH] = len(parts)
         self._vectors = vectors  # the kernel reads them
         self._address = ctypes.addressof(self._headers)
         ratio = ctypes.sizeof(word) // ctypes.sizeof(ctypes.c_uint)
@@ -55,4 +64,28 @@ class Frames:
         if count < 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
-        return self._lengths[:count].tolist()
+        lengths = self._lengths[:count].tolist()
+        if lengths != self._filled[:count]:
+            self._blank(lengths)
+        return lengths
+
+    def _blank(self, lengths: list[int]) -> None:
+        """Write zeros behind frames, where the frame before was longer."""
+        for slot, (length, before) in enumerate(zip(lengths, self._filled, strict=False)):
+            if length < before:
+                at = slot * self.size - self.start
+                first = max(length, self.start)
+                self.memory[at + first : at + before] = bytes(max(0, before - first))
+        self._filled[: len(lengths)] = lengths
+
+    def alike(self, slot: int, count: int) -> bool:
+        """Whether so many frames from a slot on have the same start."""
+        size = self.start
+        first = bytes(self.starts[slot * size : (slot + 1) * size])
+        return self.starts.startswith(first * count, slot * size)
+
+    def whole(self, slot: int, length: int) -> bytes:
+        """A frame of this length."""
+        start, at = self.start, slot * self.size
+        first = self.starts[slot * start : slot * start + min(start, length)]
+        return bytes(first + self.memory[at : at + max(0, length - start)])

@@ -11,10 +11,9 @@ PDU without the padding of short frames. A filter in the kernel drops other prot
 family (spanning tree, CLNP, ES-IS), our own frames and frames for others, so that they never wake
 the daemon.
 
-Of the first socket, which receives all LSPs, a call reads many frames (``frames``). What their
-headers say is remembered: a neighbor sends the same ones again and again. So are the last PDUs: an
-LSP comes from all neighbors, and equal PDUs are the same object, which is neither copied out of the
-buffer nor hashed nor compared again.
+Of the first socket, which receives all LSPs, a call reads many frames (``frames``). The last LSPs
+are remembered (``recent_pdus``): an LSP comes from all neighbors, and equal ones are the same
+object, which is neither copied out of the buffer nor hashed nor compared again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
 from fared.kernel.arrived import count_error
 from fared.kernel.frames import Frames
 from fared.kernel.packet_sockets import (
-    A_LOOK,
     PRIORITY_CONTROL,
     PacketCallback,
     PacketSockets,
@@ -40,6 +38,7 @@ from fared.kernel.packet_sockets import (
     enlarge_buffer,
 )
 from fared.kernel.readers import Readers
+from fared.kernel.recent_pdus import RecentPdus
 from fared.kernel.reopening import Report, ignore
 from fared.kernel.socketfilter import (
     ALL,
@@ -69,15 +68,14 @@ _PACKET_ADD_MEMBERSHIP, _PACKET_IGNORE_OUTGOING = 1, 23
 _PACKET_MR_MULTICAST = 0
 _ETHERNET = 1  # ARPHRD_ETHER
 
-_SLOT = 2048
-"""Bytes of a frame with a length that are read: all, but for padding behind its end."""
-_MOST_REMEMBERED, _REMEMBERED_OF_EACH = 1024, 32
-"""Headers of frames, in all 0.3 MB, and of each interface: forged ones fill them."""
-_SEEN = 4096
-"""Places for headers that were seen once: a forged source comes but once, and is not remembered."""
-_MOST_PAYLOADS, _PAYLOADS_OF_EACH = 256, 32
-"""PDUs, in all 0.5 MB, and of each interface: those of many waves of LSPs, each of which comes from
-all neighbors."""
+_ADDRESSES = 12
+_SLOT = 1536
+"""Bytes of a frame with a length that are read behind its addresses: all, but for padding."""
+_LOOK = 64
+"""Packets read from a socket before the next one is looked at: those of a turn, in a flood."""
+_MOST_PDUS, _PDUS_OF_EACH = 256, 32
+"""LSPs that are remembered, in all 0.7 MB, and of each interface: those of many waves of LSPs, each
+of which comes from all neighbors."""
 
 _PDU_TYPE, _TYPE_BITS = 4, 0x1F
 _HELLOS = (15, 16, 17)
@@ -124,18 +122,12 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 _ONLY_ISIS, _ONLY_HELLOS, _NO_HELLOS = _program(ALL, ALL), _program(ALL, 0), _program(0, ALL)
 
 
-_START = struct.Struct(f"{_PDU + _PDU_TYPE + 1}s21s")
-"""Of a frame: up to the type of the PDU, and then, of an LSP, up to its checksum."""
-_HEADER_END = _PDU + _PDU_TYPE + 1
-
-
-class _FrameHeader(NamedTuple):
-    """What the first bytes of a frame say: its addresses, where it ends, if it is a hello."""
-
-    source: int
-    destination: int
-    end: int
-    hello: bool
+_LSPS = (18, 20)
+_KEY = struct.Struct("31s")
+"""Of a frame of an LSP, behind its addresses: up to its checksum, which tells instances apart."""
+_TYPE_IN_KEY = _PDU - _ADDRESSES + _PDU_TYPE
+_ADDRESS = struct.Struct("!HIHI")
+"""Destination and source in two parts each."""
 
 
 class IsisFrame(NamedTuple):
@@ -183,6 +175,7 @@ class IsisSockets(PacketSockets):
     """
 
     purpose = "packet sockets for IS-IS"
+    look = _LOOK
 
     def __init__(
         self,
@@ -192,16 +185,13 @@ class IsisSockets(PacketSockets):
         readers: Readers | None = None,
     ) -> None:
         super().__init__(callback, loop, report, readers)
-        self._frames = Frames(A_LOOK, _SLOT)
-        self._headers: dict[bytes, _FrameHeader] = {}
-        self._seen = bytearray(_SEEN)
-        self._payloads: dict[bytes, bytes] = {}
-        """The last PDUs, by what distinguishes LSPs."""
+        self._frames = Frames(_LOOK, _SLOT, _ADDRESSES)
+        self._pdus = RecentPdus(self._frames, _MOST_PDUS)
+        """The last LSPs."""
 
     def forget_senders(self) -> None:
-        """Forget headers and PDUs: those of neighbors are remembered again at once."""
-        self._headers.clear()
-        self._payloads.clear()
+        """Forget LSPs: those of neighbors are remembered again at once."""
+        self._pdus.clear()
 
     @staticmethod
     def is_hello(payload: bytes) -> bool:
@@ -256,51 +246,33 @@ class IsisSockets(PacketSockets):
 
     def _strip(self, ifindex: int, lengths: list[int], packets: list[PacketReceived]) -> bool:
         """Append the packets of frames that were read; return whether one is a hello."""
-        memory, headers, add = self._frames.memory, self._headers, packets.append
-        payloads, same, begin = self._payloads, memory.startswith, _START.unpack_from
-        hellos, at = False, 0
-        for length in lengths:
-            # behind a short frame are bytes of others: what was found is compared with the frame
-            start, instance = begin(memory, at)
-            header = headers.get(start)
-            if header is not None and header.end <= length:
-                source, destination, end, hello = header
-                hellos |= hello
-                payload = payloads.get(instance)
-                if payload is None or len(payload) != end - _PDU or not same(payload, at + _PDU):
-                    payload = self._remembered(instance, memory[at + _PDU : at + end])
-                add(PacketReceived(ifindex, source, destination, payload))
-            elif (packet := self._unknown(ifindex, bytes(memory[at : at + length]))) is not None:
-                hellos |= self.is_hello(packet.payload)
-                add(packet)
-            at += _SLOT
+        frames, pdus, hellos = self._frames, self._pdus, False
+        slot, number = 0, len(lengths)
+        while slot < number:
+            (key,) = _KEY.unpack_from(frames.memory, slot * _SLOT)
+            place = pdus.places.get(key)
+            if place is not None and (payloads := pdus.copies(place, slot, lengths)):
+                addresses = _ADDRESS.unpack_from(frames.starts, slot * _ADDRESSES)
+                to_high, to_low, from_high, from_low = addresses
+                source, destination = from_high << 32 | from_low, to_high << 32 | to_low
+                packets += [PacketReceived(ifindex, source, destination, one) for one in payloads]
+                slot += len(payloads)
+                continue
+            packet = self._packet(ifindex, frames.whole(slot, lengths[slot]))
+            if packet is not None:
+                packets.append(packet)
+                if key[_TYPE_IN_KEY] & _TYPE_BITS in _LSPS:
+                    self._remember(key, slot, lengths[slot], packet.payload)
+                else:
+                    hellos |= self.is_hello(packet.payload)
+            slot += 1
         return hellos
 
-    def _remembered(self, instance: bytes, payload: bytearray) -> bytes:
-        """Remember a PDU, and return it."""
-        if len(self._payloads) >= min(_MOST_PAYLOADS, _PAYLOADS_OF_EACH * len(self._sockets)):
-            self._payloads.clear()
-        found = self._payloads[instance] = bytes(payload)
-        return found
-
-    def _unknown(self, ifindex: int, data: bytes) -> PacketReceived | None:
-        """A packet with a header that is not remembered yet."""
-        packet = self._packet(ifindex, data)
-        start = data[:_HEADER_END]
-        if packet is not None and len(start) == _HEADER_END and self._was_seen(start):
-            most = min(_MOST_REMEMBERED, _REMEMBERED_OF_EACH * len(self._sockets))
-            if len(self._headers) >= most:
-                self._headers.clear()
-            end, hello = _PDU + len(packet.payload), self.is_hello(packet.payload)
-            self._headers[start] = _FrameHeader(packet.source, packet.destination, end, hello)
-        return packet
-
-    def _was_seen(self, start: bytes) -> bool:
-        """Whether a header has come before; of others in its place only the last one counts."""
-        mark, place = divmod(hash(start), _SEEN)
-        mark = mark % 255 + 1
-        known, self._seen[place] = self._seen[place], mark
-        return known == mark
+    def _remember(self, key: bytes, slot: int, length: int, payload: bytes) -> None:
+        """Remember the LSP in a slot."""
+        if len(self._pdus) >= min(_MOST_PDUS, _PDUS_OF_EACH * len(self._sockets)):
+            self._pdus.clear()
+        self._pdus.add(key, slot, length, payload)
 
     def _packet(self, ifindex: int, data: bytes) -> PacketReceived | None:
         found = _stripped(data)

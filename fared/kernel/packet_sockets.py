@@ -35,7 +35,9 @@ PRIORITY_CONTROL = 7
 _BUFFER = 4 << 20
 """Bytes of a receive buffer: some thousand packets, which arrive while a turn computes."""
 A_LOOK = 16
-"""Packets read from a socket before the next one is looked at."""
+"""Packets read from a socket before the next one is looked at; a socket with as many has many."""
+_LOOK_AGAIN = 0.1
+"""Seconds after which the buffer of a socket is looked at again, if all its packets were read."""
 _SMALL = 128
 """Packets of fewer bytes, as hellos, mostly come alone: the socket is not read again at once."""
 _APART_ABOVE = 0.25
@@ -68,6 +70,8 @@ class PacketSockets(ABC):
 
     purpose: ClassVar[str]
     """The sockets' name in error messages."""
+    look: ClassVar[int] = A_LOOK
+    """Packets read from a socket before the next one is looked at."""
 
     @staticmethod
     @abstractmethod
@@ -126,6 +130,8 @@ class PacketSockets(ABC):
         To close a packet socket takes a grace period of RCU, ten milliseconds, and all interfaces
         of a router that joins a fabric are crowded at once.
         """
+        self._looked: dict[int, float] = {}
+        """When a buffer of an interface was looked at."""
         self._dropped: weakref.WeakKeyDictionary[socket.socket, int] = weakref.WeakKeyDictionary()
         self._again = Reopening(self._loop, self.open, report)
 
@@ -152,11 +158,12 @@ class PacketSockets(ABC):
         self._sockets[ifindex] = sockets
         self._again.opened(ifindex)
         for sock in sockets:
-            self._readers.add_reader(sock, self._receive, ifindex, sock, A_LOOK)
+            self._readers.add_reader(sock, self._receive, ifindex, sock, self.look)
 
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets, if they are open; the kernel leaves the groups."""
         self._again.forget(ifindex)
+        self._looked.pop(ifindex, None)
         for sock in self._given_up(ifindex):
             sock.close()
 
@@ -218,8 +225,12 @@ class PacketSockets(ABC):
     def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
         for hellos in self._apart.get(ifindex, ()):
             self._read(ifindex, hellos, _HELLOS_A_LOOK)
-        if self._read(ifindex, sock, most) >= A_LOOK and sock.fileno() >= 0:
-            self._look(ifindex, sock)
+        read = self._read(ifindex, sock, most)
+        if read >= A_LOOK and sock.fileno() >= 0:
+            now = self._loop.time()
+            if read >= self.look or now >= self._looked.get(ifindex, 0.0) + _LOOK_AGAIN:
+                self._looked[ifindex] = now
+                self._look(ifindex, sock)
 
     def _read(self, ifindex: int, sock: socket.socket, most: int) -> int:
         """Read packets of a socket, at most ``most``; return how many they were."""
@@ -241,7 +252,7 @@ class PacketSockets(ABC):
 
         Their number with those that are malformed; whether hellos may be among them.
         """
-        small = _SMALL if most == A_LOOK else 0
+        small = _SMALL if most == self.look else 0
         found = arrived(sock, self._buffer, self.counters, most, small=small)
         packets = [self._packet(ifindex, data) for data in found]
         return [packet for packet in packets if packet is not None], len(found), True

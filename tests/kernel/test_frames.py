@@ -4,17 +4,19 @@ import errno
 import socket
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fared.core.igp import PacketReceived
 from fared.isis.ids import ALL_ISS
 from fared.isis.pdu.model import PduType
-from fared.kernel import isis_socket
 from fared.kernel.frames import Frames
-from fared.kernel.isis_socket import IsisSockets, frame
+from fared.kernel.isis_socket import IsisSockets, frame, strip_ethernet_header
 from tests.kernel.netns import inside, packet_socket, run
 from tests.waiting import loop_until
 
 PDU = b"\x83\x1b\x01\x00"
+INDEX = st.integers(0, 3)
 
 
 def pdu(kind: PduType, size: int, number: int = 0) -> bytes:
@@ -30,9 +32,7 @@ def pair():
 
 
 def contents(frames: Frames, lengths: list[int]) -> list[bytes]:
-    starts = [slot * frames.size for slot in range(len(lengths))]
-    pairs = zip(starts, lengths, strict=True)
-    return [frames.memory[start : start + length] for start, length in pairs]
+    return [frames.whole(slot, length) for slot, length in enumerate(lengths)]
 
 
 def test_one_call_reads_what_has_arrived_in_order_as_many_as_there_are_slots(pair):
@@ -40,7 +40,7 @@ def test_one_call_reads_what_has_arrived_in_order_as_many_as_there_are_slots(pai
     sent = [bytes((number,)) * number for number in range(1, 8)]
     for data in sent:
         far.send(data)
-    frames = Frames(4, 100)
+    frames = Frames(4, 100, 2)
     assert contents(frames, frames.read(near, 99)) == sent[:4]
     assert contents(frames, frames.read(near, 2)) == sent[4:6]
     assert contents(frames, frames.read(near, 99)) == sent[6:]
@@ -52,15 +52,24 @@ def test_what_does_not_fit_into_a_slot_is_cut_off_and_spares_the_next(pair):
     near, far = pair
     for data in (b"a" * 150, b"b" * 100, b"c"):
         far.send(data)
-    frames = Frames(4, 100)
+    frames = Frames(4, 98, 2)
     assert contents(frames, frames.read(near, 4)) == [b"a" * 100, b"b" * 100, b"c"]
+
+
+def test_behind_a_frame_there_are_zeros_whatever_was_there_before(pair):
+    near, far = pair
+    frames = Frames(4, 10, 2)
+    for length in (12, 7, 1, 9, 2, 12, 3):
+        far.send(b"x" * length)
+        assert frames.read(near, 4) == [length]
+        assert frames.memory == (b"x" * max(0, length - 2)).ljust(40, b"\0")
 
 
 def test_an_error_of_the_socket_is_raised_with_its_number(pair):
     near, _ = pair
     near.close()
     with pytest.raises(OSError, match="descriptor") as raised:
-        Frames(4, 100).read(near, 4)
+        Frames(4, 98, 2).read(near, 4)
     assert raised.value.errno == errno.EBADF
 
 
@@ -105,7 +114,6 @@ async def receiver(namespaces):
 
 @pytest.mark.netns
 async def test_frames_of_different_senders_and_lengths_are_told_apart(receiver):
-    """What headers say is remembered, by all that they say."""
     sent = [
         (source, pdu(kind, size, number))
         for number in range(3)
@@ -119,7 +127,7 @@ async def test_frames_of_different_senders_and_lengths_are_told_apart(receiver):
     ifindex = receiver.ifindex
     assert receiver.got == [PacketReceived(ifindex, source, ALL_ISS, data) for source, data in sent]
     assert receiver.sockets.counters == {"received": len(sent)}
-    assert len(receiver.reads) == 3  # sixteen at a time
+    assert len(receiver.reads) == 1
     assert not any(hellos for _, hellos in receiver.reads)
 
 
@@ -152,7 +160,7 @@ async def test_a_read_with_a_hello_says_so(receiver):
 
 
 @pytest.mark.netns
-async def test_a_truncated_frame_is_malformed_though_its_header_is_known(receiver):
+async def test_a_truncated_frame_is_malformed_though_it_came_whole_before(receiver):
     """It is not completed with what was in its place before."""
     whole = frame(bytes(6), ALL_ISS, pdu(PduType.L2_LSP, 900))
     receiver.raw.send(whole)
@@ -200,41 +208,43 @@ async def test_an_interface_that_goes_down_is_counted_and_what_came_before_is_re
     assert receiver.sockets.counters["receive-error-ENETDOWN"] == 2
 
 
-async def hear_strangers(receiver, times: int) -> None:
-    """5,000 sources send so many frames each, one after the other."""
-    receiver.plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-    sources = [source for source in range(5000) for _ in range(times)]
-    for number, source in enumerate(sources):
-        receiver.send(pdu(PduType.L2_LSP, 40), source)
-        if number % 500 == 499:
-            await loop_until(lambda number=number: len(receiver.got) == number + 1)
-    assert [packet.source for packet in receiver.got] == sources
-
-
-@pytest.mark.netns
-async def test_the_headers_of_strangers_are_not_remembered_without_limit(receiver):
-    await hear_strangers(receiver, times=2)
-    assert 0 < len(receiver.sockets._headers) <= 32
-    receiver.sockets.forget_senders()
-    assert not receiver.sockets._headers
-    assert not receiver.sockets._payloads
-
-
-@pytest.mark.netns
-async def test_the_header_of_a_stranger_who_sends_one_frame_is_not_remembered(
-    receiver, monkeypatch
-):
-    monkeypatch.setattr(isis_socket, "_REMEMBERED_OF_EACH", 1024)
-    await hear_strangers(receiver, times=1)
-    assert len(receiver.sockets._headers) < 100  # one in 255 is taken for one seen before
-
-
 @pytest.mark.netns
 async def test_pdus_are_not_remembered_without_limit(receiver):
     for number in range(1000):
         receiver.send(pdu(PduType.L2_LSP, 40, number))
         if number % 100 == 99:
             await loop_until(lambda number=number: len(receiver.got) == number + 1)
-    assert 0 < len(receiver.sockets._payloads) <= 32
+    assert 0 < len(receiver.sockets._pdus) <= 32
     numbers = [int.from_bytes(packet.payload[5:9], "big") for packet in receiver.got]
     assert numbers == list(range(1000))
+    receiver.sockets.forget_senders()
+    assert not receiver.sockets._pdus
+
+
+LSPS = tuple(pdu(PduType.L2_LSP, 30 + number, number) for number in range(4))
+OTHERS = (pdu(PduType.P2P_HELLO, 40), pdu(PduType.L2_PSNP, 40), LSPS[0][:-1] + b"!", LSPS[1][:24])
+ONE = st.tuples(st.sampled_from((*LSPS, *OTHERS)), st.integers(-30, 3))
+RUN = st.builds(lambda at, number: [(lsp, 0) for lsp in LSPS[at : at + number]], *[INDEX] * 2)
+
+
+@given(st.lists(st.tuples(INDEX, st.one_of(RUN, st.lists(ONE, max_size=3))), max_size=12))
+async def test_frames_that_are_read_together_are_what_each_of_them_is_alone(reads):
+    """Copies in the same and another order, cut off and padded, of senders in any order."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    near.setblocking(False)
+    with near, far:
+        sockets = IsisSockets(lambda *_: None)
+        sockets._sockets[1] = (near,)
+        for source, parts in reads:
+            sent = [frame(bytes([source] * 6), ALL_ISS, data) for data, _ in parts]
+            cut = [
+                one[: len(one) + more] if more < 0 else one + bytes(more)
+                for one, (_, more) in zip(sent, parts, strict=True)
+            ]
+            for one in cut:
+                far.send(one)
+            packets, number, hellos = sockets._arrived(1, near, 64)
+            whole = [found for one in cut if (found := strip_ethernet_header(one)) is not None]
+            assert [(one.source, one.destination, one.payload) for one in packets] == whole
+            assert number == len(cut)
+            assert hellos == any(sockets.is_hello(one.payload) for one in packets)
