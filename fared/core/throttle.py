@@ -44,9 +44,6 @@ class Throttle:
         """Change the settings."""
         self._settings = settings
 
-    def _quiet(self, requested: float) -> bool:
-        return requested >= self.quiet_at()
-
     def quiet_at(self) -> float:
         """Return when the next origination counts as the first."""
         if self._last is None:
@@ -55,13 +52,13 @@ class Throttle:
 
     def due(self, requested: float) -> float:
         """Return when to make an origination that is requested at ``requested``."""
-        if self._last is None or self._quiet(requested):
+        if self._last is None or requested >= self.quiet_at():
             return requested + self._settings.initial
         return self._last + self._gap
 
     def sent(self, requested: float, now: float) -> None:
         """Record an origination, requested at ``requested``, and lengthen the gap to the next."""
-        if self._quiet(requested):
+        if requested >= self.quiet_at():
             self._gap = self._settings.minimum
         else:
             self._gap = min(max(self._gap * 2, self._settings.minimum), self._settings.maximum)

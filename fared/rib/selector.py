@@ -46,16 +46,21 @@ class PrefixSelector:
 
     def put(self, area: int, node: NodeId, changes: Changes) -> ChangeKind:
         """Process changed advertisements of a node; return the kind of change."""
-        ignored = self._ignores(area, node, changes)
+        ignored, before = self._ignores(area, node, changes), self.table.changed
         changes, kind = self._forwarding.take(area, node, changes)
+        if ignored:
+            self.table.changed = set()
         kind = max(kind, self.table.put(area, node, changes))
-        return ChangeKind.NONE if ignored else kind
+        if ignored:
+            self.table.changed = before
+            return ChangeKind.NONE
+        return kind
 
     def _ignores(self, area: int, node: NodeId, changes: Changes) -> bool:
         """Whether changes are of summaries that a border router does not examine (RFC 2328 §16.2).
 
-        Routes that it computes for another reason are selected from these, too: it may have lost
-        the backbone then.
+        Their prefixes are not selected again either. If it loses the backbone, all are: distances
+        differ then.
         """
         number = self.table.known_advertiser(area, node)
         beyond = self.distances.beyond

@@ -13,6 +13,7 @@ from fared.ted.change import ChangeKind
 from fared.ted.model import PathType, PrefixReachability
 from tests.rib.fluid import capacities, weights
 from tests.ted.fabrics import AREA, GBPS, Fabric, five_stage, three_stage
+from tests.work import counting_calls
 
 NET = ipv4_prefix(0xC0000200, 24)
 
@@ -293,6 +294,34 @@ def test_a_border_router_examines_summaries_outside_the_backbone_once_it_has_los
     solver.solve()
     assert solver.routes[NET].metric == 50
     assert solver.put_prefixes(other, summary, {"a": None}) is ChangeKind.LOSS
+
+
+def test_summaries_that_a_border_router_does_not_examine_are_no_work_later():
+    """Those of other border routers of its area arrive after each lost link."""
+    backbone, inner = Fabric(), Fabric()
+    backbone.connect("R", "X")
+    inner.connect("R", "Y")
+    solver, other, summary = backbone.solver("R"), 1, inner.id("Y")
+    for name in ("R", "Y"):
+        solver.put_block(other, inner.id(name), inner.block(name))
+    solver.set_local_links(other, inner.local_links("R"))
+    prefixes = [ipv4_prefix(0xC0010000 + (number << 8), 24) for number in range(20)]
+    item = PrefixReachability(NET, 20, PathType.INTER_AREA, GBPS)
+    solver.put_prefixes(AREA, backbone.id("X"), {"x": item})
+    solver.put_prefixes(other, summary, {at: replace(item, prefix=at) for at in prefixes})
+    solver.solve()
+
+    def calls(metric: int) -> int:
+        """The calls of a run for a changed summary of the backbone."""
+        solver.put_prefixes(AREA, backbone.id("X"), {"x": replace(item, metric=metric)})
+        with counting_calls() as counted:
+            assert set(solver.solve().changed) == {NET}
+        return counted.count
+
+    alone = calls(21)
+    changed = {at: replace(item, prefix=at, metric=30) for at in prefixes}
+    assert solver.put_prefixes(other, summary, changed) is ChangeKind.NONE
+    assert calls(22) == alone
 
 
 def test_one_border_router_limits_all_paths_alike():
