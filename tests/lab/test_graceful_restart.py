@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ DIRECTORY = Path(__file__).parents[2] / "containerlab"
 FABRICS = {"ospf": "clos3.clab.yml", "isis": "clos3-isis.clab.yml"}
 RATE, FLOWS = 5000, 64
 """Packets/s in each direction, so 10,000 in all, over all spines."""
+OFTEN = {("ospf", "S1", True), ("ospf", "L1", False), ("isis", "S1", False), ("isis", "L1", True)}
+"""Each protocol, each place and each kind twice; FARED_TEST_SOAK=1 runs every combination."""
+RESTARTS = [
+    pytest.param(
+        *restart,
+        id="-".join((*restart[:2], "planned" if restart[2] else "crash")),
+        marks=() if restart in OFTEN else pytest.mark.soak,
+    )
+    for restart in product(FABRICS, ("L1", "S1"), (True, False))
+]
 QUIET = FibSettings().coalesce_delay + 1.0
 """Seconds: routers then merge groups, and remove those that nothing uses."""
 
@@ -67,8 +78,7 @@ def begin(fabric: Fabric, name: str, *, planned: bool) -> None:
         fabric.start_node(name)
 
 
-@pytest.mark.parametrize("planned", [True, False], ids=["planned", "crash"])
-@pytest.mark.parametrize("name", ["L1", "S1"])
+@pytest.mark.parametrize(("fabric", "name", "planned"), RESTARTS, indirect=["fabric"])
 def test_a_restart_loses_no_packet_and_changes_no_route_of_any_router(
     fabric: Fabric, name: str, planned: bool
 ):

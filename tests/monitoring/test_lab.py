@@ -57,9 +57,12 @@ class Lab:
 
     @contextmanager
     def alert(self, name: str, instance: str) -> Iterator[None]:
-        """Inside, there is a cause: the alert fires. Afterwards there is none: it falls silent."""
+        """Inside, there is a cause: the alert fires. Before and after there is none: it is silent.
+
+        What a former cause raised may still fire.
+        """
         at = (name, instance)
-        assert at not in self.prometheus.firing()
+        wait_for(lambda: at not in self.firing(), PATIENCE, f"{name} is silent", pause=0.3)
         yield
         wait_for(lambda: self.silent(name), PATIENCE, f"{name} is silent", pause=0.3)
         wait_for(lambda: not self.firing(), PATIENCE, "nothing fires", pause=0.3)
