@@ -94,6 +94,10 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
         self.examine(advertised)
         self.examine(self._defaults)
 
+    def forget_changed(self) -> None:
+        """Examine no prefix before ``examine_all``: nothing is redistributed."""
+        self._changed.clear()
+
     def take_changed(
         self, local_interfaces: Callable[[], LocalInterfacesT], advertised: Iterable[Prefix]
     ) -> list[Prefix]:

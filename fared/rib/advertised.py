@@ -63,7 +63,8 @@ class AdvertisedRoutes:
         self._egress_of = egress_of
         self._advertised: dict[Prefix, AdvertisedRoute] = {}
         self._path_of: dict[Prefix, _Path] = {}
-        self._paths: dict[tuple[Egress, NextHopSet | None], _Path] = {}
+        self._paths: dict[tuple[Egress, int], _Path] = {}
+        """By egress nodes, and the id of the next hops, which the path keeps."""
         self._paths_to: dict[_EgressNode, dict[_Path, None]] = {}
         self._flows: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
 
@@ -109,7 +110,7 @@ class AdvertisedRoutes:
             return
         egress, nexthops = self._egress_of(prefix, route), route.nexthops
         if known is not None:
-            if known.egress == egress and known.nexthops == nexthops:
+            if known.nexthops is nexthops and known.egress == egress:
                 return
             self._remove(prefix, known)
         self._add(prefix, egress, nexthops)
@@ -122,10 +123,10 @@ class AdvertisedRoutes:
         return AdvertisedRoute(route.metric, route.path_type, areas, path.capacity)
 
     def _add(self, prefix: Prefix, egress: Egress, nexthops: NextHopSet | None) -> None:
-        path = self._paths.get((egress, nexthops))
+        path = self._paths.get((egress, id(nexthops)))
         if path is None:
             capacity = aggregate_capacity(self._areas, egress, nexthops)
-            path = self._paths[egress, nexthops] = _Path(egress, nexthops, capacity)
+            path = self._paths[egress, id(nexthops)] = _Path(egress, nexthops, capacity)
             for area, node, _ in egress:
                 self._paths_to.setdefault((area, node), {})[path] = None
         path.users[prefix] = None
@@ -135,7 +136,7 @@ class AdvertisedRoutes:
         del self._path_of[prefix], path.users[prefix]
         if path.users:
             return
-        del self._paths[path.egress, path.nexthops]
+        del self._paths[path.egress, id(path.nexthops)]
         for area, node, _ in path.egress:
             paths = self._paths_to.get((area, node), {})
             paths.pop(path, None)

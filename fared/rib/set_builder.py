@@ -212,15 +212,17 @@ class SetBuilder:
         ]
 
     def _make(self, packed: NDArray[np.float64]) -> list[NextHopSet | None]:
-        if packed.min() >= 0.0:  # every first hop usable, everything known
+        least = float(packed.min())
+        if least >= 0.0:  # every first hop usable, everything known
             return self._laid_out(packed, np.ones(packed.shape, bool), None)
-        present, unknown = packed != ABSENT, packed < ABSENT
+        present = packed != ABSENT
         values = np.where(present, packed, 0.0)
-        uncertain = np.flatnonzero(unknown.any(axis=1))
-        if not len(uncertain):
+        if least >= ABSENT:  # everything known
             return self._laid_out(values, present, None)
+        unknown = packed < ABSENT
         values = np.where(unknown, -2.0 - values, values)
-        for row in uncertain.tolist():
+        uncertain: NDArray[np.bool_] = np.logical_or.reduce(unknown, axis=1)
+        for row in uncertain.nonzero()[0].tolist():
             values[row] = fill_unknown(CapacityRow(values[row], unknown[row], present[row]))
         return self._laid_out(values, present, unknown)
 

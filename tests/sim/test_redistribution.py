@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fared.core import igp
 from fared.core.ids import AreaId, Prefix, ipv4_prefix, parse_prefix
 from fared.core.routes import LocalRoute, RouteSource
-from fared.ospf.origination.external import DRAINED_METRIC
+from fared.ospf.origination.external import DRAINED_METRIC, External
 from fared.ospf.packet.bodies import RouterLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
@@ -400,3 +400,20 @@ def test_of_two_equal_externals_the_higher_router_id_advertises():
     fabric.network.kill("B")
     fabric.network.run_until_quiet(60, quiet=6)
     assert ("A", OUTSIDE) in externals(fabric, "D")
+
+
+def test_a_router_that_redistributes_nothing_reads_its_interfaces_for_that_once_it_does(
+    monkeypatch,
+):
+    """A lost link costs nothing for redistribution; routes from before are advertised later."""
+    read, reads = External._read_interfaces, []
+    monkeypatch.setattr(External, "_read_interfaces", lambda self: reads.append(self) or read(self))
+    fabric = started(leaves())
+    fabric.network.set_local_route("L1", OUTSIDE, SOMEWHERE)
+    fabric.network.set_link("L1", "S1", up=False)
+    fabric.network.run_until_quiet(60)
+    assert not reads
+    configure(fabric, "L1", static())
+    fabric.network.run_until_quiet(60)
+    assert reads
+    assert ("L1", OUTSIDE) in externals(fabric, "L3")

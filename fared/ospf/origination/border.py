@@ -291,6 +291,8 @@ class Border:
             advertised.prefixes[prefix] = summary
             changed, number = advertised.ids.assign(prefix)
         own = self._instance.router_id
+        if summary is not None and old is not None and summary.metric == old.metric:
+            changed = []
         for link_state_id in changed:
             key = LsaKey(LsType.SUMMARY_NETWORK, link_state_id, own)
             body = partial(advertised.summary_body, link_state_id)

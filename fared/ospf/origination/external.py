@@ -92,6 +92,9 @@ class External:
 
     def settle(self) -> None:
         """Originate or flush the LSAs of changed prefixes (§12.4 (9), (10))."""
+        if not self._instance.settings.redistribute and not self._advertised:
+            self.routes.forget_changed()  # nor are interfaces read; other settings examine all
+            return
         for prefix in self.routes.take_changed(self._read_interfaces, self._advertised):
             self._put(prefix, self._wanted(prefix))
 

@@ -209,7 +209,8 @@ class SelfLsas:
             assert own.requested_at is not None
             # The throttle is in place of MinLSInterval (§12.4); a flush does not wait for it.
             due = max(own.throttle.due(own.requested_at), own.held_until)
-            if due > now and (own.waits or not (own.may_be_absent and own.build() is None)):
+            waits = own.waits or own.held_until > now  # what is held exists
+            if due > now and (waits or not (own.may_be_absent and own.build() is None)):
                 own.waits = True
                 if own.timer is None or not own.timer.active:
                     own.timer = self._process.timers.arm(due, _wake)
