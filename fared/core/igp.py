@@ -7,6 +7,7 @@ those of the layer that carries the protocol, as integers: IPv4 for OSPF, MAC fo
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
@@ -34,6 +35,33 @@ class PacketReceived(msgspec.Struct, frozen=True, gc=False):
     destination: int
     payload: bytes
     ttl: int = 0
+
+
+class PacketsReceived(msgspec.Struct, frozen=True, gc=False):
+    """Packets that one neighbor sent one after another, no hellos: each as ``PacketReceived``."""
+
+    ifindex: int
+    source: int
+    destination: int
+    payloads: tuple[bytes, ...]
+
+
+Received = PacketReceived | PacketsReceived
+
+
+def number_of(packets: Iterable[Received]) -> int:
+    """How many packets these are."""
+    return sum([len(one.payloads) if type(one) is PacketsReceived else 1 for one in packets])
+
+
+def each(packets: Iterable[Received]) -> Iterator[PacketReceived]:
+    """Each packet by itself."""
+    for one in packets:
+        if isinstance(one, PacketReceived):
+            yield one
+        else:
+            for payload in one.payloads:
+                yield PacketReceived(one.ifindex, one.source, one.destination, payload)
 
 
 class LinkChanged(msgspec.Struct, Generic[LinkT], frozen=True):

@@ -23,10 +23,9 @@ import socket
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
-from operator import attrgetter
 from typing import Any
 
-from fared.core.igp import PacketReceived
+from fared.core.igp import PacketReceived, PacketsReceived, Received, each, number_of
 from fared.kernel.packet_sockets import fullness
 
 _ROUNDS = 64
@@ -60,8 +59,7 @@ _SENDERS = 8192
 _NO_DIGEST = -1
 """No object has this hash."""
 
-_PAYLOAD = attrgetter("payload")
-Portion = tuple[str, list[PacketReceived]]
+Portion = tuple[str, list[Received]]
 """Packets of a protocol that were read together from one interface."""
 _Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
 HandOn = Callable[[list[Portion], float], float | None]
@@ -76,9 +74,15 @@ def _do_nothing() -> None:
     """Read nothing."""
 
 
-def _size(packets: Collection[PacketReceived]) -> int:
+def _size(packets: Iterable[Received]) -> int:
     """Bytes that stand for the time of packets."""
-    return sum(map(len, map(_PAYLOAD, packets))) + _OVERHEAD * len(packets)
+    size = 0
+    for one in packets:
+        if isinstance(one, PacketsReceived):
+            size += sum(map(len, one.payloads)) + _OVERHEAD * len(one.payloads)
+        else:
+            size += len(one.payload) + _OVERHEAD
+    return size
 
 
 def _averaged(known: float, last: float) -> float:
@@ -206,15 +210,15 @@ class Burst:
         else:
             self._add_one(proto, packet)
 
-    def take_all(self, proto: str, packets: list[PacketReceived], hellos: bool) -> None:  # noqa: FBT001 - a callback
+    def take_all(self, proto: str, packets: list[Received], hellos: bool) -> None:  # noqa: FBT001 - a callback
         """Add packets that were read together (``Portion``); ``hellos``: some may be hellos."""
         if hellos or self._relieving or self._catching_up:
-            for packet in packets:
+            for packet in each(packets):
                 self.take(proto, packet)
             return
         if not self.waiting and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
-        self.taken += len(packets)
+        self.taken += number_of(packets)
         self._add((proto, packets), _size(packets))
 
     def _add_one(self, proto: str, packet: PacketReceived) -> None:
@@ -232,7 +236,7 @@ class Burst:
 
     def _add(self, portion: Portion, size: int) -> None:
         self._portions.append((portion, size))
-        self.waiting += len(portion[1])
+        self.waiting += number_of(portion[1])
         self._size += size
 
     def catch_up(self, read: Callable[[], object]) -> None:
@@ -274,10 +278,10 @@ class Burst:
         left = seconds / self._cost if self._cost else math.inf
         while self._portions and number < _MOST and (taken < left or number < _LEAST):
             portion, size = self._portions.popleft()
-            count = len(portion[1])
+            count = number_of(portion[1])
             if number + count > _MOST or (taken + size > left and number + count > _LEAST):
                 portion, size = self._divided(portion, size, number, left - taken)
-                count = len(portion[1])
+                count = number_of(portion[1])
             portions.append(portion)
             number += count
             taken += size
@@ -292,8 +296,9 @@ class Burst:
 
         The rest stays first of what waits.
         """
-        (proto, packets), count, taken = portion, 0, 0
-        for packet in packets:
+        count, taken = 0, 0
+        proto, packets = portion[0], list[Received](each(portion[1]))
+        for packet in each(packets):
             if number + count >= _MOST or (taken >= left and number + count >= _LEAST):
                 self._portions.appendleft(((proto, packets[count:]), size - taken))
                 break

@@ -133,7 +133,7 @@ class Runner:
             with guard:
                 self.router.handle(event, now)
 
-    def receive(self, portions: Iterable[tuple[str, Iterable[igp.PacketReceived]]]) -> None:
+    def receive(self, portions: Iterable[tuple[str, Iterable[igp.Received]]]) -> None:
         """Pass packets that arrived together to the router, then execute all outputs."""
         now, guard = self._loop.time(), self._guards["handle"]
         for proto, some in groupby(portions, _PROTO):

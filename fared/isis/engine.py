@@ -24,6 +24,7 @@ from fared.core.igp import (
     LinkRemoved,
     LoadsMeasured,
     PacketReceived,
+    Received,
     SettingsApplied,
     ShutdownRequested,
 )
@@ -107,7 +108,7 @@ class IsisEngine(ProcessEngine[Output]):
                 self._originator.begin()
                 self._process_input(event)
 
-    def receive(self, packets: Iterator[PacketReceived], now: float) -> None:
+    def receive(self, packets: Iterator[Received], now: float) -> None:
         """Process packets that arrived together: copies of LSPs, which most are, in one pass."""
         if self._stopped:
             return

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fared.core.igp import PacketReceived, SendPacket
+from fared.core.igp import PacketReceived, PacketsReceived, Received, SendPacket
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
 from fared.kernel.arrived import count_error
 from fared.kernel.frames import Frames
@@ -225,11 +225,11 @@ class IsisSockets(PacketSockets):
 
     def _arrived(
         self, ifindex: int, sock: socket.socket, most: int
-    ) -> tuple[list[PacketReceived], int, bool]:
+    ) -> tuple[list[Received], int, bool]:
         known = self._sockets.get(ifindex)
         if known is None or sock is not known[0]:
             return super()._arrived(ifindex, sock, most)
-        packets: list[PacketReceived] = []
+        packets: list[Received] = []
         read, hellos, last = 0, False, self._frames.slots
         while read < most and last == self._frames.slots:
             try:
@@ -244,7 +244,7 @@ class IsisSockets(PacketSockets):
             read += last
         return packets, read, hellos
 
-    def _strip(self, ifindex: int, lengths: list[int], packets: list[PacketReceived]) -> bool:
+    def _strip(self, ifindex: int, lengths: list[int], packets: list[Received]) -> bool:
         """Append the packets of frames that were read; return whether one is a hello."""
         frames, pdus, hellos = self._frames, self._pdus, False
         slot, number = 0, len(lengths)
@@ -255,7 +255,7 @@ class IsisSockets(PacketSockets):
                 addresses = _ADDRESS.unpack_from(frames.starts, slot * _ADDRESSES)
                 to_high, to_low, from_high, from_low = addresses
                 source, destination = from_high << 32 | from_low, to_high << 32 | to_low
-                packets += [PacketReceived(ifindex, source, destination, one) for one in payloads]
+                packets.append(PacketsReceived(ifindex, source, destination, payloads))
                 slot += len(payloads)
                 continue
             packet = self._packet(ifindex, frames.whole(slot, lengths[slot]))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Container
 from itertools import chain
 from typing import ClassVar
 
-from fared.core.igp import PacketReceived, SendPacket
+from fared.core.igp import PacketReceived, Received, SendPacket, number_of
 from fared.kernel.arrived import WHOLE_QUEUE, arrived, count_error, receive_buffer
 from fared.kernel.closing import close_together
 from fared.kernel.errors import PrivilegeError
@@ -52,7 +52,7 @@ _MEMINFO = struct.Struct("=9I")
 _ALLOCATED, _LIMIT, _DROPS = 0, 1, 8
 
 Sockets = tuple[socket.socket, ...]
-PacketCallback = Callable[[list[PacketReceived], bool], None]
+PacketCallback = Callable[[list[Received], bool], None]
 """Gets packets that were read together, and whether hellos may be among them."""
 
 
@@ -238,16 +238,17 @@ class PacketSockets(ABC):
             return 0
         packets, read, hellos = self._arrived(ifindex, sock, most)
         counters = self.counters
-        if read > len(packets):
-            counters["malformed"] += read - len(packets)
+        number = number_of(packets)
+        if read > number:
+            counters["malformed"] += read - number
         if packets:
-            counters["received"] += len(packets)
+            counters["received"] += number
             self._callback(packets, hellos)
         return read
 
     def _arrived(
         self, ifindex: int, sock: socket.socket, most: int
-    ) -> tuple[list[PacketReceived], int, bool]:
+    ) -> tuple[list[Received], int, bool]:
         """The packets that have arrived at a socket.
 
         Their number with those that are malformed; whether hellos may be among them.

@@ -40,7 +40,7 @@ class RecentPdus:
         self._lengths.append(length)
         self._payloads.append(payload)
 
-    def copies(self, place: int, slot: int, lengths: list[int]) -> list[bytes]:
+    def copies(self, place: int, slot: int, lengths: list[int]) -> tuple[bytes, ...]:
         """The PDUs from ``place`` on that frames from ``slot`` on are copies of, from one sender.
 
         All that are, or half of them; none, if the first frame is not a copy. ``lengths`` are
@@ -55,6 +55,6 @@ class RecentPdus:
                 and frames.memory.startswith(self._kept[place * size : end * size], slot * size)
                 and frames.alike(slot, count)
             ):
-                return self._payloads[place:end]
+                return tuple(self._payloads[place:end])
             count //= 2
-        return []
+        return ()

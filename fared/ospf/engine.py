@@ -26,8 +26,10 @@ from fared.core.igp import (
     LinkRemoved,
     LoadsMeasured,
     PacketReceived,
+    Received,
     SettingsApplied,
     ShutdownRequested,
+    each,
 )
 from fared.core.rng import Rng
 from fared.ospf.adjacency.detection import FailureDetection
@@ -224,9 +226,9 @@ class OspfEngine(ProcessEngine[Output]):
         else:
             self._shutdown()
 
-    def receive(self, packets: Iterator[PacketReceived], now: float) -> None:
+    def receive(self, packets: Iterator[Received], now: float) -> None:
         """Process packets that arrived together."""
-        for packet in packets:
+        for packet in each(packets):
             self.handle(packet, now)
 
     def _settle(self) -> None:

@@ -160,9 +160,9 @@ class TapedRouter(Router):
             raise
         tape.made()
 
-    def receive(self, proto: str, packets: Iterator[igp.PacketReceived], now: float) -> None:
+    def receive(self, proto: str, packets: Iterator[igp.Received], now: float) -> None:
         """Like that of the router: each packet is a call on tape."""
-        for packet in packets:
+        for packet in igp.each(packets):
             self.handle(events.To(proto, packet), now)
 
     def tick(self, now: float) -> None:

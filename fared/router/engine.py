@@ -47,7 +47,7 @@ class Engine(Protocol):
     def handle(self, event: EngineInput, now: float) -> None:
         """Process one input."""
 
-    def receive(self, packets: Iterator[igp.PacketReceived], now: float) -> None:
+    def receive(self, packets: Iterator[igp.Received], now: float) -> None:
         """Process packets that arrived together, as ``handle`` does one after another.
 
         After an exception the packets that ``packets`` has left are as yet unprocessed.

@@ -130,7 +130,7 @@ class Router:
         if not self.settled:
             self._now = now
 
-    def receive(self, proto: str, packets: Iterator[igp.PacketReceived], now: float) -> None:
+    def receive(self, proto: str, packets: Iterator[igp.Received], now: float) -> None:
         """Process packets of one protocol that arrived together, as ``handle`` does one by one.
 
         After an exception the packets that ``packets`` has left are as yet unprocessed.

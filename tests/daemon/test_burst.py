@@ -10,7 +10,8 @@ from contextlib import closing
 
 import pytest
 
-from fared.core.igp import PacketReceived
+from fared.core import igp
+from fared.core.igp import PacketReceived, PacketsReceived
 from fared.daemon.burst import Burst, Portion, RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 from fared.router.events import To
@@ -19,7 +20,7 @@ from tests.waiting import loop_until
 
 def each(portions: list[Portion]) -> list[To]:
     """The packets that were passed on, one by one."""
-    return [To(proto, packet) for proto, packets in portions for packet in packets]
+    return [To(proto, packet) for proto, packets in portions for packet in igp.each(packets)]
 
 
 class Watched:
@@ -336,13 +337,20 @@ async def test_packets_read_together_keep_their_order_and_their_hellos_overtake(
     assert busy.burst._size == 0
 
 
+def run(packets: list[PacketReceived]) -> list[PacketsReceived]:
+    """The same as one input."""
+    return [PacketsReceived(1, 10, 20, tuple([packet.payload for packet in packets]))]
+
+
+@pytest.mark.parametrize("shape", [list, run])
 @pytest.mark.parametrize("together", [1, 7, 16, 700])
-async def test_slices_are_of_one_size_however_packets_were_read(busy, together):
+async def test_slices_are_of_one_size_however_packets_were_read(busy, together, shape):
     """What was read together is divided where a slice ends."""
     busy.open |= {1, 2}
     packets = [PacketReceived(1, 10, 20, b"%d" % number) for number in range(1400)]
     for start in range(0, len(packets), together):
-        busy.burst.take_all("ospf", packets[start : start + together], hellos=False)
+        busy.burst.take_all("ospf", shape(packets[start : start + together]), hellos=False)
+    assert busy.burst.taken == busy.burst.waiting == len(packets)
     busy.burst.end()
     assert await drained(busy) == [packet.payload for packet in packets]
     sizes = [len(payloads) for payloads in busy.payloads()]
@@ -352,9 +360,10 @@ async def test_slices_are_of_one_size_however_packets_were_read(busy, together):
     assert not busy.burst._portions
 
 
-async def test_of_packets_read_together_those_without_room_are_dropped(flooded):
+@pytest.mark.parametrize("shape", [list, run])
+async def test_of_packets_read_together_those_without_room_are_dropped(flooded, shape):
     fill(flooded, 8192)
-    packets = [PacketReceived(1, 10, 20, b"update")] * 20
+    packets = shape([PacketReceived(1, 10, 20, b"update")] * 20)
     flooded.burst.catch_up(lambda: flooded.burst.take_all("ospf", packets, hellos=False))
     assert flooded.dropped == {b"updat": 20}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from itertools import chain, groupby
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived, SendPacket
+from fared.core.igp import PacketReceived, PacketsReceived, SendPacket
 from fared.isis.ids import LspId
 from fared.isis.pdu.codec import encode_pdu, with_lifetime
 from fared.isis.pdu.model import PduType
@@ -35,8 +36,19 @@ def received(ifindex: int, payload: bytes) -> PacketReceived:
     return PacketReceived(ifindex, mac(ifindex + 1, 1), 0, payload)
 
 
-def take(net: Network, packets: list[PacketReceived], *, together: bool) -> None:
-    """Deliver packets to router 1, those that arrived together or one after another."""
+def runs(packets: list[PacketReceived]) -> list[PacketsReceived]:
+    """What each neighbor sent one after another."""
+    return [
+        PacketsReceived(*sender, tuple([packet.payload for packet in some]))
+        for sender, some in groupby(packets, lambda one: (one.ifindex, one.source, one.destination))
+    ]
+
+
+def take(net: Network, packets: list[PacketReceived], *, together: bool, run: bool = False) -> None:
+    """Deliver packets to router 1, those that arrived together or one after another.
+
+    ``run``: those of a neighbor as one input.
+    """
     router = net[1]
     router.instance.process.now = net.now
 
@@ -44,7 +56,7 @@ def take(net: Network, packets: list[PacketReceived], *, together: bool) -> None
         router.receive(packet.ifindex, packet.source, packet.payload)
 
     if together:
-        router.flooding.copies.take(iter(packets), one)
+        router.flooding.copies.take(iter(runs(packets) if run else packets), one)
     else:
         for packet in packets:
             one(packet)
@@ -73,19 +85,46 @@ LSPS = st.builds(
     st.booleans(),
     st.sampled_from((0, 0, 7)),
 )
-PACKETS = st.lists(st.builds(received, st.integers(1, NEIGHBORS + 1), LSPS), max_size=30)
+NUMBER = st.integers(1, NEIGHBORS + 1)
+ONE = st.builds(lambda ifindex, lsp: [received(ifindex, lsp)], NUMBER, LSPS)
+SAME = st.builds(
+    lambda lsps, ifindexes: [received(ifindex, lsp) for ifindex in ifindexes for lsp in lsps],
+    st.lists(LSPS, max_size=4),
+    st.lists(NUMBER, max_size=6),
+)
+PACKETS = st.lists(st.one_of(ONE, SAME), max_size=12).map(lambda found: list(chain(*found)))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(PACKETS, min_size=1, max_size=4))
 def test_packets_that_arrive_together_have_the_effect_of_one_after_another(batches):
-    nets = star(), star()
-    for net, together in zip(nets, (True, False), strict=True):
+    nets = star(), star(), star()
+    ways = (False, False), (True, False), (True, True)
+    for net, (together, run) in zip(nets, ways, strict=True):
         for number, packets in enumerate(batches):
-            take(net, packets, together=together)
+            take(net, packets, together=together, run=run)
             net.run(0.02 * number)
         net.run(0.3)
-    assert state(nets[0]) == state(nets[1])
+    assert state(nets[0]) == state(nets[1]) == state(nets[2])
+
+
+def test_a_packet_that_raises_an_exception_is_lost_alone():
+    """Not what its sender sent behind it."""
+    net = star()
+    raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(4)]
+    copies, passed = net[1].flooding.copies, []
+
+    def fail(packet: PacketReceived) -> None:
+        passed.append(packet.payload)
+        if packet.payload is raws[1]:
+            raise ValueError
+
+    left = iter(runs([received(ifindex, raw) for ifindex in (1, 2) for raw in raws]))
+    for _ in range(2):
+        with pytest.raises(ValueError):
+            copies.take(left, fail)
+    assert copies.take(left, fail) == 0
+    assert passed == raws * 2
 
 
 def psnps(net: Network, number: int = 1) -> list[SendPacket]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived
+from fared.core.igp import PacketReceived, each
 from fared.isis.ids import ALL_ISS
 from fared.isis.pdu.model import PduType
 from fared.kernel.frames import Frames
@@ -98,7 +98,7 @@ class Receiver:
 
     @property
     def got(self) -> list[PacketReceived]:
-        return [packet for packets, _ in self.reads for packet in packets]
+        return [packet for packets, _ in self.reads for packet in each(packets)]
 
 
 @pytest.fixture
@@ -245,6 +245,7 @@ async def test_frames_that_are_read_together_are_what_each_of_them_is_alone(read
                 far.send(one)
             packets, number, hellos = sockets._arrived(1, near, 64)
             whole = [found for one in cut if (found := strip_ethernet_header(one)) is not None]
+            packets = list(each(packets))
             assert [(one.source, one.destination, one.payload) for one in packets] == whole
             assert number == len(cut)
             assert hellos == any(sockets.is_hello(one.payload) for one in packets)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived, SendPacket
+from fared.core.igp import PacketReceived, SendPacket, each
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
 from fared.isis.pdu.model import PduType
 from fared.kernel import packet_sockets
@@ -33,7 +33,7 @@ class End:
     def __init__(self, name: str, indexes: list[int]) -> None:
         self.name, self.indexes = name, indexes
         self.got = []
-        self.sockets = IsisSockets(lambda packets, _: self.got.extend(packets))
+        self.sockets = IsisSockets(lambda packets, _: self.got.extend(each(packets)))
         with inside(name):
             for ifindex in indexes:
                 self.sockets.open(ifindex)
@@ -161,7 +161,7 @@ async def test_a_callback_may_close_the_socket_it_was_called_from(ends):
     a, b = ends
 
     def close(packets: list[PacketReceived], hellos: bool) -> None:
-        b.got.extend(packets)
+        b.got.extend(each(packets))
         b.sockets.close(packets[0].ifindex)
 
     b.sockets._callback = close

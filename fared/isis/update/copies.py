@@ -10,10 +10,11 @@ and what a LAN needs, is left to ``flooding``, step by step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final
 
-from fared.core.igp import PacketReceived
+from fared.core.igp import PacketReceived, PacketsReceived, Received, each
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
@@ -26,6 +27,7 @@ from fared.isis.update.lsp_transmitter import LspTransmitter
 SYNC_SOON = 0.05
 """Seconds for which LSPs wait for the CSNPs of a neighbor that sends other PDUs already."""
 _KINDS: Final = {int(kind): kind.label for kind in (PduType.L1_LSP, PduType.L2_LSP)}
+_Payloads = tuple[bytes, ...]
 _LEVELS: Final = {int(PduType.L1_LSP): Level.ONE, int(PduType.L2_LSP): Level.TWO}
 
 
@@ -43,58 +45,85 @@ class Copies:
 
         What follows from that is done for all circuits together, in ``_settle``.
         """
+        self._came_together: dict[int, dict[_Payloads, int]] = {kind: {} for kind in _KINDS}
+        """The same of payloads that came together."""
+        self._runs: dict[_Payloads, int] = {}
+        """Payloads that came together, with their PDU type if all are copies, else 0."""
+        self._left: Iterator[PacketReceived] = iter(())
+        """Packets that an exception has left of those that came together."""
 
-    def take(
-        self, packets: Iterable[PacketReceived], others: Callable[[PacketReceived], None]
-    ) -> int:
+    def take(self, packets: Iterable[Received], others: Callable[[PacketReceived], None]) -> int:
         """Process copies, and pass on all other packets in their order; return how many copies.
 
-        Packets of a neighbor mostly come one after another, and equal payloads are one object,
-        whose hash is known: what the last packet found serves the next ones.
+        Copies that one neighbor sent one after another come together; neighbors that sent the same
+        are one entry of ``_runs``.
         """
-        came: dict[bytes, int] = {}
-        ifindex = source = kind = -1
-        bit = taken = counted = 0
-        queue: SrmSsnQueue | None = None
+        taken = dict.fromkeys(_KINDS, 0)
         try:
-            for packet in packets:
-                data = packet.payload
-                if packet.ifindex == ifindex and packet.source == source and bit:
-                    bits = came.get(data)
-                    if bits is not None:
-                        came[data] = bits | bit
-                        taken += 1
-                        continue
-                found = self._find(data)
-                if found is not None and (
-                    packet.ifindex != ifindex or packet.source != source or found[0] != kind
-                ):
-                    if found[0] != kind:
-                        self._count(kind, taken - counted)
-                        counted, kind = taken, found[0]
-                        came = self._came[kind]
-                    ifindex, source = packet.ifindex, packet.source
-                    queue = self._queue(packet, kind)
-                    bit = queue.bit if queue is not None and _is_plain(queue) else 0
-                if found is None or queue is None:
-                    self._settle()
-                    self._known.clear()
-                    ifindex = -1
-                    others(packet)
-                    continue
-                taken += 1
-                if bit:
-                    came[data] = came.get(data, 0) | bit
-                    if queue.shared.acks_due == math.inf:  # this is the first one
-                        self._lsp_transmitter.begin_round(queue)
+            for one in chain(self._left, packets):
+                if isinstance(one, PacketReceived):
+                    self._take_one(one, taken, others)
+                elif kind := self._run(one):
+                    taken[kind] += len(one.payloads)
                 else:
-                    self._settle()
-                    self._same(queue, found[1])
+                    self._left = each((one,))
+                    for packet in self._left:
+                        self._take_one(packet, taken, others)
         finally:
+            self._forget()
+            for kind, number in taken.items():
+                self._count(kind, number)
+        return sum(taken.values())
+
+    def _run(self, packets: PacketsReceived) -> int:
+        """Process copies of one neighbor if it has no flags of its own; return their PDU type.
+
+        Zero: they are to be processed one by one.
+        """
+        payloads = packets.payloads
+        kind = self._runs.get(payloads)
+        if kind is None:
+            found = [self._find(data) for data in payloads]
+            kinds = {0 if one is None else one[0] for one in found}
+            kind = self._runs[payloads] = kinds.pop() if len(kinds) == 1 else 0
+        queue = self._queue(packets, kind) if kind else None
+        if queue is None or not _is_plain(queue):
+            return 0
+        came = self._came_together[kind]
+        came[payloads] = came.get(payloads, 0) | queue.bit
+        if queue.shared.acks_due == math.inf:  # this is the first one
+            self._lsp_transmitter.begin_round(queue)
+        return kind
+
+    def _take_one(
+        self,
+        packet: PacketReceived,
+        taken: dict[int, int],
+        others: Callable[[PacketReceived], None],
+    ) -> None:
+        data = packet.payload
+        found = self._find(data)
+        queue = None if found is None else self._queue(packet, found[0])
+        if found is None or queue is None:
+            self._forget()
+            others(packet)
+            return
+        kind = found[0]
+        taken[kind] += 1
+        if not _is_plain(queue):
             self._settle()
-            self._known.clear()
-            self._count(kind, taken - counted)
-        return taken
+            self._same(queue, found[1])
+            return
+        came = self._came[kind]
+        came[data] = came.get(data, 0) | queue.bit
+        if queue.shared.acks_due == math.inf:
+            self._lsp_transmitter.begin_round(queue)
+
+    def _forget(self) -> None:
+        """Complete what copies are followed by: what they are copies of may change now."""
+        self._settle()
+        self._known.clear()
+        self._runs.clear()
 
     def _find(self, data: bytes) -> tuple[int, StoredLsp] | None:
         """The LSP of which received bytes are a copy, with its PDU type; None: of none."""
@@ -113,7 +142,7 @@ class Copies:
         found = self._known[data] = kind, entry
         return found
 
-    def _queue(self, packet: PacketReceived, kind: int) -> SrmSsnQueue | None:
+    def _queue(self, packet: Received, kind: int) -> SrmSsnQueue | None:
         """The queue toward the sender of copies; None: they are processed step by step."""
         queue = self._lsp_transmitter.arrivals.get(packet.ifindex << TYPE_BITS | kind)
         # on a LAN other rules apply; of our own multicast nothing is processed
@@ -144,6 +173,11 @@ class Copies:
         Clear the deferrals; set SSN, and count how many LSPs have it on each circuit.
         """
         for kind, came in self._came.items():
+            if together := self._came_together[kind]:
+                for payloads, bits in together.items():
+                    for data in payloads:
+                        came[data] = came.get(data, 0) | bits
+                together.clear()
             if came:
                 self._settle_level(_LEVELS[kind], came)
                 came.clear()
