@@ -9,6 +9,7 @@ from fared.sim.fabric import Fabric, clos3
 from fared.sim.levels import clos3_isis
 from fared.sim.network import Network, link_events
 from fared.ted.events import LocalLinksChanged, TedUpdated
+from tests.sim.externals import announce
 
 SETTLED = 3.0
 PROTOCOLS = {"ospf": clos3, "isis": clos3_isis}
@@ -126,6 +127,7 @@ def test_packets_are_sent_before_interfaces_are_read_for_redistribution(monkeypa
     """What is redistributed does not change with most links that are lost."""
     fabric = clos3(2, 3, network=Network(seed=3))
     network, read, drained = fabric.network, External._read_interfaces, []
+    announce(fabric, "S1")
     network.start_all()
     network.run_until_quiet(60)
     port, node = network.find_port("S1", "L1"), network.nodes["S1"]
