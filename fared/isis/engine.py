@@ -51,7 +51,6 @@ from fared.isis.transmit import Transmitter
 from fared.isis.update.bandwidth import only_bandwidth
 from fared.isis.update.database import DatabaseWatcher
 from fared.isis.update.flooding import Flooding
-from fared.te.announcer import store_loads
 from fared.te.budget import AnnounceBudget
 from fared.ted.events import RoutesComputed
 
@@ -101,7 +100,7 @@ class IsisEngine(ProcessEngine[Output]):
             case PacketReceived() if self._hello.repeated(event):
                 pass
             case LoadsMeasured(loads):
-                if store_loads(loads, self._instance.circuits, self._originator.load_measured):
+                if self._originator.loads_measured(loads):
                     self.settled = False
             case _:
                 self.settled = False

@@ -27,7 +27,6 @@ from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.restarter import Restarter
 from fared.ospf.settings import AreaSettings, InterfaceSettings
 from fared.ospf.ted.builder import TedBuilder
-from fared.te.announcer import store_loads
 
 
 class LinkManager:
@@ -134,7 +133,7 @@ class LinkManager:
 
         Return whether one may have to be advertised.
         """
-        return store_loads(loads, self._instance.interfaces, self._originator.load_measured)
+        return self._originator.loads_measured(loads)
 
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)

@@ -107,6 +107,21 @@ def advertise_at(
     return now if change < 0 else max(now, advertised.at + minimum_interval)
 
 
+class NearAdvertised(msgspec.Struct, frozen=True):
+    """The loads of a link, bytes/s, that are not advertised while all of this is the same.
+
+    Those whose change is at most half of what would be advertised.
+    """
+
+    least: float
+    most: float
+    link: Link
+    settings: LinkSettings
+    far_share: float
+    advertised: AdvertisedBandwidth
+    rules: AdvertiseSettings
+
+
 def damped(advertised: float | None, current: float | None, threshold: float) -> float | None:
     """Return the path capacity to advertise for a prefix: the last one, while the change is small.
 
@@ -148,6 +163,7 @@ class AdvertisedLink(Generic[SettingsT]):
         self.far_share = 1.0
         self.advertised: AdvertisedBandwidth | None = None
         self._measured_at = 0.0
+        self._near: NearAdvertised | None = None
 
     @property
     def ifindex(self) -> int:
@@ -181,6 +197,44 @@ class AdvertisedLink(Generic[SettingsT]):
         since, self._measured_at = now - self._measured_at, now
         self.averaged = average(self.averaged, utilized, since, averaging)
         self.utilized = utilized
+
+    def stays_near(self, utilized: float, rules: AdvertiseSettings, now: float) -> bool:
+        """Store a load that is near the advertised one, without an average.
+
+        False: it is stored by ``measured``, and has to be judged by ``advertise_at``.
+        """
+        near = self._near
+        if (
+            near is None
+            or not near.least <= utilized <= near.most
+            or near.link is not self.link
+            or near.settings is not self.settings
+            or near.far_share != self.far_share
+            or near.advertised is not self.advertised
+            or near.rules is not rules
+        ):
+            return False
+        self.utilized = self.averaged = utilized
+        self._measured_at = now
+        return True
+
+    def judged(self, rules: AdvertiseSettings, *, due: bool) -> None:
+        """Remember, if nothing is to be advertised, for which loads that is so."""
+        last, current = self.advertised, self.bandwidth
+        before = None if last is None else last.bandwidth.available
+        if due or last is None or before is None or current.capacity is None:
+            self._near = None
+            return
+        load, change = current.capacity - before, rules.threshold * current.capacity / 2
+        self._near = NearAdvertised(
+            load - change,
+            min(load + change, current.capacity),
+            self.link,
+            self.settings,
+            self.far_share,
+            last,
+            rules,
+        )
 
     @property
     def urgent(self) -> bool:

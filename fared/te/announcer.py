@@ -84,9 +84,27 @@ class Announcer(Generic[LinkT, ScopeT]):
             longest = max(longest, budget.averaging)
         return longest
 
+    def measured(
+        self, loads: Mapping[int, float | None], links: Mapping[int, LinkT], now: float
+    ) -> bool:
+        """Store the measured loads of those links, by ifindex; return whether to ``settle``."""
+        average = any(budget.waiting or budget.averaging for budget in self.budgets.values())
+        settings, due = self._settings(), False
+        for ifindex, utilized in loads.items():
+            link = links.get(ifindex)
+            if link is None:
+                continue
+            if not average and utilized is not None and link.stays_near(utilized, settings, now):
+                continue
+            link.measured(utilized, self.averaging(link, now), now)
+            due |= self.offer(link, now)
+        return due
+
     def offer(self, link: LinkT, now: float) -> bool:
         """Consider a link whose load or capacity may have changed; whether to ``settle``."""
-        if self._due(link, now) is None:
+        due = self._due(link, now) is not None
+        link.judged(self._settings(), due=due)
+        if not due:
             if self._candidates.pop(link.ifindex, None) is not None:
                 self._stirred = True
             return False
@@ -164,20 +182,6 @@ class Announcer(Generic[LinkT, ScopeT]):
 
     def _stir(self) -> None:
         self._stirred = True
-
-
-def store_loads(
-    loads: Mapping[int, float | None],
-    links: Mapping[int, LinkT],
-    store: Callable[[LinkT, float | None], bool],
-) -> bool:
-    """Store loads, by ifindex, of the links that there are; return whether one may be due."""
-    due = False
-    for ifindex, utilized in loads.items():
-        link = links.get(ifindex)
-        if link is not None and store(link, utilized):
-            due = True
-    return due
 
 
 def _rank(link: AdvertisedLink[Any]) -> tuple[bool, float, bool, int]:

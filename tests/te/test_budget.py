@@ -10,6 +10,7 @@ from fared.core.timers import TimerQueue
 from fared.te.advertise import AdvertisedLink, AdvertiseSettings
 from fared.te.announcer import Announcer, Carrier
 from fared.te.budget import LONGEST_AVERAGE, WINDOW, AnnounceBudget, LinkEnds, average
+from tests.work import counting_calls
 
 C = 1e9
 AREA = "area"
@@ -58,9 +59,9 @@ class Router:
     def measure(self, *loads: float, links: int | None = None) -> list[int]:
         """Measure the first links, as parts of their capacity; return the links announced."""
         before = len(self.announced)
-        for link, load in zip(self.links[:links], loads, strict=False):
-            link.measured(load * C, self.announcer.averaging(link, self.now), self.now)
-            self.announcer.offer(link, self.now)
+        known = dict(enumerate(self.links[:links]))
+        measured = {number: load * C for number, load in enumerate(loads)}
+        self.announcer.measured(measured, known, self.now)
         self._settle()
         return [number for _, number in self.announced[before:]]
 
@@ -126,6 +127,47 @@ def test_what_leaves_the_database_is_counted_no_more():
     ends.put("others", 0, 30.0, own=False)
     ends.put("ours", 2, 30.0, own=True)
     assert (ends.own, ends.total) == (2, 2)
+
+
+# Loads that change little
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.floats(0.0, 1.2) | st.sampled_from([0.0, 0.015, 0.03, 0.5]), min_size=3),
+            st.sampled_from([None, None, None, 0.5, 2.0]),
+            st.sampled_from([0.01, 1.0]),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from([0.4, 500.0]),
+)
+def test_loads_near_the_advertised_ones_are_not_judged_again_and_nothing_else_differs(
+    steps, budget
+):
+    fast, slow = (Router(3, 6, budget) for _ in range(2))
+    for link in slow.links:
+        link.stays_near = lambda *_: False
+    for loads, capacity, seconds in steps:
+        if capacity is not None:
+            assert fast.capacity(0, capacity * C) == slow.capacity(0, capacity * C)
+        assert fast.measure(*loads) == slow.measure(*loads)
+        for router in (fast, slow):
+            router.advance(router.now + seconds)
+        assert fast.announced == slow.announced
+        assert [(link.averaged, link.utilized) for link in fast.links] == [
+            (link.averaged, link.utilized) for link in slow.links
+        ]
+
+
+def test_what_a_load_near_the_advertised_one_costs():
+    router = Router(20, 40, 500.0)
+    links = dict(enumerate(router.links))
+    router.announcer.measured(dict.fromkeys(links, 0.0), links, router.now)
+    with counting_calls() as calls:
+        assert not router.announcer.measured(dict.fromkeys(links, 90.0), links, router.now)
+    assert calls.count < 4 * len(links)
 
 
 # The order

@@ -180,11 +180,9 @@ class Originator:
         """Advertise a changed capacity or load of a link if due; return whether to ``settle``."""
         return self._announcer.offer(circuit, self._process.now)
 
-    def load_measured(self, circuit: Circuit, utilized: float | None) -> bool:
-        """Store the load of a link, bytes/s; None: unknown. Return whether to ``settle``."""
-        now = self._process.now
-        circuit.measured(utilized, self._announcer.averaging(circuit, now), now)
-        return self.bandwidth_changed(circuit)
+    def loads_measured(self, loads: Mapping[int, float | None]) -> bool:
+        """Store the loads of links, bytes/s; None: unknown. Return whether to ``settle``."""
+        return self._announcer.measured(loads, self._instance.circuits, self._process.now)
 
     def lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
         """Count the link ends that are advertised in a level, for its budget."""

@@ -194,11 +194,9 @@ class Originator:
         """Advertise a changed capacity or load of a link if due; return whether to ``settle``."""
         return self._announcer.offer(interface, self._process.now)
 
-    def load_measured(self, interface: Interface, utilized: float | None) -> bool:
-        """Store the load of a link, bytes/s; None: unknown. Return whether to ``settle``."""
-        now = self._process.now
-        interface.measured(utilized, self._announcer.averaging(interface, now), now)
-        return self.bandwidth_changed(interface)
+    def loads_measured(self, loads: Mapping[int, float | None]) -> bool:
+        """Store the loads of links, bytes/s; None: unknown. Return whether to ``settle``."""
+        return self._announcer.measured(loads, self._instance.interfaces, self._process.now)
 
     def lsa_changed(self, entry: LsaEntry) -> None:
         """Count the link ends that are advertised in an area, for its budget."""
