@@ -110,7 +110,7 @@ class RepeatedHellos:
         sender = proto, packet.ifindex, packet.source
         digest, place = hash(packet.payload), self._place(hash(sender))
         if self._digests[place] == digest:
-            return waits and sender not in self._waiting
+            return sender not in self._waiting
         self._digests[place] = digest
         if waits:
             self._waiting[sender] = packet
@@ -308,21 +308,29 @@ class Burst:
 
     def end(self) -> None:
         """Pass on hellos and a slice of the other packets now, the rest in later turns."""
+        if not self.waiting:
+            # Hellos alone, as nearly always in a quiet network; other packets cost more.
+            if self._urgent:
+                urgent, self._urgent = self._urgent, []
+                self._pass_on(urgent)
+            return
         loop = asyncio.get_running_loop()
         portions, size = self._slice()
         self._repeated.passed_on(portions)
-        if not portions:
-            return
-        io = self.io
-        still_open = [one for one in portions if one[1][0].ifindex in io[one[0]]]
-        arrived, started = self._arrived, loop.time()
-        self._computing = self._hand_on(still_open, arrived) or 0.0
+        started = loop.time()
+        self._pass_on(portions)
         whole = loop.time() - started
         self._pace = _averaged(self._pace, whole / size)
         self._cost = _averaged(self._cost, max(0.0, whole - self._computing) / size)
         if self.waiting and self._next is None:
             self._arrived = started
             self._next = loop.call_soon(self._continue)
+
+    def _pass_on(self, portions: list[Portion]) -> None:
+        """Pass on those whose sockets are still open."""
+        io = self.io
+        still_open = [one for one in portions if one[1][0].ifindex in io[one[0]]]
+        self._computing = self._hand_on(still_open, self._arrived) or 0.0
 
     def _continue(self) -> None:
         self._next = None
@@ -332,14 +340,16 @@ class Burst:
         if self._next is not None:
             return  # the next slice reads the sockets
         for _ in range(_ROUNDS):
-            if self._is_full():
+            if self.waiting and self._is_full():
                 self._relieve()
                 self.receive_hellos()
                 break
-            found = {fd for fd, _ in self._epoll.poll(0)}
+            found = self._epoll.poll(0)
             if not found:
                 break
-            self._read(found)
+            self._read(dict(found))
+            if self._urgent and not self.waiting:
+                break  # hellos alone: there is no burst to be passed on together
         else:
             self._relieve()
         self.end()

@@ -96,8 +96,9 @@ class Inputs:
 
     def links_settled(self) -> None:
         """Process all links that changed together."""
-        self._came_in(self._host.monitor.arrived)
-        self._host.runner.flush()
+        runner, now = self._host.runner, asyncio.get_running_loop().time()
+        runner.router.detected(now - self._host.monitor.arrived)
+        runner.flush()
 
     def refused(self) -> None:
         """Process the kernel's own changes, before the router learns of a refusal."""
@@ -143,12 +144,4 @@ class Inputs:
 
     def _packets(self, portions: list[Portion], arrived: float) -> float:
         """Process packets that arrived together; return the seconds that routes took."""
-        runner = self._host.runner
-        self._came_in(arrived)
-        before = runner.computing
-        runner.receive(portions)
-        return runner.computing - before
-
-    def _came_in(self, arrived: float) -> None:
-        """Pass the router the age of the inputs that follow."""
-        self._host.runner.router.detected(asyncio.get_running_loop().time() - arrived)
+        return self._host.runner.receive(portions, arrived)

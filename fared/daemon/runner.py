@@ -111,11 +111,6 @@ class Runner:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
 
-    @property
-    def computing(self) -> float:
-        """Seconds in which routes were computed and written to the kernel so far."""
-        return self.router.seconds_computing + self._applying
-
     def feed(self, *inputs: events.Input) -> None:
         """Pass inputs to the router, then execute all outputs."""
         self.feed_all(inputs)
@@ -133,18 +128,26 @@ class Runner:
             with guard:
                 self.router.handle(event, now)
 
-    def receive(self, portions: Iterable[tuple[str, Iterable[igp.Received]]]) -> None:
-        """Pass packets that arrived together to the router, then execute all outputs."""
-        now, guard = self._loop.time(), self._guards["handle"]
+    def receive(
+        self, portions: Iterable[tuple[str, Iterable[igp.Received]]], arrived: float
+    ) -> float:
+        """Pass packets that ``arrived`` together to the router, then execute all outputs.
+
+        Return the seconds in which routes were computed and written to the kernel.
+        """
+        router, now, guard = self.router, self._loop.time(), self._guards["handle"]
+        router.detected(now - arrived)
+        before = router.seconds_computing + self._applying
         for proto, some in groupby(portions, _PROTO):
             left = chain.from_iterable(map(_PACKETS, some))
             guard.raised = None
             while True:
                 with guard:
-                    self.router.receive(proto, left, now)
+                    router.receive(proto, left, now)
                 if guard.raised is None:
                     break
         self.flush()
+        return router.seconds_computing + self._applying - before
 
     def stop(self) -> None:
         """Stop the timer."""

@@ -255,8 +255,9 @@ class PacketSockets(ABC):
         """
         small = _SMALL if most == self.look else 0
         found = arrived(sock, self._buffer, self.counters, most, small=small)
-        packets = [self._packet(ifindex, data) for data in found]
-        return [packet for packet in packets if packet is not None], len(found), True
+        one = self._packet
+        packets = [packet for data in found if (packet := one(ifindex, data)) is not None]
+        return packets, len(found), True
 
     def _look(self, ifindex: int, sock: socket.socket) -> None:
         """Look at the buffer of a socket with many packets: how full, and what it dropped."""

@@ -138,8 +138,9 @@ class Router:
         settled, self.settled = self.settled, False
         started = self._stopwatch()
         self._now = now
-        self.instances[proto].engine.receive(packets, now)
-        if settled and self._engines_settled():
+        engine = self.instances[proto].engine
+        engine.receive(packets, now)
+        if settled and engine.settled and not self._waits():  # the other engines still are
             self.settled = True
             return
         self._engine_seconds += self._stopwatch() - started
@@ -238,9 +239,12 @@ class Router:
             self._handed_out = self._stopwatch()
         return outputs
 
+    def _waits(self) -> bool:
+        """Whether anything waits that is not the engines'."""
+        return bool(self._outputs or self._fib.unfollowed)
+
     def _engines_settled(self) -> bool:
-        waits = self._outputs or self._fib.unfollowed
-        return not waits and all(i.engine.settled for i in self.instances.values())
+        return not self._waits() and all(i.engine.settled for i in self.instances.values())
 
     # -- the turn ---------------------------------------------------------------------------
 

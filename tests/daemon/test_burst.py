@@ -7,6 +7,7 @@ import itertools
 import socket
 from collections import Counter
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -244,6 +245,21 @@ async def test_a_repeated_hello_does_not_wait_for_the_packets_before_it(busy):
     busy.write(2, HELLO)
     await one_turn()
     assert busy.payloads()[1][0] == HELLO
+
+
+async def test_a_repeated_hello_alone_is_passed_on_after_one_look_at_the_sockets(busy):
+    busy.add(2)
+    busy.burst.take("ospf", PacketReceived(2, 10, 20, HELLO))
+    busy.burst.end()
+    looks, epoll = [], busy.burst._epoll
+    busy.burst._epoll = SimpleNamespace(poll=lambda wait: looks.append(wait) or epoll.poll(wait))
+    busy.write(2, HELLO)
+    cost = busy.burst._cost
+    busy.burst._readable()
+    assert busy.payloads() == [[HELLO], [HELLO]]
+    assert looks == [0]
+    assert busy.burst._cost == cost
+    busy.burst._epoll = epoll
 
 
 async def test_a_hello_that_says_something_new_follows_what_its_sender_sent_before(busy):

@@ -162,6 +162,7 @@ class Recorded:
     """A router that returns these outputs, with sockets and a kernel that record their calls."""
 
     settled = False
+    seconds_computing = 0.0
 
     def __init__(self, *outputs: events.Output) -> None:
         self.calls: list[tuple[str, int]] = []
@@ -171,6 +172,9 @@ class Recorded:
 
     def handle(self, _event: object, _now: float) -> None:
         """Accept anything."""
+
+    def detected(self, _seconds: float) -> None:
+        """Accept any age."""
 
     def drain(self) -> list[events.Output]:
         return self._left.pop() if self._left else []
@@ -228,6 +232,6 @@ async def test_an_exception_costs_one_packet_of_those_that_arrived_together():
     log = SimpleNamespace(**dict.fromkeys(("debug", "error", "warning"), lambda *_, **__: None))
     runner = Runner(router, router, {"ospf": router}, log)
     arrived = [PacketReceived(number, 0, 0, b"") for number in range(5)]
-    runner.receive([("ospf", arrived[:2]), ("ospf", arrived[2:3]), ("isis", arrived[3:])])
+    runner.receive([("ospf", arrived[:2]), ("ospf", arrived[2:3]), ("isis", arrived[3:])], 0.0)
     assert router.calls == [("ospf", 0), ("ospf", 1), ("ospf", 2), ("isis", 3), ("isis", 4)]
     assert runner.defence.counts == {"handle": 2}

@@ -204,8 +204,8 @@ async def test_the_runner_carries_its_packets_and_logs_its_neighbors():
     runners: dict[int, Runner] = {}
     ios: list[Io] = []
 
-    def hand_on(number: int, portions: list[Portion], _: float) -> None:
-        runners[number].receive(portions)
+    def hand_on(number: int, portions: list[Portion], read_at: float) -> None:
+        runners[number].receive(portions, read_at)
         if kernels[0].path(network(2)) and kernels[1].path(network(1)):
             arrived.set()
 

@@ -25,6 +25,7 @@ _JITTER = 0.1
 _TYPE, _ROUTER_ID = slice(1, 2), slice(4, 8)
 """In the packet header (RFC 2328 §A.3.1)."""
 _HELLO = bytes((PacketType.HELLO,))
+_COUNTED = ("received", PacketType.HELLO.label)
 _ALIVE_HELLOS = 2
 """A neighbor with a hello within this many intervals is alive; no other replaces it."""
 MAX_LAN_NEIGHBORS = 256
@@ -102,10 +103,12 @@ class HelloProtocol:
         if interface is None or received.payload[_TYPE] != _HELLO:
             return False
         router_id = int.from_bytes(received.payload[_ROUTER_ID], "big")
-        neighbor = interface.neighbors.get(interface.key(router_id, received.source))
+        # By either key (``Interface.key``): if it is another one, its last hello is another, too.
+        neighbors = interface.neighbors
+        neighbor = neighbors.get(router_id) or neighbors.get(received.source)
         if neighbor is None or neighbor.last_hello != _circumstances(neighbor, received):
             return False
-        self._process.counters.packets["received", PacketType.HELLO.label] += 1
+        self._process.counters.packets[_COUNTED] += 1
         self._adjacency.restart_inactivity(neighbor)
         return True
 
