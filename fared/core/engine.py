@@ -2,7 +2,8 @@
 
 An engine does the work that serves several inputs at once when it is drained: ``_settle``. What is
 to be sent is returned first, changes of the TED (``_publish``) by the next call of ``drain``:
-neighbors work meanwhile.
+neighbors work meanwhile. After a tick of a quiet engine there is often nothing but hellos to send:
+one call does that.
 """
 
 from __future__ import annotations
@@ -22,12 +23,21 @@ class ProcessEngine(ABC, Generic[Output]):
         self._stopped = False
         self.settled = False
         """Whether ``drain`` has nothing to do."""
+        self._hellos_alone = False
+        """Whether it has nothing to do but to send hellos."""
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due."""
-        self._process.now = now
-        if self._process.timers.fire(now):
+        process = self._process
+        process.now, process.routine = now, 0
+        fired = process.timers.fire(now)
+        if fired:
+            self._hellos_alone = self.settled and fired == process.routine
             self.settled = False
+
+    def _unsettle(self) -> None:
+        """An input has to be settled."""
+        self.settled = self._hellos_alone = False
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
@@ -37,6 +47,10 @@ class ProcessEngine(ABC, Generic[Output]):
         """Complete the work of ``handle`` and ``tick``; call until nothing is returned."""
         if self.settled:
             return []
+        alone, self._hellos_alone = self._hellos_alone, False
+        if alone and self._send_hellos():
+            self.settled = True
+            return self._process.take_outputs()
         if not self._stopped:
             self._settle()
             if outputs := self._process.take_outputs():
@@ -59,6 +73,10 @@ class ProcessEngine(ABC, Generic[Output]):
         self._leave()
         self._process.timers.clear()
         self._stopped = True
+
+    def _send_hellos(self) -> bool:
+        """Send the hellos that are due, if nothing else waits; return whether that is so."""
+        return False
 
     @abstractmethod
     def _settle(self) -> None:

@@ -47,6 +47,8 @@ class Process(Generic[Output]):
         self.rng = rng
         self.now = 0.0
         self.timers = TimerQueue()
+        self.routine = 0
+        """Timers fired in this tick that only queued a hello, or were armed again."""
         self.counters = ProtocolCounters()
         self._show = show
         self._outputs: list[Output | LogRecord] = []

@@ -167,7 +167,7 @@ class Runner:
         reports: list[events.Output] = []
         try:
             with self._guards["drain"]:
-                while outputs := self.router.drain():
+                while not self.router.settled and (outputs := self.router.drain()):
                     for output in outputs:
                         with self._guard_output:
                             if not self._carry_out(output):

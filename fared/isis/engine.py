@@ -101,9 +101,9 @@ class IsisEngine(ProcessEngine[Output]):
                 pass
             case LoadsMeasured(loads):
                 if self._originator.loads_measured(loads):
-                    self.settled = False
+                    self._unsettle()
             case _:
-                self.settled = False
+                self._unsettle()
                 self._originator.begin()
                 self._process_input(event)
 
@@ -114,7 +114,7 @@ class IsisEngine(ProcessEngine[Output]):
         self._process.now = now
         taken = self._flooding.copies.take(packets, partial(self.handle, now=now))
         if taken:
-            self.settled = False
+            self._unsettle()
 
     def _process_input(self, event: Input) -> None:
         match event:

@@ -161,9 +161,9 @@ class OspfEngine(ProcessEngine[Output]):
                 self._acknowledged(event)
             case LoadsMeasured(loads):
                 if self._links.loads_measured(loads):
-                    self.settled = False
+                    self._unsettle()
             case _:
-                self.settled = False
+                self._unsettle()
                 self._process_input(event)
 
     def _acknowledged(self, event: PacketReceived) -> None:
@@ -230,6 +230,12 @@ class OspfEngine(ProcessEngine[Output]):
         """Process packets that arrived together."""
         for packet in each(packets):
             self.handle(packet, now)
+
+    def _send_hellos(self) -> bool:
+        if self._restarter.waits or self._self_lsas.marked:
+            return False  # both await a time
+        self._transmitter.flush()
+        return True
 
     def _settle(self) -> None:
         self._restarter.settle()

@@ -15,6 +15,7 @@ only measures durations to display; no decision depends on it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 from fared.core import igp
@@ -86,6 +87,10 @@ class Router:
         )
         self.settled = False
         """Whether ``drain`` has nothing to do, and ``next_deadline`` is what it was."""
+        self._engines_alone = False
+        """Whether nothing has happened since it was settled but a tick of the engines."""
+        self._settled_until = -math.inf
+        """When something but the engines is to be called, while this is settled."""
         self._now = now
 
     def measure_with(self, stopwatch: Callable[[], float]) -> None:
@@ -128,7 +133,7 @@ class Router:
             case _:
                 self._pass_on(event, now, settled=settled)
         if not self.settled:
-            self._now = now
+            self._now, self._engines_alone = now, False
 
     def receive(self, proto: str, packets: Iterator[igp.Received], now: float) -> None:
         """Process packets of one protocol that arrived together, as ``handle`` does one by one.
@@ -143,6 +148,7 @@ class Router:
         if settled and engine.settled and not self._waits():  # the other engines still are
             self.settled = True
             return
+        self._engines_alone = False
         self._engine_seconds += self._stopwatch() - started
 
     def _fib_event(
@@ -200,22 +206,35 @@ class Router:
 
     def tick(self, now: float) -> None:
         """Run what is due."""
-        self.settled = False
+        settled, self.settled = self.settled, False
+        self._now = now
         for instance in self.instances.values():
             instance.engine.tick(now)
-        self._fib.tick(now)
-        self.adaptation.tick(fired=True)
-        self._now = now
+        self._engines_alone = settled and now < self._settled_until
+        if not self._engines_alone:
+            self._fib.tick(now)
+            self.adaptation.tick(fired=True)
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
-        candidates = [self.schedule.next_deadline(), self.adaptation.next_deadline()]
-        candidates += [instance.engine.next_deadline() for instance in self.instances.values()]
-        candidates += [self._fib.next_deadline(), self.spraying.next_deadline()]
-        candidates.append(self.multicast.next_deadline())
-        candidates.append(self.startup.next_deadline(self._now))
-        known = [deadline for deadline in candidates if deadline is not None]
-        return min(known) if known else None
+        deadline = self._settled_until if self.settled else self._own_deadline()
+        for instance in self.instances.values():
+            at = instance.engine.next_deadline()
+            if at is not None and at < deadline:
+                deadline = at
+        return None if deadline == math.inf else deadline
+
+    def _own_deadline(self) -> float:
+        """When something but the engines is due; infinity: nothing is."""
+        candidates = (
+            self.schedule.next_deadline(),
+            self.adaptation.next_deadline(),
+            self._fib.next_deadline(),
+            self.spraying.next_deadline(),
+            self.multicast.next_deadline(),
+            self.startup.next_deadline(self._now),
+        )
+        return min((at for at in candidates if at is not None), default=math.inf)
 
     def drain(self) -> list[events.Output]:
         """Return what to send, apply and log, in order.
@@ -231,10 +250,16 @@ class Router:
         computes_later = self._process(self._now)
         outputs = self._outputs.copy()
         self._outputs.clear()
-        if not outputs:
+        alone, self._engines_alone = self._engines_alone, False
+        if alone and self._engines_settled() and all(map(_is_packet, outputs)):  # hellos
+            self._detected = self._engine_seconds = self._flood_seconds = 0.0
+            self.settled = True
+        elif not outputs:
             self._detected = self._engine_seconds = self._flood_seconds = 0.0
             self.adaptation.tick(fired=False)
             self.settled = self.startup.ready and self._engines_settled()
+            if self.settled:
+                self._settled_until = self._own_deadline()
         elif computes_later:
             self._handed_out = self._stopwatch()
         return outputs
@@ -244,7 +269,12 @@ class Router:
         return bool(self._outputs or self._fib.unfollowed)
 
     def _engines_settled(self) -> bool:
-        return not self._waits() and all(i.engine.settled for i in self.instances.values())
+        if self._waits():
+            return False
+        for instance in self.instances.values():  # noqa: SIM110 - any() would take twice the calls
+            if not instance.engine.settled:
+                return False
+        return True
 
     # -- the turn ---------------------------------------------------------------------------
 

@@ -146,6 +146,7 @@ class Adjacencies:
 
     def _inactive(self, neighbor: Neighbor) -> None:
         if self._process.now < neighbor.dead_at:
+            self._process.routine += 1
             self._watch(neighbor)
         elif neighbor.helping is None:
             neighbor.fire(NeighborEvent.INACTIVITY_TIMER)

@@ -90,6 +90,7 @@ class HelloProtocol:
         interface.hello_timer = self._process.timers.arm(due, tick, now + interval * (1 - _JITTER))
 
     def _tick(self, interface: Interface) -> None:
+        self._process.routine += 1
         interface.tx.hello()
         self._arm(interface)
 

@@ -150,7 +150,7 @@ class Transmitter:
             tx.discard()
             return
         self._send_first(interface)
-        if tx.held and not force:
+        if (tx.held and not force) or not (ready or _queued(interface)):
             return
         packets, tx.packets = tx.packets, []
         for destination, body in packets:
@@ -282,6 +282,17 @@ class Transmitter:
         self._process.counters.packets["sent", _LABELS[payload[1]]] += 1
         plain = payload is packet.payload
         self._process.emit(packet if plain else replace(packet, payload=payload))
+
+
+def _queued(interface: Interface) -> bool:
+    """Whether anything but hellos is queued, for all on the link or for one neighbor."""
+    tx = interface.tx
+    if tx.packets or tx.updates or tx.acks:
+        return True
+    for neighbor in interface.neighbors.values():  # noqa: SIM110 - any() would take twice the calls
+        if neighbor.tx.updates or neighbor.tx.acks:
+            return True
+    return False
 
 
 def _addressed(

@@ -1,0 +1,91 @@
+"""Ticks of a quiet router, which only sends hellos: the same packets in fewer calls."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from fared.core import igp
+from fared.core.engine import ProcessEngine
+from fared.ospf.engine import OspfEngine
+from fared.router import events
+from fared.router.router import Router
+from fared.sim.fabric import clos3
+from fared.sim.network import Network
+from tests.work import counting_calls
+
+Sent = list[tuple[float, str, int, bytes]]
+
+
+def a_minute(monkeypatch: pytest.MonkeyPatch) -> tuple[Sent, dict[str, object]]:
+    """All packets of a fabric that starts, is quiet, loses a link and a router, and heals."""
+    sent: Sent = []
+    network = Network(seed=5)
+    send = network._send
+
+    def record(node: SimpleNamespace, proto: str, packet: igp.SendPacket) -> None:
+        sent.append((network.now, node.name, packet.ifindex, packet.payload))
+        send(node, proto, packet)
+
+    monkeypatch.setattr(network, "_send", record)
+    clos3(2, 3, network=network)
+    network.start_all()
+    network.run_for(25.0)
+    network.set_link("S1", "L1", up=False)
+    network.run_for(12.0)
+    network.set_link("S1", "L1", up=True)
+    network.run_for(23.0)
+    return sent, {name: node.running.table.routes for name, node in network.nodes.items()}
+
+
+def test_all_packets_are_those_of_a_router_that_settles_everything_at_each_tick(monkeypatch):
+    quick = a_minute(monkeypatch)
+    monkeypatch.setattr(OspfEngine, "_send_hellos", ProcessEngine._send_hellos)
+    assert a_minute(monkeypatch) == quick
+    assert len(quick[0]) > 200
+
+
+def quiet() -> tuple[Network, Router]:
+    """A leaf with four neighbors that has been quiet for a while."""
+    network = Network(seed=5)
+    clos3(4, 2, network=network)
+    network.start_all()
+    network.run_for(60.0)
+    return network, network.nodes["L1"].running
+
+
+def test_a_tick_that_only_sends_hellos_takes_one_drain():
+    _, router = quiet()
+    due = router.next_deadline()
+    router.tick(due)
+    packets = router.drain()
+    assert [type(output.event) for output in packets] == [igp.SendPacket] * 4
+    assert router.settled
+    assert router.drain() == []
+    assert router.next_deadline() > due
+
+
+def test_what_such_a_tick_costs():
+    _, router = quiet()
+    due = router.next_deadline()
+    with counting_calls() as calls:
+        router.tick(due)
+        router.drain()
+        router.next_deadline()
+    assert calls.count < 200
+
+
+def test_an_input_after_the_tick_is_processed_with_its_hellos():
+    network, router = quiet()
+    due = router.next_deadline()
+    router.tick(due)
+    router.handle(igp.LinkRemoved(network.find_port("L1", "S1").ifindex), due)
+    found: list[events.Output] = []
+    while outputs := router.drain():
+        found += outputs
+    hellos = [
+        o for o in found if isinstance(o, events.From) and isinstance(o.event, igp.SendPacket)
+    ]
+    assert len(hellos) >= 3
+    assert any(isinstance(output, events.ApplyFib) for output in found)
