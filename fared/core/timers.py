@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 First = TypeVar("First")
@@ -15,6 +16,7 @@ Second = TypeVar("Second")
 Action = Callable[[], None]
 
 _COMPACT_AT = 64
+_DEADLINE = attrgetter("deadline")
 
 
 class Timer:
@@ -151,7 +153,8 @@ class TimerQueue:
 
     def _fire_early(self, flexible: Iterable[Timer], now: float) -> int:
         ready, fired = [timer for timer in flexible if timer.earliest <= now], 0
-        for timer in sorted(ready, key=lambda timer: timer.deadline):
+        ready.sort(key=_DEADLINE)
+        for timer in ready:
             action = timer.take()
             if action is not None:
                 self._flexible.pop(timer, None)

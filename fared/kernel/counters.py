@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,7 +28,7 @@ MAX_LOAD = 1.25e12
 """10 Tbit/s in bytes/s: a higher load means that a counter was reset."""
 
 
-class Sent(NamedTuple):
+class Sent(msgspec.Struct, frozen=True, gc=False):
     """Packets and bytes sent on an interface since an arbitrary time."""
 
     packets: int

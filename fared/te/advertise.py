@@ -9,6 +9,7 @@ is limited: ``te.announcer``.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -220,15 +221,18 @@ class AdvertisedLink(Generic[SettingsT]):
 
     def judged(self, rules: AdvertiseSettings, *, due: bool) -> None:
         """Remember, if nothing is to be advertised, for which loads that is so."""
-        last, current = self.advertised, self.bandwidth
-        before = None if last is None else last.bandwidth.available
-        if due or last is None or before is None or current.capacity is None:
+        last, capacity = self.advertised, self.bandwidth.capacity
+        if due or last is None:
             self._near = None
             return
-        load, change = current.capacity - before, rules.threshold * current.capacity / 2
+        least, most = -math.inf, math.inf  # without a capacity no load is advertised
+        before = last.bandwidth.available
+        if capacity is not None and before is not None:
+            load, change = capacity - before, rules.threshold * capacity / 2
+            least, most = load - change, min(load + change, capacity)
         self._near = NearAdvertised(
-            load - change,
-            min(load + change, current.capacity),
+            least,
+            most,
             self.link,
             self.settings,
             self.far_share,
