@@ -256,7 +256,9 @@ class PacketSockets(ABC):
         small = _SMALL if most == self.look else 0
         found = arrived(sock, self._buffer, self.counters, most, small=small)
         one = self._packet
-        packets = [packet for data in found if (packet := one(ifindex, data)) is not None]
+        packets: list[Received] = [
+            packet for data in found if (packet := one(ifindex, data)) is not None
+        ]
         return packets, len(found), True
 
     def _look(self, ifindex: int, sock: socket.socket) -> None:
