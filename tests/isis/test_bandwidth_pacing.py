@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from fared.isis.ids import Level
 from fared.isis.lsdb import StoredLsp, renewed_tlvs
 from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import Lsp, PduType
@@ -80,6 +81,39 @@ def test_a_changed_bandwidth_reaches_all_within_a_tenth_of_a_second(star):
     assert not star.pdus(PduType.L2_LSP)
     star.run(0.085)
     assert len(star.pdus(PduType.L2_LSP, by=1)) == 3
+    star.run(20)
+    assert star.agree()
+    assert all(router.flags() == 0 for router in star.routers.values())
+
+
+def test_circuits_without_flags_are_not_looked_at(star, monkeypatch):
+    star.inject(1, 1, encode_pdu(lsp(BUSY, OTHER, sequence=2)))
+    star.run(0.02)
+    transmitter = star[1].flooding._lsp_transmitter
+    looks, active = [], transmitter.active
+    monkeypatch.setattr(transmitter, "active", lambda level: looks.append(level) or active(level))
+    star.inject(1, 1, encode_pdu(lsp(LINK, OTHER, sequence=3)))
+    star.run(0.02)
+    assert star[1].instance.databases[Level.TWO].get(name(9)).sequence_number == 3
+    assert not looks
+    star.run(0.2)
+    assert len(star.pdus(PduType.L2_LSP, by=1)) == 3
+
+
+def test_circuits_with_flags_of_their_own_are_looked_at(star):
+    transmitter = star[1].flooding._lsp_transmitter
+    shared, queues = transmitter.shared[Level.TWO], transmitter.active(Level.TWO)
+    everyone = sum(queue.bit for queue in queues[1:])
+    star.inject(1, 1, encode_pdu(lsp(BUSY, OTHER, sequence=2)))
+    star.run(0.01)
+    assert shared.idle == everyone
+    star.run(0.095)
+    assert all(queue.unacknowledged for queue in queues[1:])
+    assert shared.idle == 0
+    star.inject(1, 1, encode_pdu(lsp(LINK, OTHER, sequence=3)))
+    star.run(0.01)
+    assert not any(queue.unacknowledged for queue in queues)
+    assert shared.idle == everyone
     star.run(20)
     assert star.agree()
     assert all(router.flags() == 0 for router in star.routers.values())

@@ -85,6 +85,18 @@ LSPS = st.builds(
     st.booleans(),
     st.sampled_from((0, 0, 7)),
 )
+
+
+def check_idle(net: Network) -> None:
+    """Circuits that are passed over by a bitmap have no flags of their own."""
+    for router in net.routers.values():
+        transmitter = router.flooding._lsp_transmitter
+        for level, shared in transmitter.shared.items():
+            for queue in transmitter.active(level):
+                if shared.idle & queue.bit:
+                    assert queue.is_idle(net.now)
+
+
 NUMBER = st.integers(1, NEIGHBORS + 1)
 ONE = st.builds(lambda ifindex, lsp: [received(ifindex, lsp)], NUMBER, LSPS)
 SAME = st.builds(
@@ -103,7 +115,9 @@ def test_packets_that_arrive_together_have_the_effect_of_one_after_another(batch
     for net, (together, run) in zip(nets, ways, strict=True):
         for number, packets in enumerate(batches):
             take(net, packets, together=together, run=run)
+            check_idle(net)
             net.run(0.02 * number)
+            check_idle(net)
         net.run(0.3)
     assert state(nets[0]) == state(nets[1]) == state(nets[2])
 

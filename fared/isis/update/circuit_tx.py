@@ -84,6 +84,14 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     quick_csnps: int = 0
     """Sets of CSNPs still to be sent at a short interval, for a new router on the LAN."""
 
+    def is_idle(self, now: float) -> bool:
+        """Whether it is a point-to-point circuit with shared flags only; they remember that."""
+        flags = self.pending or self.unacknowledged or self.unlisted or self.requests or self.listed
+        if flags or not self.reliable or self.held_until > now:
+            return False
+        self.shared.idle |= self.bit
+        return True
+
     @property
     def waiting(self) -> int:
         """The number of LSPs whose SRM flag is set."""
@@ -103,6 +111,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         self._clear_shared(lsp_id)
         flags = self.unlisted if appears and self.comparing else self.pending
         flags[lsp_id] = None
+        self.shared.idle &= ~self.bit
 
     def set_srm_all(self) -> None:
         """Set SRM, clear SSN for all LSPs of the database (§7.3.17 a)), on a new adjacency."""
@@ -111,6 +120,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
             self.received(lsp_id)
         self.unlisted = dict.fromkeys(known)
         self.comparing = True
+        self.shared.idle &= ~self.bit
 
     def offer(self) -> None:
         """Send all LSPs that the neighbor's CSNPs have not listed so far."""
@@ -175,6 +185,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         self.listed.pop(listed.lsp_id, None)
         self.requests_due = min(self.requests_due, due)
         self.requests[listed.lsp_id] = Request(listed, due)
+        self.shared.idle &= ~self.bit
 
     def requested(self, lsp_id: LspId, now: float) -> None:
         """An LSP is requested, from this neighbor or another one, and again after an interval."""

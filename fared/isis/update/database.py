@@ -162,10 +162,11 @@ class Database:
         reached: Container[SystemId] = ()
         if source is not None and not paced:
             reached = covered(instance.databases[level], previous, entry)
-        queues = [each for each in self._lsp_transmitter.active(level) if each is not source]
         # Of the LSPs of a busy fabric nearly all only change bandwidths: they all wait as long.
-        if paced and plan is None and not instance.settings.reduction.active:
-            queues = self._defer_alike(level, queues, entry)
+        if source is not None and paced and plan is None and not instance.settings.reduction.active:
+            queues = self._defer_alike(level, entry, source)
+        else:
+            queues = [each for each in self._lsp_transmitter.active(level) if each is not source]
         for queue in queues:
             # RFC 9667: over the flooding topology, and to neighbors that take no part
             if self._is_listed(queue, entry) or self.dynamic.is_spared(plan, queue, entry.lsp_id):
@@ -197,31 +198,35 @@ class Database:
         return True
 
     def _defer_alike(
-        self, level: Level, queues: list[SrmSsnQueue], entry: StoredLsp
+        self, level: Level, entry: StoredLsp, source: SrmSsnQueue
     ) -> list[SrmSsnQueue]:
-        """Defer an LSP for all neighbors, as ``_deferred_until`` does; return the others.
+        """Defer an LSP for all other neighbors, as ``_deferred_until`` does; return the rest.
 
-        Those are on LANs, still compare their databases, or may have listed this instance.
+        Those are on LANs, still compare their databases, or may have listed this instance. Mostly
+        there are none, and none of the others has flags of its own: then no circuit is looked at.
         """
-        process = self._instance.process
-        now, lsp_id, others, bits = process.now, entry.lsp_id, [], 0
-        shared = self._lsp_transmitter.shared[level]
-        acks = shared.acks.get(lsp_id, 0)
-        for queue in queues:
+        process, lsp_id = self._instance.process, entry.lsp_id
+        now, shared = process.now, self._lsp_transmitter.shared[level]
+        others: list[SrmSsnQueue] = []
+        bits = shared.used & ~source.bit
+        looked_at = bits & ~shared.idle
+        bits ^= looked_at
+        looked_at |= bits & shared.acks.get(lsp_id, 0)
+        for queue in self._lsp_transmitter.active(level) if looked_at else ():
+            if not queue.bit & looked_at:
+                continue
             if queue.requests or queue.held_until > now or not queue.reliable:
                 others.append(queue)
                 continue
             bits |= queue.bit
-            # tested here, for speed: mostly none has a flag
-            flags = queue.pending or queue.unacknowledged or queue.unlisted or queue.listed
-            if flags or acks & queue.bit:
-                queue.received(lsp_id)
+            queue.received(lsp_id)
+            queue.is_idle(now)
         if bits:
             shared.clear_deferral(lsp_id, bits)
             due = self._flood_delay.due(SUPPRESSION, now, process.rng)
             shared.defer(lsp_id, bits, due, patient=True)
             self._lsp_transmitter.arm_shared(level)
-        process.counters.lsdb["deferred"] += len(queues) - len(others)
+        process.counters.lsdb["deferred"] += bits.bit_count()
         return others
 
     def _deferred_until(

@@ -192,6 +192,7 @@ class LspTransmitter:
             for queue in queues:
                 if queue.bit & circuits:
                     queue.pending[lsp_id] = None
+                    shared.idle &= ~queue.bit
                     self.touch(queue)
                     self._process.counters.lsdb["deferred-sent"] += 1
         self.arm_shared(level)

@@ -56,12 +56,14 @@ class SharedFlags:
         self.deferred_due = math.inf
         """At most the first of these times."""
         self.timer: Timer | None = None
-        self._used = 0
+        self.used = self.idle = 0
+        """Bits of all circuits; of those point-to-point circuits that are known to have no flags of
+        their own, and to hold LSPs back no more."""
 
     def join(self) -> int:
         """Return a bit that no circuit has."""
-        bit = ~self._used & (self._used + 1)
-        self._used |= bit
+        bit = ~self.used & (self.used + 1)
+        self.used |= bit
         return bit
 
     def leave(self, bit: int) -> None:
@@ -70,7 +72,8 @@ class SharedFlags:
             self.clear_ssn(lsp_id, bit)
         for lsp_id in self.deferred_for(bit):
             self.clear_deferral(lsp_id, bit)
-        self._used &= ~bit
+        self.used &= ~bit
+        self.idle &= ~bit
 
     # SSN
 
