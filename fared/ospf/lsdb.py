@@ -146,7 +146,8 @@ class RecentInstances:
     """LSAs installed recently, by all their bytes but the age.
 
     Most copies of a flood arrive soon after the first. Two generations of at most ``_GENERATION``
-    LSAs each. They may hold LSAs that are not ``current`` any more.
+    LSAs each. What is replaced or removed leaves them: else a flood of new instances would fill
+    them with LSAs that no database has.
     """
 
     __slots__ = ("_new", "_old")
@@ -160,6 +161,13 @@ class RecentInstances:
         if len(self._new) >= _GENERATION:
             self._old, self._new = self._new, {}
         self._new[entry.raw[2:]] = entry
+
+    def discard(self, entry: LsaEntry) -> None:
+        """Take an LSA out, if it is there: it leaves the database."""
+        contents = entry.raw[2:]
+        for generation in (self._new, self._old):
+            if generation.get(contents) is entry:
+                del generation[contents]
 
     def copied(self, lsas: Iterable[bytes]) -> list[LsaEntry | None]:
         """For each of these LSAs, the LSA that it equals, but for the age."""

@@ -1,12 +1,15 @@
 """The flooding procedure (RFC 2328 §13): newer, older and equal LSAs, acknowledgments,
 retransmissions."""
 
+import gc
+
 import pytest
 from msgspec.structs import replace
 
 from fared.core.igp import LinkChanged, PacketReceived
+from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey
+from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsaKey
 from fared.ospf.packet.packets import DdFlags, LsAck, LsUpdate
 from fared.ospf.settings import AreaSettings
 from tests.ospf.harness import BACKBONE, FAST, Network, router_id
@@ -47,6 +50,18 @@ def test_a_new_lsa_is_stored_and_acknowledged(peer):
     assert peer.lsas()[lsa.header.key][0] == lsa
     (answer,) = peer.acks()
     assert answer.lsa_headers == (lsa.header,)
+
+
+def test_instances_that_were_replaced_are_not_kept(peer):
+    others = range(router_id(77), router_id(77) + 10)
+    for n in range(10):
+        peer.at(peer.now + 1.1)
+        peer.greet(peer.me)
+        peer.send(update(*(make_lsa(other, INITIAL_SEQUENCE_NUMBER + n) for other in others)))
+    gc.collect()
+    entries = [kept for kept in gc.get_objects() if isinstance(kept, LsaEntry)]
+    kept = [entry for entry in entries if entry.key.advertising_router in others]
+    assert len(kept) <= 2 * len(others), "those now, and those whose checksums are being verified"
 
 
 def test_acks_of_one_update_are_sent_in_one_packet(peer):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from fared.core.timers import Timer, TimerQueue
+from fared.core.timers import BoundAction, Timer, TimerQueue
 from fared.ospf.lsdb import LsaEntry
 
 _KEPT_OF = 4
@@ -42,7 +42,7 @@ class Aging:
         at = math.ceil(deadline)
         second = self._seconds.get(at)
         if second is None:
-            timer = self._timers.arm(float(at), lambda: self._fire(at))
+            timer = self._timers.arm(float(at), BoundAction(Aging._fire, self, at))
             second = self._seconds[at] = _Second(at, timer)
         entry.due_second = second.at  # one object for all of its LSAs
         second.entries.append(entry)

@@ -169,6 +169,7 @@ class Database:
         entry.marks &= ~CURRENT
         if entry.lsdb.described is not None:
             entry.lsdb.described.pop(entry.instance, None)
+        entry.lsdb.recent.discard(entry)
         self._aging.cancel(entry)
         self._instance.maxage_list.pop(entry, None)
 
