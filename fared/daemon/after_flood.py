@@ -17,17 +17,31 @@ LOOK_INTERVAL = 2.0
 """Seconds between two looks at the number of packets."""
 FLOOD = 1000
 """Packets in an interval that are a flood: other daemons send some a second for each link."""
+_LONG: Final = 5
+"""Looks at a flood after which tuples kept for new ones are freed: no reaction to a failure takes
+ten seconds."""
 _CALM: Final = 2
 """Looks without a flood after which one has ended: one that is processed slowly is not over."""
 _CACHED = type(functools.lru_cache(len))
 
 
 class AfterFlood:
-    """Runs ``actions`` once whenever a flood has ended; ``taken`` counts all packets."""
+    """Runs ``actions`` once whenever a flood has ended; ``taken`` counts all packets.
 
-    def __init__(self, taken: Callable[[], int], actions: Iterable[Callable[[], object]]) -> None:
+    ``meanwhile`` is run every ``_LONG`` looks while one goes on.
+    """
+
+    def __init__(
+        self,
+        taken: Callable[[], int],
+        actions: Iterable[Callable[[], object]],
+        meanwhile: Callable[[], object],
+    ) -> None:
         self._taken = taken
         self._actions = tuple(actions)
+        self._meanwhile = meanwhile
+        self._seen = 0
+        """Looks at the present flood."""
         self._last = taken()
         self._awaited = 0
         """Looks until the actions are run; 0: there was no flood."""
@@ -38,9 +52,13 @@ class AfterFlood:
         came, self._last = taken - self._last, taken
         if came >= FLOOD:
             self._awaited = _CALM
+            self._seen += 1
+            if self._seen % _LONG == 0:
+                self._meanwhile()
         elif self._awaited:
             self._awaited -= 1
             if not self._awaited:
+                self._seen = 0
                 for action in self._actions:
                     action()
 

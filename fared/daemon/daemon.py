@@ -125,7 +125,7 @@ class Daemon:
             self._open()
             burst = self._inputs.burst
             shrink = (self._forget_senders, clear_caches, empty_free_lists, release_freed)
-            flood = AfterFlood(lambda: burst.taken, shrink)
+            flood = AfterFlood(lambda: burst.taken, shrink, empty_free_lists)
             self.health = health.Health(self, self.operation.check_clock, flood.look)
             self._install_signals()
             self._begin(await self._kernel.adoptable())

@@ -14,11 +14,14 @@ class Counting:
     """Packets so far, by look, and the actions that were run."""
 
     def __init__(self) -> None:
-        self.taken, self.ran = 0, 0
-        self.flood = AfterFlood(lambda: self.taken, [self._run])
+        self.taken, self.ran, self.interrupted = 0, 0, 0
+        self.flood = AfterFlood(lambda: self.taken, [self._run], self._interrupt)
 
     def _run(self) -> None:
         self.ran += 1
+
+    def _interrupt(self) -> None:
+        self.interrupted += 1
 
     def look(self, packets: int) -> int:
         self.taken += packets
@@ -38,10 +41,19 @@ def test_a_flood_that_only_pauses_has_not_ended():
     assert [counting.look(packets) for packets in looks] == [0, 0, 0, 0, 0, 0, 1]
 
 
+def test_a_long_flood_is_interrupted_every_ten_seconds_and_a_short_one_is_not():
+    counting = Counting()
+    seen = []
+    for packets in (*[FLOOD] * 4, 0, 0, *[FLOOD] * 4, 0, FLOOD, FLOOD, *[FLOOD] * 4):
+        counting.look(packets)
+        seen.append(counting.interrupted)
+    assert seen == [0] * 6 + [0] * 5 + [1] * 5 + [2]
+
+
 def test_packets_from_before_the_first_look_do_not_count():
     taken = 10 * FLOOD
     ran = []
-    flood = AfterFlood(lambda: taken, [lambda: ran.append(1)])
+    flood = AfterFlood(lambda: taken, [lambda: ran.append(1)], lambda: ran.append(2))
     flood.look()
     flood.look()
     assert ran == []

@@ -22,7 +22,7 @@ COUNTS = [20_000, pytest.param(1_000_000, marks=_SOAK)]
 IN_ITS_NAME = [10_000, pytest.param(1_000_000, marks=_SOAK)]
 """Packets of each storm."""
 STAYS = 0.05
-"""The part of a daemon's memory by which it may be larger after a storm that changed nothing."""
+"""The part of a daemon's memory by which it may be larger some seconds after a storm."""
 AT_ONCE_LONG = 0.12
 """The same at the moment when the last packet of a million is read, of which thousands waited at
 a time."""
@@ -193,16 +193,16 @@ def assert_weathered(
 ) -> None:
     """Assert that the daemon survived the storm; ``memory`` limits its growth in bytes.
 
-    If no adjacency has ended: ``at_once`` is the part of its memory by which it may be larger when
-    it has just read the last packet, ``stays`` the same when calm has returned.
+    ``stays`` is the part of its memory by which it may be larger when calm has returned;
+    ``at_once`` the same when it has just read the last packet, if no adjacency has ended.
     """
     assert victim.alive()
     assert victim.complaints() == []
     assert storm.received >= 0.95 * storm.sent, "the daemon really got them"
     assert storm.lines < storm.sent / 100
     assert storm.grown < memory
-    if not storm.transitions:  # else the database has been learnt again
+    if not storm.transitions:
         if at_once is None:
             at_once = AT_ONCE_LONG if storm.sent >= LONG else stays
         assert storm.grown < at_once * storm.resident
-        assert storm.kept < stays * storm.resident
+    assert storm.kept < stays * storm.resident
