@@ -13,6 +13,7 @@ from fared.core.database_limit import Originators
 from fared.core.ids import AreaId
 from fared.ospf.packet.body import LsaBody
 from fared.ospf.packet.lsa import (
+    LSA_HEADER_SIZE,
     MAX_AGE,
     MAX_AGE_DIFF,
     Lsa,
@@ -20,7 +21,6 @@ from fared.ospf.packet.lsa import (
     LsaKey,
     LsType,
     decode_header,
-    instance_of,
 )
 
 
@@ -43,6 +43,8 @@ SCOPES: dict[int, Scope] = {
     LsType.OPAQUE_AS: Scope.AS,
 }
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
+_SEQUENCE_NUMBER = slice(12, 16)
+"""Of an LSA (RFC 2328 §A.4.1)."""
 _GENERATION = 2048
 CURRENT, FLOODED_IN, WITHIN_MIN_LS_ARRIVAL, USED = 1, 2, 4, 8
 """The bits of ``LsaEntry.marks``."""
@@ -113,12 +115,12 @@ class LsaEntry:
     @property
     def instance(self) -> bytes:
         """All fields of the header but the age."""
-        return instance_of(self.raw)
+        return self.raw[2:LSA_HEADER_SIZE]
 
     @property
     def sequence_number(self) -> int:
         """The LS sequence number, signed (§12.1.6)."""
-        return decode_header(self.raw).ls_sequence_number
+        return int.from_bytes(self.raw[_SEQUENCE_NUMBER], "big", signed=True)
 
     @property
     def lsa(self) -> Lsa:
@@ -131,7 +133,7 @@ class LsaEntry:
 
     def is_maxage(self, now: float) -> bool:
         """Whether it has reached MaxAge, and is to be removed from the database (§14)."""
-        return self.age(now) >= MAX_AGE
+        return self.base_age + (now - self.installed_at) >= MAX_AGE
 
     def header(self, now: float) -> LsaHeader:
         """The header with the age at ``now``."""

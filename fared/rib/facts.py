@@ -6,9 +6,8 @@ not.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from fared.core.ids import BACKBONE
 from fared.spf.search import UNREACHABLE
@@ -17,8 +16,6 @@ from fared.ted.model import PathType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
 
     from fared.core.ids import NodeId
     from fared.rib.area import AreaSolver
@@ -40,13 +37,14 @@ def aggregate_capacity(
         solution = areas[area].solution
         assert solution is not None
         index = solution.plan.graph.index(node)
-        flow = np.inf if index is None else float(solution.aggregate_capacities[index])
+        flow = math.inf if index is None else solution.aggregate_capacities.item(index)
         # An unknown path capacity makes the total unknown, with any advertised capacity.
-        total += min(flow, advertised) if not np.isnan(flow) else np.nan
-    shown = [hop.capacity for hop in nexthops.hops]
-    if any(capacity is None for capacity in shown) or not np.isfinite(total):
+        total += math.nan if math.isnan(flow) else min(flow, advertised)
+    hops = nexthops.hops
+    known = [hop.capacity for hop in hops if hop.capacity is not None]
+    if len(known) < len(hops) or not math.isfinite(total):
         return None
-    return min(total, sum(capacity for capacity in shown if capacity is not None))
+    return min(total, sum(known))
 
 
 def find_asbrs(
@@ -95,5 +93,5 @@ def _distance(solver: AreaSolver | None, node: NodeId) -> int | None:
     index = plan.graph.index(node)
     if index is None:
         return None
-    distance: NDArray[np.int64] = plan.distance[index]
-    return None if distance == UNREACHABLE else int(distance)
+    distance: int = plan.distance.item(index)
+    return None if distance == UNREACHABLE else distance

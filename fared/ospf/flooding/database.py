@@ -181,7 +181,7 @@ class Database:
         instance = self._instance
         wait: float = MAX_AGE
         # RFC 2328 §12.4 (1): LSRefreshTime; jitter spreads the refreshes of a router
-        if self._is_own(entry):
+        if not entry.marks & FLOODED_IN and self._is_own(entry):
             wait = LS_REFRESH_TIME * (1 - _REFRESH_JITTER * instance.process.rng.random())
         self._aging.arm(entry, entry.installed_at + max(0.0, wait - entry.base_age))
 

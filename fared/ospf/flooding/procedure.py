@@ -166,7 +166,7 @@ class Flooding:
 
         Returns the entry, and whether it is flooded back out of the receiving interface.
         """
-        old = lsdb.get(key)
+        old = lsdb.entries.get(key)
         # RFC 2328 §13 (5)(c): remove the replaced instance from all retransmission lists
         if old is not None:
             self._replaced(old)
@@ -190,9 +190,10 @@ class Flooding:
         Its neighbor gets the one that replaces it. If that is at MaxAge, it is soon removed, and
         the same instance may come again: a queued acknowledgment would be taken for that one's.
         """
-        self._retransmitter.delist_everywhere(old)
+        if old.unacknowledged:
+            self._retransmitter.delist_everywhere(old)
         recent = self._process.now - old.installed_at <= self._instance.settings.ack_delay
-        if old.flooded_in and recent:
+        if recent and old.flooded_in:
             for interface in self._instance.interfaces.values():
                 interface.tx.take_back_acks(old.instance)
                 for neighbor in interface.neighbors.values():
@@ -228,7 +229,7 @@ class Flooding:
         """Process one LSA; False stops the rest of the packet (§13 (6))."""
         key = key_of(raw)
         lsdb = self.lsdb_for(key.ls_type, neighbor.interface)
-        entry = lsdb.get(key) if lsdb is not None else None
+        entry = lsdb.entries.get(key) if lsdb is not None else None
         known = entry is not None and entry.raw[2:] == raw[2:]
         # RFC 2328 §13 (1): the LS checksum
         if not known and not raw_checksum_ok(raw):

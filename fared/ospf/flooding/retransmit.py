@@ -178,18 +178,18 @@ class Retransmitter:
     # When
 
     def _schedule(self, entry: LsaEntry, neighbors: int) -> None:
-        now = self._process.now
-        new = self._newly_full()
-        for interval, some in self._by_interval().items():
+        now, intervals = self._process.now, self._present_intervals()
+        new = -1 if entry.within_min_ls_arrival else self._newly_full(intervals)
+        for interval, some in intervals.by_interval.items():
             group = some & neighbors
-            early = group if entry.within_min_ls_arrival else group & new
+            early = group & new
             if early:
                 wait = min(interval, _AFTER_MIN_LS_ARRIVAL)
                 self._add(entry, early, now + wait, interval)
             if group != early:
                 self._add(entry, group & ~early, now + interval, interval)
 
-    def _by_interval(self) -> dict[float, int]:
+    def _present_intervals(self) -> _Intervals:
         known, participants = self._intervals, self._instance.participants
         if known.version != participants.version:
             found: dict[float, int] = {}
@@ -197,12 +197,11 @@ class Retransmitter:
                 interval = neighbor.interface.settings.rxmt_interval
                 found[interval] = found.get(interval, 0) | neighbor.bit
             self._intervals = known = _Intervals(participants.version, found)
-        return known.by_interval
+        return known
 
-    def _newly_full(self) -> int:
+    def _newly_full(self, known: _Intervals) -> int:
         """Neighbors that may have received the predecessor just now, by requesting it."""
-        self._by_interval()
-        known, now = self._intervals, self._process.now
+        now = self._process.now
         if known.at != now:
             known.at, known.new = now, 0
             for neighbor in self._instance.participants:

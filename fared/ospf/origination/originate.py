@@ -201,7 +201,7 @@ class Originator:
     def lsa_changed(self, entry: LsaEntry) -> None:
         """Count the link ends that are advertised in an area, for its budget."""
         key, area = entry.key, entry.lsdb.area
-        if area is None or not _is_te_link(key):
+        if area is None or key.ls_type != LsType.OPAQUE_AREA or not _is_te_link(key):
             return
         process, instance = self._process, self._instance
         ends = 0 if entry.is_maxage(process.now) else 1
