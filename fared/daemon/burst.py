@@ -213,6 +213,9 @@ class Burst:
     def take_all(self, proto: str, packets: list[Received], hellos: bool) -> None:  # noqa: FBT001 - a callback
         """Add packets that were read together (``Portion``); ``hellos``: some may be hellos."""
         if hellos or self._relieving or self._catching_up:
+            if len(packets) == 1 and isinstance(packets[0], PacketReceived):
+                self.take(proto, packets[0])  # as nearly all hellos come
+                return
             for packet in each(packets):
                 self.take(proto, packet)
             return

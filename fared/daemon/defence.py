@@ -43,9 +43,13 @@ class Guard:
     ) -> bool:
         if error is None or not isinstance(error, Exception):
             return False
+        self.contain(error)
+        return True
+
+    def contain(self, error: Exception) -> None:
+        """Contain an exception that the block would have raised."""
         self.raised = error
         self._report(error)
-        return True
 
 
 class Defence:
@@ -69,7 +73,8 @@ class Defence:
         self._clock = clock
         self._lines: dict[_Kind, RateLimitedLog] = {}
         self._failing_since: float | None = None
-        self._failures = 0
+        self.failures = 0
+        """Failures of the router since its last success."""
         self._given_up = False
 
     def guard(self, where: str) -> Guard:
@@ -95,12 +100,12 @@ class Defence:
         now = self._clock()
         if self._failing_since is None:
             self._failing_since = now
-        self._failures += 1
-        lasts = now - self._failing_since >= HOPELESS_AFTER and self._failures >= HOPELESS_TIMES
+        self.failures += 1
+        lasts = now - self._failing_since >= HOPELESS_AFTER and self.failures >= HOPELESS_TIMES
         if lasts and not self._given_up:
             self._given_up = True
             self._give_up(error)
 
     def router_worked(self) -> None:
         """Record a success of the router."""
-        self._failing_since, self._failures = None, 0
+        self._failing_since, self.failures = None, 0

@@ -140,12 +140,12 @@ class Runner:
         before = router.seconds_computing + self._applying
         for proto, some in groupby(portions, _PROTO):
             left = chain.from_iterable(map(_PACKETS, some))
-            guard.raised = None
             while True:
-                with guard:
+                try:
                     router.receive(proto, left, now)
-                if guard.raised is None:
                     break
+                except Exception as error:  # noqa: BLE001 - as ``with guard``, in two calls less
+                    guard.contain(error)
         self.flush()
         return router.seconds_computing + self._applying - before
 
@@ -161,7 +161,8 @@ class Runner:
             return
         if self.router.settled:
             self.router.detected(0.0)
-            self.defence.router_worked()
+            if self.defence.failures:
+                self.defence.router_worked()
             return
         self._flushing = True
         reports: list[events.Output] = []

@@ -145,7 +145,8 @@ class Router:
         self._now = now
         engine = self.instances[proto].engine
         engine.receive(packets, now)
-        if settled and engine.settled and not self._waits():  # the other engines still are
+        if settled and engine.settled and not (self._outputs or self._fib.unfollowed):
+            # The other engines are settled still.
             self.settled = True
             return
         self._engines_alone = False
@@ -264,12 +265,8 @@ class Router:
             self._handed_out = self._stopwatch()
         return outputs
 
-    def _waits(self) -> bool:
-        """Whether anything waits that is not the engines'."""
-        return bool(self._outputs or self._fib.unfollowed)
-
     def _engines_settled(self) -> bool:
-        if self._waits():
+        if self._outputs or self._fib.unfollowed:
             return False
         for instance in self.instances.values():  # noqa: SIM110 - any() would take twice the calls
             if not instance.engine.settled:
