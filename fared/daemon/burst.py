@@ -47,12 +47,16 @@ _SLICE = 0.02
 _LONG_SLICE = 0.1
 """The same at most, where each turn computes routes for longer than ``_SLICE``."""
 _LEAST, _MOST = 16, 512
-"""Packets of a slice."""
+"""Packets of a slice; of copies that came together half as many count."""
 _RISE, _FALL = 0.75, 0.25
 """Weights of the last slice in the average time of a byte: a flood of costly packets is noticed at
 once, after hellos that take no time."""
 _OVERHEAD = 128
 """Bytes that take about the time of a packet without contents."""
+_RUN, _COPY = 16, 4
+"""The same of copies that came together, and of each of them: the first instance takes the time."""
+_READING = 0.005
+"""Seconds after which sockets are read no more, once a slice is waiting."""
 
 _SENDERS = 8192
 """Places for senders whose last hello is remembered."""
@@ -79,10 +83,17 @@ def _size(packets: Iterable[Received]) -> int:
     size = 0
     for one in packets:
         if isinstance(one, PacketsReceived):
-            size += sum(map(len, one.payloads)) + _OVERHEAD * len(one.payloads)
+            size += _RUN + _COPY * len(one.payloads)
         else:
             size += len(one.payload) + _OVERHEAD
     return size
+
+
+def _counted(packets: Iterable[Received]) -> int:
+    """Packets, of which a slice has a limited number."""
+    return sum(
+        [(len(one.payloads) + 1) // 2 if isinstance(one, PacketsReceived) else 1 for one in packets]
+    )
 
 
 def _averaged(known: float, last: float) -> float:
@@ -281,14 +292,14 @@ class Burst:
         left = seconds / self._cost if self._cost else math.inf
         while self._portions and number < _MOST and (taken < left or number < _LEAST):
             portion, size = self._portions.popleft()
-            count = number_of(portion[1])
+            count = _counted(portion[1])
             if number + count > _MOST or (taken + size > left and number + count > _LEAST):
                 portion, size = self._divided(portion, size, number, left - taken)
-                count = number_of(portion[1])
+                count = _counted(portion[1])
             portions.append(portion)
             number += count
             taken += size
-        self.waiting -= number
+            self.waiting -= number_of(portion[1])
         self._size -= taken
         return portions, hellos + taken
 
@@ -299,15 +310,14 @@ class Burst:
 
         The rest stays first of what waits.
         """
-        count, taken = 0, 0
-        proto, packets = portion[0], list[Received](each(portion[1]))
-        for packet in each(packets):
-            if number + count >= _MOST or (taken >= left and number + count >= _LEAST):
-                self._portions.appendleft(((proto, packets[count:]), size - taken))
-                break
-            count += 1
-            taken += len(packet.payload) + _OVERHEAD
-        return (proto, packets[:count]), taken
+        (proto, packets), taken = portion, 0
+        for place, packet in enumerate(packets):
+            if number >= _MOST or (taken >= left and number >= _LEAST):
+                self._portions.appendleft(((proto, packets[place:]), size - taken))
+                return (proto, packets[:place]), taken
+            number += _counted((packet,))
+            taken += _size((packet,))
+        return portion, taken
 
     def end(self) -> None:
         """Pass on hellos and a slice of the other packets now, the rest in later turns."""
@@ -342,6 +352,7 @@ class Burst:
     def _readable(self) -> None:
         if self._next is not None:
             return  # the next slice reads the sockets
+        until = math.inf
         for _ in range(_ROUNDS):
             if self.waiting and self._is_full():
                 self._relieve()
@@ -353,6 +364,12 @@ class Burst:
             self._read(dict(found))
             if self._urgent and not self.waiting:
                 break  # hellos alone: there is no burst to be passed on together
+            if self.waiting > _MOST:
+                now = asyncio.get_running_loop().time()
+                until = min(until, now + _READING)
+                if now >= until:
+                    self._relieve()
+                    break
         else:
             self._relieve()
         self.end()
@@ -367,6 +384,8 @@ class Burst:
                 found = [reader[0].fileno() for reader in crowded]
                 for _ in range(_RELIEF):
                     self._read(found)
+                    if asyncio.get_running_loop().time() >= until:
+                        return
                 open_still = [reader for reader in crowded if reader[0].fileno() in self._readers]
                 crowded = [one for one in open_still if fullness(one[0]) > _RELIEVED]
         finally:

@@ -71,7 +71,7 @@ _ETHERNET = 1  # ARPHRD_ETHER
 _ADDRESSES = 12
 _SLOT = 1536
 """Bytes of a frame with a length that are read behind its addresses: all, but for padding."""
-_LOOK = 64
+_LOOK = 32
 """Packets read from a socket before the next one is looked at: those of a turn, in a flood."""
 _MOST_PDUS, _PDUS_OF_EACH = 256, 32
 """LSPs that are remembered, in all 0.7 MB, and of each interface: those of many waves of LSPs, each

@@ -13,6 +13,7 @@ import pytest
 
 from fared.core import igp
 from fared.core.igp import PacketReceived, PacketsReceived
+from fared.daemon import burst
 from fared.daemon.burst import Burst, Portion, RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 from fared.router.events import To
@@ -358,15 +359,13 @@ def run(packets: list[PacketReceived]) -> list[PacketsReceived]:
     return [PacketsReceived(1, 10, 20, tuple([packet.payload for packet in packets]))]
 
 
-@pytest.mark.parametrize("shape", [list, run])
 @pytest.mark.parametrize("together", [1, 7, 16, 700])
-async def test_slices_are_of_one_size_however_packets_were_read(busy, together, shape):
+async def test_slices_are_of_one_size_however_packets_were_read(busy, together):
     """What was read together is divided where a slice ends."""
     busy.open |= {1, 2}
     packets = [PacketReceived(1, 10, 20, b"%d" % number) for number in range(1400)]
     for start in range(0, len(packets), together):
-        busy.burst.take_all("ospf", shape(packets[start : start + together]), hellos=False)
-    assert busy.burst.taken == busy.burst.waiting == len(packets)
+        busy.burst.take_all("ospf", packets[start : start + together], hellos=False)
     busy.burst.end()
     assert await drained(busy) == [packet.payload for packet in packets]
     sizes = [len(payloads) for payloads in busy.payloads()]
@@ -374,6 +373,41 @@ async def test_slices_are_of_one_size_however_packets_were_read(busy, together, 
     assert all(16 <= size <= 25 for size in sizes[1:-1])
     assert (busy.burst.waiting, busy.burst._size) == (0, 0)
     assert not busy.burst._portions
+
+
+@pytest.mark.parametrize("together", [2, 16, 32])
+async def test_of_copies_that_came_together_a_slice_has_twice_as_many(busy, together):
+    """Even of these it has not all that wait: others may take longer than those before."""
+    busy.open |= {1, 2}
+    packets = [PacketReceived(1, 10, 20, b"%d" % number) for number in range(4000)]
+    read = [run(packets[start : start + together]) for start in range(0, len(packets), together)]
+    busy.burst.take_all("ospf", list(itertools.chain(*read[:4])), hellos=False)
+    for some in read[4:]:
+        busy.burst.take_all("ospf", some, hellos=False)
+    assert busy.burst.taken == busy.burst.waiting == len(packets)
+    busy.burst.end()
+    assert await drained(busy) == [packet.payload for packet in packets]
+    assert len(busy.payloads()[0]) == 1024
+    assert (busy.burst.waiting, busy.burst._size) == (0, 0)
+    assert not busy.burst._portions
+
+
+async def test_a_turn_reads_no_more_once_a_slice_waits_and_time_has_passed(busy, monkeypatch):
+    """The rest waits in the buffers of the sockets, and the loop goes on."""
+    monkeypatch.setattr(burst, "_READING", 0.0)
+    reads = []
+
+    def read(ifindex: int) -> None:
+        reads.append(busy.ends[ifindex][0].recv(1))
+        busy.burst.take_all("ospf", [PacketReceived(ifindex, 10, 20, b"x")] * 200, hellos=False)
+
+    busy.read = read
+    busy.add(1)
+    for _ in range(100):
+        busy.write(1, b"x")
+    busy.burst._readable()
+    assert len(reads) == 3
+    assert busy.handed
 
 
 @pytest.mark.parametrize("shape", [list, run])
