@@ -13,6 +13,7 @@ adjacencies that form rely on.
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import struct
 import weakref
@@ -130,6 +131,9 @@ class PacketSockets(ABC):
         To close a packet socket takes a grace period of RCU, ten milliseconds, and all interfaces
         of a router that joins a fabric are crowded at once.
         """
+        self._hellos = select.epoll()
+        self._of_hellos: dict[int, tuple[int, socket.socket]] = {}
+        """Sockets for hellos, and their interfaces, by descriptor: those that it watches."""
         self._looked: dict[int, float] = {}
         """When a buffer of an interface was looked at."""
         self._dropped: weakref.WeakKeyDictionary[socket.socket, int] = weakref.WeakKeyDictionary()
@@ -173,6 +177,8 @@ class PacketSockets(ABC):
         found = list(chain.from_iterable([sockets.pop(ifindex, ()) for sockets in known]))
         for sock in found:
             self._readers.remove_reader(sock)
+            if self._of_hellos.pop(sock.fileno(), None) is not None:
+                self._hellos.unregister(sock.fileno())
         return found
 
     def __contains__(self, ifindex: object) -> bool:
@@ -223,8 +229,12 @@ class PacketSockets(ABC):
                 self._separate(ifindex)
 
     def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
-        for hellos in self._apart.get(ifindex, ()):
-            self._read(ifindex, hellos, _HELLOS_A_LOOK)
+        if ifindex in self._apart:
+            # one call for all of them, of which hardly any has a hello
+            for descriptor, _ in self._hellos.poll(0):
+                known = self._of_hellos.get(descriptor)
+                if known is not None:  # a callback may have closed it
+                    self._read(*known, _HELLOS_A_LOOK)
         read = self._read(ifindex, sock, most)
         if read >= A_LOOK and sock.fileno() >= 0:
             now = self._loop.time()
@@ -238,7 +248,7 @@ class PacketSockets(ABC):
             return 0
         packets, read, hellos = self._arrived(ifindex, sock, most)
         counters = self.counters
-        number = number_of(packets)
+        number = read if len(packets) == read else number_of(packets)
         if read > number:
             counters["malformed"] += read - number
         if packets:
@@ -287,6 +297,8 @@ class PacketSockets(ABC):
                 found = self._open_hellos(ifindex)
                 for sock in found:
                     self._readers.add_reader(sock, self._read, ifindex, sock, _HELLOS_A_LOOK)
+                    self._hellos.register(sock.fileno(), select.EPOLLIN)
+                    self._of_hellos[sock.fileno()] = ifindex, sock
             else:
                 for sock in found:
                     self._receive_only_hellos(sock, hellos=True)

@@ -328,6 +328,26 @@ async def test_after_a_delay_the_hellos_of_a_crowded_interface_are_read_and_not_
 
 
 @pytest.mark.netns
+async def test_hellos_apart_are_read_before_other_packets_if_there_are_any(ends, monkeypatch):
+    a, b = ends
+    spacious(b)
+    sockets, ifindex, reads = b.sockets, b.indexes[1], []
+    sockets._separate(ifindex)
+    plain, read = sockets._sockets[ifindex][0], sockets._read
+    await unread(a, b, PduType.L2_LSP)
+    monkeypatch.setattr(
+        sockets, "_read", lambda at, sock, most: reads.append(sock) or read(at, sock, most)
+    )
+    sockets._receive(ifindex, plain, 16)
+    assert reads == [plain]
+    await unread(a, b, PduType.L2_LSP, PduType.P2P_HELLO)
+    sockets._receive(ifindex, plain, 16)
+    assert reads == [plain, sockets._apart[ifindex][0], plain]
+    kinds = [packet.payload[4] for packet in b.got]
+    assert kinds == [PduType.L2_LSP, PduType.P2P_HELLO, PduType.L2_LSP]
+
+
+@pytest.mark.netns
 async def test_hellos_alone_are_read_where_other_packets_have_to_wait(ends):
     a, b = ends
     spacious(b)
