@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from fared.core.igp import AdjacencyChanged, LinkChanged, LinkRemoved
 from fared.ospf.neighbor import NEIGHBOR_TABLE, NeighborEvent, NeighborState
-from fared.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate
+from fared.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
 from tests.ospf.harness import DEFAULTS, FAST, pair, router_id
 from tests.ospf.scripted import OURS, THEIRS, Scripted, ack
 
@@ -74,6 +74,15 @@ def test_hello_with_other_parameters_is_counted_and_ignored(changes, reason):
     peer.greet(**changes)
     assert peer.state == "Down"
     assert peer.errors() == {reason: 1}
+
+
+def test_hellos_with_any_options_leave_no_flags_behind():
+    peer = Scripted()
+    peer.to_full()
+    before = len(Options._value2member_map_)
+    for options in range(256):
+        peer.greet(peer.me, options=options)
+    assert len(Options._value2member_map_) <= before + 2
 
 
 def test_network_mask_does_not_matter_on_point_to_point_links():

@@ -106,8 +106,12 @@ class Transmitter:
         )
 
     def area_options(self, interface: Interface) -> int:
-        """The E bit, off in stub areas (RFC 2328 §A.2)."""
-        return 0 if self._instance.areas[interface.settings.area].settings.stub else Options.E
+        """The E bit, off in stub areas (RFC 2328 §A.2).
+
+        An integer: flags would make a member of ``Options``, 300 bytes that stay, of each value
+        that a hello is compared with.
+        """
+        return 0 if self._instance.areas[interface.settings.area].settings.stub else int(Options.E)
 
     def final_hello(self, interface: Interface) -> None:
         """Emit the queues, then a final hello; it lists no neighbor: 1-WayReceived (§10.5)."""
