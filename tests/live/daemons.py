@@ -211,7 +211,13 @@ class Live:
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def records(self) -> list[Json]:
-        """The log records; a line that is not JSON has the key ``raw``."""
+        """The log records; a line that is not JSON has the key ``raw``.
+
+        Lines that wait (``daemon.logs``) are written for whoever asks for the last ones.
+        """
+        if self.alive():
+            with contextlib.suppress(DaemonUnreachableError, DaemonRefusedError):
+                self.show("log")
         found = []
         for line in self.log.read_text().splitlines():
             try:
