@@ -169,6 +169,7 @@ class Keyed:
 
     def changes(self, name: str, link: str) -> int:
         """How often an adjacency has changed its state."""
+        self.fabric.node(name).cli("show", "log")  # lines that wait are written for it
         found = self.records(name, "neighbor-changed")
         return sum(record["interface"] == link for record in found)
 
