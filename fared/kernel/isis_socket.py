@@ -124,6 +124,7 @@ _ONLY_ISIS, _ONLY_HELLOS, _NO_HELLOS = _program(ALL, ALL), _program(ALL, 0), _pr
 
 _LSPS = (18, 20)
 _KEY = struct.Struct("31s")
+_KEYS = struct.Struct(f"31s{_SLOT - 31}x")
 """Of a frame of an LSP, behind its addresses: up to its checksum, which tells instances apart."""
 _TYPE_IN_KEY = _PDU - _ADDRESSES + _PDU_TYPE
 _ADDRESS = struct.Struct("!HIHI")
@@ -247,26 +248,46 @@ class IsisSockets(PacketSockets):
     def _strip(self, ifindex: int, lengths: list[int], packets: list[Received]) -> bool:
         """Append the packets of frames that were read; return whether one is a hello."""
         frames, pdus, hellos = self._frames, self._pdus, False
-        slot, number = 0, len(lengths)
-        while slot < number:
-            (key,) = _KEY.unpack_from(frames.memory, slot * _SLOT)
-            place = pdus.places.get(key)
-            if place is not None and (payloads := pdus.copies(place, slot, lengths)):
-                addresses = _ADDRESS.unpack_from(frames.starts, slot * _ADDRESSES)
-                to_high, to_low, from_high, from_low = addresses
-                source, destination = from_high << 32 | from_low, to_high << 32 | to_low
-                packets.append(PacketsReceived(ifindex, source, destination, payloads))
-                slot += len(payloads)
+        (first,) = _KEY.unpack_from(frames.memory)
+        place = pdus.places.get(first)
+        copies = [] if place is None else pdus.in_order(place, lengths)
+        if copies:
+            self._together(ifindex, len(lengths), copies, packets)
+            return False
+        memory = memoryview(frames.memory)[: len(lengths) * _SLOT]
+        keys: list[bytes] = [key for (key,) in _KEYS.iter_unpack(memory)]
+        places = map(pdus.places.get, keys)
+        for slot, (key, place, length) in enumerate(zip(keys, places, lengths, strict=True)):
+            known = None if place is None else pdus.copy(place, slot, length)
+            if known is not None:
+                copies.append(known)
                 continue
-            packet = self._packet(ifindex, frames.whole(slot, lengths[slot]))
+            self._together(ifindex, slot, copies, packets)
+            packet = self._packet(ifindex, frames.whole(slot, length))
             if packet is not None:
                 packets.append(packet)
                 if key[_TYPE_IN_KEY] & _TYPE_BITS in _LSPS:
-                    self._remember(key, slot, lengths[slot], packet.payload)
+                    self._remember(key, slot, length, packet.payload)
                 else:
                     hellos |= self.is_hello(packet.payload)
-            slot += 1
+        self._together(ifindex, len(lengths), copies, packets)
         return hellos
+
+    def _together(
+        self, ifindex: int, end: int, copies: list[bytes], packets: list[Received]
+    ) -> None:
+        """Append copies, those of the slots before ``end``, and forget them here."""
+        if not copies:
+            return
+        frames, first = self._frames, end - len(copies)
+        alike = frames.alike(first, len(copies))
+        for slot in range(first, first + 1 if alike else end):
+            addresses = _ADDRESS.unpack_from(frames.starts, slot * _ADDRESSES)
+            to_high, to_low, from_high, from_low = addresses
+            source, destination = from_high << 32 | from_low, to_high << 32 | to_low
+            some = tuple(copies) if alike else (copies[slot - first],)
+            packets.append(PacketsReceived(ifindex, source, destination, some))
+        copies.clear()
 
     def _remember(self, key: bytes, slot: int, length: int, payload: bytes) -> None:
         """Remember the LSP in a slot."""

@@ -1,9 +1,8 @@
 """The last PDUs that arrived, to recognize copies of them in the slots of ``Frames``.
 
 An LSP comes from all neighbors, and most of them pass LSPs on in the order in which they received
-them. So the PDUs are kept as ``Frames`` has them, in the order of their first arrival: of frames
-that hold copies of some that followed each other, all are compared at once. Copies in any other
-order are found one by one.
+them. So the PDUs are kept as ``Frames`` has them, in the order of their first arrival: if all
+frames that were read hold copies in this order, they are compared at once.
 """
 
 from __future__ import annotations
@@ -19,12 +18,15 @@ class RecentPdus:
         self._kept = memoryview(bytearray(most * frames.size))
         self.places: dict[bytes, int] = {}
         """The places of PDUs in this order, by their keys."""
+        self._slots: list[memoryview] = []
+        """What is kept of each."""
         self._lengths: list[int] = []
         self._payloads: list[bytes] = []
 
     def clear(self) -> None:
         """Forget all PDUs."""
         self.places.clear()
+        self._slots.clear()
         self._lengths.clear()
         self._payloads.clear()
 
@@ -35,26 +37,28 @@ class RecentPdus:
         """Remember a PDU, which came in this slot in a frame of this length."""
         size, place = self._frames.size, len(self._payloads)
         memory = memoryview(self._frames.memory)
-        self._kept[place * size : (place + 1) * size] = memory[slot * size : (slot + 1) * size]
+        kept = self._kept[place * size : (place + 1) * size]
+        kept[:] = memory[slot * size : (slot + 1) * size]
         self.places[key] = place
+        self._slots.append(kept)
         self._lengths.append(length)
         self._payloads.append(payload)
 
-    def copies(self, place: int, slot: int, lengths: list[int]) -> tuple[bytes, ...]:
-        """The PDUs from ``place`` on that frames from ``slot`` on are copies of, from one sender.
+    def in_order(self, place: int, lengths: list[int]) -> list[bytes]:
+        """The PDUs from a place on, if all slots hold copies of them in this order; else nothing.
 
-        All that are, or half of them; none, if the first frame is not a copy. ``lengths`` are
-        those of the frames.
+        ``lengths`` are those of the frames.
         """
-        frames, size = self._frames, self._frames.size
-        count = min(len(self._payloads) - place, len(lengths) - slot)
-        while count:
-            end = place + count
-            if (
-                lengths[slot : slot + count] == self._lengths[place:end]
-                and frames.memory.startswith(self._kept[place * size : end * size], slot * size)
-                and frames.alike(slot, count)
-            ):
-                return tuple(self._payloads[place:end])
-            count //= 2
-        return ()
+        end, size = place + len(lengths), self._frames.size
+        same = lengths == self._lengths[place:end] and self._frames.memory.startswith(
+            self._kept[place * size : end * size]
+        )
+        return self._payloads[place:end] if same else []
+
+    def copy(self, place: int, slot: int, length: int) -> bytes | None:
+        """The PDU at a place, if a slot with a frame of this length holds a copy of it."""
+        if place >= len(self._lengths) or self._lengths[place] != length:
+            return None
+        frames = self._frames
+        same = frames.memory.startswith(self._slots[place], slot * frames.size)
+        return self._payloads[place] if same else None

@@ -83,7 +83,8 @@ class Copies:
         payloads = packets.payloads
         kind = self._runs.get(payloads)
         if kind is None:
-            found = [self._find(data) for data in payloads]
+            known = self._known
+            found = [known.get(data) or self._find(data) for data in payloads]
             kinds = {0 if one is None else one[0] for one in found}
             kind = self._runs[payloads] = kinds.pop() if len(kinds) == 1 else 0
         queue = self._queue(packets, kind) if kind else None
