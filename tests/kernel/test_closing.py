@@ -18,6 +18,9 @@ class Waiting:
         self.closed = False
         self._others, self._error = others, error
 
+    def fileno(self) -> int:
+        return id(self)
+
     def close(self) -> None:
         self._others.wait(10.0)
         self.closed = True
