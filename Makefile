@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+WORKERS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
@@ -20,10 +21,10 @@ $(STAMP): pyproject.toml
 demo: install
 	$(BIN)/fared-lab demo containerlab/clos3.clab.yml
 
-# Every core has a worker with namespaces of its own; what measures time has the machine to itself.
+# Workers with namespaces of their own, of which a third waits; what measures time has the machine to itself.
 # What failed is run once more: a machine that stood still for a moment is no fault of fared.
 test: install
-	$(BIN)/pytest --cache-clear -n auto --dist loadfile --no-loadscope-reorder --durations 10 -m "not alone" || $(AGAIN)
+	$(BIN)/pytest --cache-clear -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10 -m "not alone" || $(AGAIN)
 	$(BIN)/pytest --cache-clear --durations 10 -m alone || $(AGAIN)
 
 check: install
