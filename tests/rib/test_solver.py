@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from fared.core.ids import ipv4_prefix
+from fared.core.ids import NodeId, ipv4_prefix
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver, WeightMode
 from fared.ted.change import ChangeKind
@@ -270,15 +270,21 @@ def test_what_border_routers_announce_tells_their_paths_apart():
     assert capacities(fabric, "L1", NET)["S1"] == 100
 
 
-def test_a_border_router_examines_summaries_outside_the_backbone_once_it_has_lost_that():
-    """RFC 2328 §16.2: until then no change of them is a reason to compute."""
-    backbone, inner = Fabric(), Fabric()
+def border_router() -> tuple[RouteSolver, Fabric, int, NodeId]:
+    """The solver of R, its backbone with X, the other area, and Y there."""
+    backbone, inner, other = Fabric(), Fabric(), 1
     backbone.connect("R", "X")
     inner.connect("R", "Y")
-    solver, other, summary = backbone.solver("R"), 1, inner.id("Y")
+    solver = backbone.solver("R")
     for name in ("R", "Y"):
         solver.put_block(other, inner.id(name), inner.block(name))
     solver.set_local_links(other, inner.local_links("R"))
+    return solver, backbone, other, inner.id("Y")
+
+
+def test_a_border_router_examines_summaries_outside_the_backbone_once_it_has_lost_that():
+    """RFC 2328 §16.2: until then no change of them is a reason to compute."""
+    solver, backbone, other, summary = border_router()
     item = PrefixReachability(NET, 20, PathType.INTER_AREA, GBPS)
     assert solver.put_prefixes(other, summary, {"a": item}) is ChangeKind.PREFIX
     solver.solve()
@@ -298,13 +304,7 @@ def test_a_border_router_examines_summaries_outside_the_backbone_once_it_has_los
 
 def test_summaries_that_a_border_router_does_not_examine_are_no_work_later():
     """Those of other border routers of its area arrive after each lost link."""
-    backbone, inner = Fabric(), Fabric()
-    backbone.connect("R", "X")
-    inner.connect("R", "Y")
-    solver, other, summary = backbone.solver("R"), 1, inner.id("Y")
-    for name in ("R", "Y"):
-        solver.put_block(other, inner.id(name), inner.block(name))
-    solver.set_local_links(other, inner.local_links("R"))
+    solver, backbone, other, summary = border_router()
     prefixes = [ipv4_prefix(0xC0010000 + (number << 8), 24) for number in range(20)]
     item = PrefixReachability(NET, 20, PathType.INTER_AREA, GBPS)
     solver.put_prefixes(AREA, backbone.id("X"), {"x": item})
