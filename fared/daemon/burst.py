@@ -227,9 +227,8 @@ class Burst:
             if len(packets) == 1 and isinstance(packets[0], PacketReceived):
                 self.take(proto, packets[0])  # as nearly all hellos come
                 return
-            for one in packets:
-                for packet in (one,) if isinstance(one, PacketReceived) else each((one,)):
-                    self.take(proto, packet)
+            for packet in each(packets):
+                self.take(proto, packet)
             return
         if not self.waiting and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()

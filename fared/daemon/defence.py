@@ -41,7 +41,7 @@ class Guard:
     def __exit__(
         self, _kind: object, error: BaseException | None, _traceback: TracebackType | None
     ) -> bool:
-        if error is None or not isinstance(error, Exception):
+        if not isinstance(error, Exception):
             return False
         self.contain(error)
         return True

@@ -124,7 +124,7 @@ _ONLY_ISIS, _ONLY_HELLOS, _NO_HELLOS = _program(ALL, ALL), _program(ALL, 0), _pr
 
 _LSPS = (18, 20)
 _KEY = struct.Struct("31s")
-_KEYS = struct.Struct(f"31s{_SLOT - 31}x")
+_KEYS = struct.Struct(f"{_KEY.size}s{_SLOT - _KEY.size}x")
 """Of a frame of an LSP, behind its addresses: up to its checksum, which tells instances apart."""
 _TYPE_IN_KEY = _PDU - _ADDRESSES + _PDU_TYPE
 _ADDRESS = struct.Struct("!HIHI")

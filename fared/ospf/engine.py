@@ -160,7 +160,7 @@ class OspfEngine(ProcessEngine[Output]):
             case PacketReceived() if self.settled and is_acknowledgment(event):
                 self._acknowledged(event)
             case LoadsMeasured(loads):
-                if self._links.loads_measured(loads):
+                if self._originator.loads_measured(loads):
                     self._unsettle()
             case _:
                 self._unsettle()

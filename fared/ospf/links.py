@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from fared.core.ids import AreaId
 from fared.core.igp import CloseInterface, OpenInterface
@@ -127,13 +127,6 @@ class LinkManager:
             if interface.is_active:
                 self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
             self._apply_link_state(interface)
-
-    def loads_measured(self, loads: Mapping[int, float | None]) -> bool:
-        """Store the outbound loads of links, bytes/s; None: unknown.
-
-        Return whether one may have to be advertised.
-        """
-        return self._originator.loads_measured(loads)
 
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)
