@@ -134,7 +134,12 @@ class AreaSolver:
         plan, delta = advance(None if old is None else old.plan, root, since, known)
         self.spf_seconds += self.stopwatch() - started
         new, touched = self._solve(old, plan, delta, since, settings)
-        if old is not None and new.builder is old.builder and not delta.rebuilt:
+        if (
+            old is not None
+            and old.contractions
+            and new.builder is old.builder
+            and not delta.rebuilt
+        ):
             cut = since.cut if since.version == old.version + 1 else None
             if cut is not None and equal_without(old.capacity, new.capacity, cut):
                 new.contractions = still_contracted(old.contractions, plan, delta)
