@@ -209,7 +209,7 @@ class AreaSolver:
             old is not None
             and not (delta.rebuilt and _hops_differ(old.plan, plan))
             and rows.version <= old.version
-            and not rows.has_unknown_capacity
+            and not rows.unknown
             and self.links == old.links
         ):
             old.builder.forget_former()

@@ -247,6 +247,12 @@ class PrefixTable:
         """Return the contents of these rows."""
         return self._content.read(rows)
 
+    def ends_and_keys(
+        self, rows: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the advertisers and keys of these rows."""
+        return self._content.ends_and_keys(rows)
+
     def read_one(self, row: int) -> AdvertisementRow:
         """Return the content of one row."""
         return self._content.read_one(row)

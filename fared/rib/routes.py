@@ -171,12 +171,12 @@ def make_routes(
 def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Selected]:
     table, selection, distances = selector.table, selector.selection, selector.distances
     found = numbers[selection.advertiser[numbers] != NONE]
-    rows = table.read(selection.row[found])
-    advertiser, path_type = rows.advertiser, path_types(rows.key)
+    advertiser, key = table.ends_and_keys(selection.row[found])
+    path_type = path_types(key)
     connected = distances.direct[advertiser]
     # RFC 2328 §16.4 (5): the type 2 cost is Y, without the cost inside the AS
     alone = connected | (path_type == _EXTERNAL_2)
-    total = metrics(rows.key) + np.where(alone, 0, distances.distance[advertiser])
+    total = metrics(key) + np.where(alone, 0, distances.distance[advertiser])
     return zip(
         found.tolist(),
         (selection.advertiser[found] == ANYCAST).tolist(),

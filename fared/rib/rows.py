@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from fared.core.ids import BACKBONE
+from fared.ted.graph import anywhere
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
 if TYPE_CHECKING:
@@ -128,6 +129,13 @@ class AdvertisementRows:
             _taken(self._capacity, rows, np.inf, np.float64),
         )
 
+    def ends_and_keys(
+        self, rows: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the advertisers and keys of these rows."""
+        ends: NDArray[np.int32] = np.frombuffer(self.advertiser, np.intc)[rows]
+        return ends, np.frombuffer(self._key, np.int64)[rows]
+
     def read_one(self, row: int) -> AdvertisementRow:
         """Return one row."""
         return AdvertisementRow(
@@ -185,8 +193,11 @@ def metrics(key: NDArray[np.int64]) -> NDArray[np.int64]:
     """The metrics of rows, by their keys."""
     kind, found = key >> TYPE_SHIFT, key & _BELOW_TYPE
     second = kind == _EXTERNAL_2
-    found[second] >>= METRIC_SHIFT
-    found[kind == _EXTERNAL_1] &= _BELOW_PREFERENCE
+    if anywhere(second):
+        found[second] >>= METRIC_SHIFT
+    first = kind == _EXTERNAL_1
+    if anywhere(first):
+        found[first] &= _BELOW_PREFERENCE
     return found
 
 

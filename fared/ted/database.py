@@ -307,6 +307,6 @@ class Ted:
         node, graph, rows.version = rows.block.node, self._graph, self._version + 1
         if graph is None:
             return  # the next graph is built of all rows
-        if rows.loaded and graph.without_load:  # the first router with available bandwidth
+        if rows.advertised and graph.without_load:  # the first router with available bandwidth
             self._graph = replace(graph, available=graph.capacity.copy())
         self._collected[node] = max(kind, self._collected.get(node, kind))

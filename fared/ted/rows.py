@@ -63,11 +63,6 @@ class LinkRows(msgspec.Struct, eq=False):
         """Whether the capacity of some link is unknown."""
         return self.unknown > 0
 
-    @property
-    def loaded(self) -> bool:
-        """Whether the router advertises the available bandwidth of some link."""
-        return self.advertised > 0
-
     @classmethod
     def of(cls, block: NodeBlock) -> Self:
         """Sort the links of a block."""
@@ -101,7 +96,7 @@ class LinkRows(msgspec.Struct, eq=False):
 
         The load of the opposite direction is not used: the two are independent.
         """
-        if not self.loaded or self.availables is self.capacities:
+        if not self.advertised or self.availables is self.capacities:
             return self.capacities
         return np.where(np.isnan(self.availables), self.capacities, self.availables)
 

@@ -142,7 +142,7 @@ class LinkStore:
         high = low + len(rows.metrics)
         self._capacities[low:high] = rows.capacities
         self._availables[low:high] = rows.left()
-        self._routers.loaded[number] = rows.loaded
+        self._routers.loaded[number] = rows.advertised > 0
 
     def patch(self, rows: LinkRows, places: Iterable[int]) -> None:
         """Store the capacities of some rows of a router."""
@@ -152,7 +152,7 @@ class LinkStore:
             capacity, available = float(rows.capacities[place]), float(rows.availables[place])
             self._capacities[low + place] = capacity
             self._availables[low + place] = capacity if isnan(available) else available
-        self._routers.loaded[number] = rows.loaded
+        self._routers.loaded[number] = rows.advertised > 0
         self._routers.has_unknown_capacity[number] = rows.has_unknown_capacity
 
     def remove(self, node: int) -> None:

@@ -60,7 +60,7 @@ def propagate(plan: SpfPlan, capacity: NDArray[np.float64]) -> SlotCapacities:
     """Sweep the plan once: compute F of every slot."""
     # NaN passes through ``minimum`` and sums, so it marks all slots behind an unknown capacity.
     flow = _sweep(plan, capacity)
-    if not np.isnan(flow.min(initial=np.inf)):
+    if not np.isnan(np.minimum.reduce(flow, initial=np.inf)):
         return SlotCapacities(flow, None)
     unknown = np.isnan(flow)
     return SlotCapacities(_sweep(plan, np.where(np.isnan(capacity), np.inf, capacity)), unknown)

@@ -7,6 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
+from fared.rib.few import FEW
+from fared.rib.rows import AdvertisementRows
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver, WeightMode
 from fared.ted.change import ChangeKind
@@ -116,6 +118,17 @@ def test_an_own_link_that_goes_or_comes_changes_only_the_routes_over_it(root):
         assert dict(solver.routes) == dict(routes)
         assert changed.keys() == {prefix for prefix in routes if before[prefix] != routes[prefix]}
         assert 0 < len(changed) < len(routes) - 1
+
+
+def test_routes_to_make_again_read_only_the_advertisers_and_keys_of_advertisements(monkeypatch):
+    fabric = three_stage(4, 12)
+    solver = solved(fabric, "L1")
+    read: list[int] = []
+    monkeypatch.setattr(AdvertisementRows, "read", lambda _, rows: read.append(len(rows)))
+    fabric.limit("L1", "S1", 100)
+    refresh(solver, fabric, "L1")
+    assert len(solver.solve().changed) > FEW
+    assert not read
 
 
 def test_links_may_be_described_before_they_can_be_used():
