@@ -4,6 +4,10 @@ They make before they break, in this order: next hops; groups that are new, or r
 users agree; routes; groups that could only be rewritten after the routes that need other next hops
 had left them; deleted routes. A route joins only groups whose content is right at that point of the
 order, so no route ever follows next hops that were not computed for it.
+
+Of few routes, as a lost link changes, those to most addresses are written first: networks of hosts
+before links and single routers. Each write waits for the kernel's RTNL lock, which just then many
+hold.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ class PlanningPass:
         self._resilient = resilient
         self._nexthops: list[FibOperation] = []
         self._groups: list[FibOperation] = []
-        self._routes: list[FibOperation] = []
+        self._routes: list[PutRoute] = []
         self._late_groups: dict[int, MemberVector] = {}
         self._gone: list[Prefix] = []
         self._unassigned: _Parts = {}
@@ -74,6 +78,8 @@ class PlanningPass:
         gone: list[FibOperation] = [DeleteRoute(prefix) for prefix in self._gone]
         for prefix in self._gone:
             self._installed.drop_route(prefix)
+        if 1 < len(self._routes) <= FEW_USERS:
+            self._routes.sort(key=_length)
         return self._nexthops + self._groups + self._routes + late + gone
 
     def _sort(self, prefixes: Iterable[Prefix]) -> None:
@@ -226,3 +232,7 @@ class PlanningPass:
                 installed.state.nexthops[nexthop_id] = hop
                 installed.unverified.discard(nexthop_id)
                 self._nexthops.append(PutNextHop(nexthop_id, hop))
+
+
+def _length(route: PutRoute) -> int:
+    return route.prefix.length

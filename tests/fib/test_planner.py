@@ -3,6 +3,7 @@
 import errno
 from collections import Counter
 
+from fared.core.ids import ipv4_prefix
 from fared.fib.model import (
     DeleteGroup,
     DeleteNextHop,
@@ -131,6 +132,18 @@ def test_few_routes_leave_a_group_instead_of_waiting_for_its_replacement():
     assert kinds(done) == {"PutGroup": 1}
     assert done[0].replace
     assert kinds(bench.wait(5.1)) == {"DeleteGroup": 1}
+
+
+def test_of_few_routes_those_to_networks_of_hosts_are_written_first():
+    """Before those to links, and to routers, which the other end of a lost link lists with them."""
+    bench = Bench()
+    lengths = (31, 32, 24)
+    prefixes = [ipv4_prefix(0xC0000000 + (number << 8), n) for number, n in enumerate(lengths)]
+    for links in ({1: 1, 2: 1, 3: 1}, {1: 1, 2: 1}):
+        shared = hops(links)
+        done = bench.update({prefix: route(0, shared) for prefix in prefixes})
+        written = [op.prefix.length for op in done if isinstance(op, PutRoute)]
+        assert written == [24, 31, 32]
 
 
 def test_few_routes_stay_in_a_resilient_group_which_keeps_their_flows():
