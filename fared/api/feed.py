@@ -102,7 +102,8 @@ class EventFeed:
 
     def wants(self, level: int) -> bool:
         """Whether somebody follows events of this level."""
-        return any(follower.wanted.least <= level for follower in self._followers)
+        followers = self._followers
+        return bool(followers) and any(one.wanted.least <= level for one in followers)
 
     def offer(self, record: Json) -> None:
         """Pass on a record of the log."""

@@ -62,13 +62,14 @@ class DaemonLog:
         self._due = self._ended = False
         self.configure(level, style)
         structlog.configure(
-            processors=[self._drop_unwanted, self._put_off],
+            processors=[self._put_off],
             wrapper_class=structlog.make_filtering_bound_logger(LEVELS["debug"]),
             logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
             cache_logger_on_first_use=True,
         )
         logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-        self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("fared")
+        # Bound once: structlog's proxy would bind a logger for each line.
+        self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("fared").bind()
 
     def configure(self, level: str, style: str) -> None:
         """Set the lowest level to write; ``style`` is auto, json or text."""
@@ -85,12 +86,6 @@ class DaemonLog:
     def wants(self, level: str) -> bool:
         """Whether lines of a level are written, or somebody follows them."""
         return LEVELS[level] >= self._least or self.feed.wants(LEVELS[level])
-
-    def _drop_unwanted(self, _logger: object, method: str, event: _Event) -> _Event:
-        level = LEVELS.get(method, LEVELS["error"])
-        if level < self._least and not self.feed.wants(level):
-            raise structlog.DropEvent
-        return event
 
     def end(self) -> None:
         """Write what waits, and all that follows at once: the process ends."""
@@ -109,9 +104,15 @@ class DaemonLog:
                 line.logger.msg(text)
 
     def _put_off(self, logger: object, method: str, event: _Event) -> str:
-        """Let a line wait until the loop has time for it; or return its text, to be written now."""
+        """Let a line wait until the loop has time for it; or return its text, to be written now.
+
+        A line that nobody wants is dropped.
+        """
+        level = LEVELS.get(method, LEVELS["error"])
+        if level < self._least and not self.feed.wants(level):
+            raise structlog.DropEvent
         line = _Line(logger, method, event, time.time())
-        waits = LEVELS.get(method, LEVELS["error"]) < LEVELS["warning"] and "exc_info" not in event
+        waits = level < LEVELS["warning"] and "exc_info" not in event
         if waits and (loop := self._loop()) is not None:
             self._lines.append(line)
             if not self._due:
