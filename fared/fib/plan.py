@@ -13,6 +13,7 @@ hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.fib.desired import wanted_of
@@ -32,6 +33,7 @@ FEW_USERS = 16
 grace period with the RTNL lock held, so nothing else is written in any namespace meanwhile: 0.1 to
 0.5 ms with idle CPUs, 3 to 6 ms (one in ten: 28 ms) with busy ones, as just after a failure; a new
 group and three routes take 0.1 to 0.3 ms (``python bench/fib.py``)."""
+_LENGTH = attrgetter("prefix.length")
 _Parts = dict[MemberVector, list[Prefix]]
 
 
@@ -79,7 +81,7 @@ class PlanningPass:
         for prefix in self._gone:
             self._installed.drop_route(prefix)
         if 1 < len(self._routes) <= FEW_USERS:
-            self._routes.sort(key=_length)
+            self._routes.sort(key=_LENGTH)
         return self._nexthops + self._groups + self._routes + late + gone
 
     def _sort(self, prefixes: Iterable[Prefix]) -> None:
@@ -232,7 +234,3 @@ class PlanningPass:
                 installed.state.nexthops[nexthop_id] = hop
                 installed.unverified.discard(nexthop_id)
                 self._nexthops.append(PutNextHop(nexthop_id, hop))
-
-
-def _length(route: PutRoute) -> int:
-    return route.prefix.length

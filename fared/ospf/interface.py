@@ -26,6 +26,7 @@ from fared.ospf.settings import InterfaceSettings, NetworkType
 from fared.te.advertise import AdvertisedLink
 
 _HOST_LOOPBACK = 127
+_O_BIT = int(Options.O)
 
 
 class InterfaceState(enum.Enum):
@@ -255,7 +256,7 @@ class Neighbor:
     @property
     def opaque_capable(self) -> bool:
         """Whether its database descriptions have the O-bit set (RFC 5250 §3.1)."""
-        return bool(self.options & Options.O)
+        return bool(int(self.options) & _O_BIT)  # as integers: flags would take five calls
 
     @property
     def exchanging(self) -> bool:

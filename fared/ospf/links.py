@@ -161,7 +161,8 @@ class LinkManager:
             self._detection.settings_changed(interface)
         if priority_changed:
             self.fire(interface, InterfaceEvent.NEIGHBOR_CHANGE)
-        self._originator.bandwidth_changed(interface)
+        if link.up:  # else nothing is advertised of it, and neighbors wait for the loss
+            self._originator.bandwidth_changed(interface)
         before = interface.state
         self._apply_link_state(interface)
         self._hello.settings_changed(interface, former)
