@@ -8,6 +8,8 @@ not end because of what waits before it. Any other hello keeps its place: that o
 leaves follows the LSAs that it flushes. (With cryptographic authentication no hello of OSPF equals
 another; the packets of an interface must then stay in order, RFC 2328 §D.3.)
 
+In a flood, sockets are read a little later, so that each has many packets (``gathering``).
+
 What arrives faster than it is processed waits here for about a second, then in the buffers of the
 sockets. A buffer that is nearly full would drop hellos with the rest: so it is read all the same,
 and of its packets only hellos stay. So it is with what is read while the loop catches up after a
@@ -26,6 +28,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
 from fared.core.igp import PacketReceived, PacketsReceived, Received, each, number_of
+from fared.daemon.gathering import Gathering
 from fared.kernel.packet_sockets import fullness
 
 _ROUNDS = 64
@@ -184,6 +187,9 @@ class Burst:
         self._arrived = 0.0
         self._cost = self._pace = self._computing = 0.0
         self._next: asyncio.Handle | None = None
+        self._gathering = Gathering()
+        self._gathered: asyncio.TimerHandle | None = None
+        """Reads the sockets, once the packets of a flood have gathered there."""
         self._epoll = select.epoll()
         self._readers: dict[int, _Reader] = {}
 
@@ -202,9 +208,10 @@ class Burst:
         self._epoll.unregister(sock.fileno())
         if not self._readers:
             asyncio.get_running_loop().remove_reader(self._epoll.fileno())
-            if self._next is not None:
-                self._next.cancel()
-                self._next = None
+            for handle in (self._next, self._gathered):
+                if handle is not None:
+                    handle.cancel()
+            self._next = self._gathered = None
 
     def take(self, proto: str, packet: PacketReceived) -> None:
         """Add a packet of a protocol."""
@@ -347,11 +354,34 @@ class Burst:
 
     def _continue(self) -> None:
         self._next = None
-        self._readable()
+        self._read_readable()
 
     def _readable(self) -> None:
         if self._next is not None:
             return  # the next slice reads the sockets
+        loop = asyncio.get_running_loop()
+        wait = self._gathering.wait(loop.time(), self.taken)
+        if wait:
+            loop.remove_reader(self._epoll.fileno())
+            self._gathered = loop.call_later(wait, self._end_gathering)
+        else:
+            self._read_readable()
+
+    def hasten(self) -> None:
+        """Read the sockets now, if packets gather there."""
+        if self._gathered is not None:
+            self._gathered.cancel()
+            self._end_gathering()
+
+    def _end_gathering(self) -> None:
+        self._gathered = None
+        asyncio.get_running_loop().add_reader(self._epoll.fileno(), self._readable)
+        if self._next is None:
+            self._read_readable()
+
+    def _read_readable(self) -> None:
+        """Read all sockets that are readable, and pass on what they held."""
+        self._gathering.began(asyncio.get_running_loop().time())
         until = math.inf
         for _ in range(_ROUNDS):
             if self.waiting and self._is_full():
@@ -364,6 +394,8 @@ class Burst:
             self._read(dict(found))
             if self._urgent and not self.waiting:
                 break  # hellos alone: there is no burst to be passed on together
+            if self._gathering.flood:
+                break  # what comes meanwhile gathers
             if self.waiting > _MOST:
                 now = asyncio.get_running_loop().time()
                 until = min(until, now + _READING)
@@ -373,6 +405,7 @@ class Burst:
         else:
             self._relieve()
         self.end()
+        self._gathering.ended(asyncio.get_running_loop().time())
 
     def _relieve(self) -> None:
         """Read the sockets whose buffers are nearly full, for the time of a slice at most."""

@@ -29,6 +29,7 @@ from fared.daemon.config_change import ConfigChanges
 from fared.daemon.defence import Defence
 from fared.daemon.descriptors import is_shortage, raise_limit
 from fared.daemon.errors import DaemonError
+from fared.daemon.gathering import Prompt
 from fared.daemon.http import HttpPort, http_port
 from fared.daemon.inputs import Inputs, Sockets
 from fared.daemon.kernel import KernelSide
@@ -231,7 +232,8 @@ class Daemon:
         self._kernel.report_missing()
         root = format_node(self.runner.router.solver.root)
         self.log.info("starting", router_id=root, hostname=self.operation.hostname)
-        self.monitor.start(self._inputs.burst)
+        burst = self._inputs.burst
+        self.monitor.start(Prompt(burst, burst.hasten))
         self.auditor.start()
         restart = self.restarts.begun(routes=bool(adopted.routes))
         self.runner.feed(
