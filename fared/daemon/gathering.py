@@ -21,7 +21,9 @@ _FLOOD = 10_000
 _WINDOW = 0.1
 """Seconds over which packets are counted: a flood is one that lasts."""
 _IDLE = 0.0005
-"""Seconds without packets after which sockets were empty until now."""
+"""Seconds after which the loop had nothing to do, or something else than packets."""
+_FEW = 8
+"""Sockets that become readable before a loop that has nothing to do reads one."""
 
 
 class Gathering:
@@ -34,8 +36,11 @@ class Gathering:
         self._began = self._ended = -math.inf
         """When sockets were read last, and when what they held had been processed."""
 
-    def wait(self, now: float, taken: int) -> float:
-        """How long packets gather, in sockets that are readable now, until these are read."""
+    def wait(self, now: float, taken: int, readable: Callable[[], int]) -> float:
+        """How long packets gather, in sockets that are readable now, until these are read.
+
+        ``readable`` returns how many these are.
+        """
         passed = now - self._counted_at
         if passed >= _WINDOW:
             self.flood = taken - self._counted >= _FLOOD * passed
@@ -43,8 +48,9 @@ class Gathering:
         if not self.flood:
             return 0.0
         # what came while the last packets were processed has gathered since these were read
-        since = self._began if now - self._ended < _IDLE else now
-        return max(0.0, GATHERED - (now - since))
+        if now - self._ended < _IDLE:
+            return max(0.0, GATHERED - (now - self._began))
+        return GATHERED if readable() <= _FEW else 0.0
 
     def began(self, now: float) -> None:
         """Sockets are read now."""

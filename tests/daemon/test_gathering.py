@@ -16,42 +16,55 @@ from fared.daemon.gathering import GATHERED, Gathering, Prompt
 from tests.waiting import loop_until
 
 
+def few() -> int:
+    """How many sockets are readable once the first one is."""
+    return 1
+
+
 def flooded() -> Gathering:
     """After a second of 20,000 packets, none of which is left."""
     found = Gathering()
-    assert found.wait(10.0, 0) == 0.0
-    assert found.wait(11.0, 20_000) == GATHERED
+    assert found.wait(10.0, 0, few) == 0.0
+    assert found.wait(11.0, 20_000, few) == GATHERED
     return found
 
 
 def test_packets_wait_only_in_a_flood_that_lasts():
     found = Gathering()
-    assert found.wait(10.0, 5000) == 0.0
-    assert found.wait(10.05, 10_000) == 0.0
-    assert found.wait(10.11, 10_900) == GATHERED
-    assert found.wait(10.2, 10_900) == GATHERED
-    assert found.wait(10.22, 10_900) == 0.0
+    assert found.wait(10.0, 5000, few) == 0.0
+    assert found.wait(10.05, 10_000, few) == 0.0
+    assert found.wait(10.11, 10_900, few) == GATHERED
+    assert found.wait(10.2, 10_900, few) == GATHERED
+    assert found.wait(10.22, 10_900, few) == 0.0
 
 
 def test_the_first_packet_after_hours_does_not_wait():
-    assert flooded().wait(10_000.0, 20_001) == 0.0
+    assert flooded().wait(10_000.0, 20_001, few) == 0.0
 
 
 def test_what_came_while_packets_were_processed_has_gathered_already():
     found = flooded()
     found.began(11.0)
     found.ended(11.003)
-    assert found.wait(11.003, 20_000) == pytest.approx(0.002)
+    assert found.wait(11.003, 20_000, few) == pytest.approx(0.002)
     found.began(11.01)
     found.ended(11.03)
-    assert found.wait(11.03, 20_000) == 0.0
+    assert found.wait(11.03, 20_000, few) == 0.0
 
 
 def test_sockets_that_were_empty_gather_from_now_on():
     found = flooded()
     found.began(11.0)
     found.ended(11.003)
-    assert found.wait(11.02, 20_000) == GATHERED
+    assert found.wait(11.02, 20_000, few) == GATHERED
+
+
+def test_what_came_while_the_loop_did_something_else_has_gathered_already():
+    """Timers that are due at the same time must not run before these packets."""
+    found = flooded()
+    found.began(11.0)
+    found.ended(11.003)
+    assert found.wait(11.09, 20_000, lambda: 64) == 0.0
 
 
 class Watched:
