@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.igp import PacketReceived, PacketsReceived, SendPacket
-from fared.isis.ids import LspId
+from fared.isis.ids import Level, LspId
 from fared.isis.pdu.codec import encode_pdu, with_lifetime
 from fared.isis.pdu.model import PduType
+from fared.isis.update.copies import Copies
 from fared.isis.update.shared_flags import SharedFlags
 from tests.isis.floodnet import LAN, Network, mac, make_lsp, name
 
@@ -250,3 +251,32 @@ def test_a_neighbor_that_shows_nothing_is_sent_a_copy_in_a_second_whatever_other
         assert at > 1.1 or not list(shared.end_deferral(at))
         shared.clear_deferral(LspId(7), bit, at)
     assert dict(shared.end_deferral(1.1)) == {LspId(7): bits[0]}
+
+
+@pytest.mark.parametrize(("late", "sent"), [(0.0, True), (0.06, False)])
+def test_a_router_that_is_late_awaits_the_copies_in_its_sockets(late, sent):
+    shared = SharedFlags()
+    bit = shared.join()
+    shared.defer(LspId(7), bit, 0.1, patient=True)
+    now = 0.1 + late
+    assert bool(list(shared.end_deferral(now))) is sent
+    if not sent:
+        assert shared.deferred_due == pytest.approx(now + 0.05)
+        assert dict(shared.end_deferral(shared.deferred_due)) == {LspId(7): bit}
+
+
+def test_copies_are_taken_together_where_a_circuit_has_flags_of_other_lsps(monkeypatch):
+    """A router that is late sends some LSPs to all neighbors, and others come meanwhile."""
+    net, one_by_one = star(), list[LspId]()
+    raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(3)]
+    take(net, [received(1, raw) for raw in raws], together=True)
+    net.run(0.3)
+    queue = net[1].flooding._lsp_transmitter.active(Level.TWO)[0]
+    flagged = queue.database.entries[LspId(name(9, 2))]
+    queue.set_srm(flagged)
+    monkeypatch.setattr(Copies, "_same", lambda _, _queue, entry: one_by_one.append(entry.lsp_id))
+    take(net, [received(1, raw) for raw in raws[:2]], together=True, run=True)
+    take(net, [received(1, raws[0])], together=True)
+    assert one_by_one == []
+    take(net, [received(1, raw) for raw in raws[1:]], together=True, run=True)
+    assert one_by_one == [flagged.lsp_id]

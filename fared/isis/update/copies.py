@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from fared.core.igp import PacketReceived, PacketsReceived, Received, each
-from fared.isis.ids import Level
+from fared.isis.ids import Level, LspId
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.pdu.codec import is_copy, peek_lsp_id
@@ -41,14 +42,14 @@ class Copies:
         self._known: dict[bytes, tuple[int, StoredLsp]] = {}
         """What payloads are copies of, with their PDU type, until another packet is passed on."""
         self._came: dict[int, dict[bytes, int]] = {kind: {} for kind in _KINDS}
-        """Payloads of each PDU type that came on circuits without flags of their own: their bits.
+        """Payloads of each PDU type that have no flags of a circuit on which they came: its bit.
 
         What follows from that is done for all circuits together, in ``_settle``.
         """
         self._came_together: dict[int, dict[_Payloads, int]] = {kind: {} for kind in _KINDS}
         """The same of payloads that came together."""
-        self._runs: dict[_Payloads, int] = {}
-        """Payloads that came together, with their PDU type if all are copies, else 0."""
+        self._runs: dict[_Payloads, tuple[int, frozenset[LspId]]] = {}
+        """Payloads that came together: their PDU type if all are copies, else 0; their LSPs."""
         self._left: Iterator[PacketReceived] = iter(())
         """Packets that an exception has left of those that came together."""
 
@@ -76,25 +77,31 @@ class Copies:
         return sum(taken.values())
 
     def _run(self, packets: PacketsReceived) -> int:
-        """Process copies of one neighbor if it has no flags of its own; return their PDU type.
+        """Process copies of one neighbor if they have no flags of its own; return their PDU type.
 
         Zero: they are to be processed one by one.
         """
         payloads = packets.payloads
-        kind = self._runs.get(payloads)
-        if kind is None:
-            known = self._known
-            found = [known.get(data) or self._find(data) for data in payloads]
-            kinds = {0 if one is None else one[0] for one in found}
-            kind = self._runs[payloads] = kinds.pop() if len(kinds) == 1 else 0
+        known = self._runs.get(payloads)
+        if known is None:
+            known = self._runs[payloads] = self._recognized(payloads)
+        kind, lsps = known
         queue = self._queue(packets, kind) if kind else None
-        if queue is None or not _is_plain(queue):
+        if queue is None or not (_is_plain(queue) or _are_plain(queue, lsps)):
             return 0
         came = self._came_together[kind]
         came[payloads] = came.get(payloads, 0) | queue.bit
         if queue.shared.acks_due == math.inf:  # this is the first one
             self._lsp_transmitter.begin_round(queue)
         return kind
+
+    def _recognized(self, payloads: _Payloads) -> tuple[int, frozenset[LspId]]:
+        """The PDU type of payloads if all are copies, else 0; the LSPs that they are copies of."""
+        known = self._known
+        found = [known.get(data) or self._find(data) for data in payloads]
+        kinds = {0 if one is None else one[0] for one in found}
+        lsps = frozenset([one[1].lsp_id for one in found if one is not None])
+        return kinds.pop() if len(kinds) == 1 else 0, lsps
 
     def _take_one(
         self,
@@ -111,7 +118,7 @@ class Copies:
             return
         kind = found[0]
         taken[kind] += 1
-        if not _is_plain(queue):
+        if not (_is_plain(queue) or _are_plain(queue, {found[1].lsp_id})):
             self._settle()
             self._same(queue, found[1])
             return
@@ -223,3 +230,13 @@ class Copies:
 def _is_plain(queue: SrmSsnQueue) -> bool:
     """Whether a circuit has no flags of its own: all are in ``shared_flags``."""
     return not (queue.pending or queue.unacknowledged or queue.requests or queue.unlisted)
+
+
+def _are_plain(queue: SrmSsnQueue, lsps: AbstractSet[LspId]) -> bool:
+    """Whether a circuit has flags of its own for none of these LSPs.
+
+    A router that is late sends some LSPs to all its neighbors, and others come meanwhile.
+    """
+    own: tuple[dict[LspId, Any], ...]
+    own = queue.pending, queue.unacknowledged, queue.requests, queue.unlisted
+    return all(flags.keys().isdisjoint(lsps) for flags in own)

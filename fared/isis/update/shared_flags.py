@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 
@@ -19,6 +20,8 @@ from fared.isis.ids import LspId
 _STILL_ARRIVING = 0.05
 """Seconds between two copies of a flood: to read all circuits once may take as long."""
 _PATIENCE = 1.0
+_LATE = 0.02
+"""Seconds: a router that is late by more has not read what arrived meanwhile."""
 
 
 class Deferral(msgspec.Struct, eq=False):
@@ -146,7 +149,13 @@ class SharedFlags:
             del self.deferred[lsp_id]
 
     def end_deferral(self, now: float) -> Iterator[tuple[LspId, int]]:
-        """Remove what is due; return LSPs and the bits of circuits to send them on."""
+        """Remove what is due; return LSPs and the bits of circuits to send them on.
+
+        If this is late, copies may wait in the sockets: they are as if one had just arrived.
+        """
+        if now - self.deferred_due > _LATE:
+            for one in chain.from_iterable(self.deferred.values()):
+                one.shown = max(one.shown, now) if one.due <= now else one.shown
         for lsp_id, known in list(self.deferred.items()):
             left = [one for one in known if one.ripe > now and one.circuits]
             for one in known:
