@@ -134,7 +134,9 @@ class ControlServer:
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; return False at the end of the connection."""
         try:
-            line = await asyncio.wait_for(reader.readline(), _IDLE_TIMEOUT)
+            # wait_for would take a task of its own, and with it two more turns of the loop
+            async with asyncio.timeout(_IDLE_TIMEOUT):
+                line = await reader.readline()
         except ValueError:  # longer than the limit
             await _write(writer, _failure("bad-request", "the request is too large"))
             return False

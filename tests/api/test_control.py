@@ -5,7 +5,7 @@ import json
 import socket
 import stat
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -71,6 +71,25 @@ async def test_a_request_is_answered_with_a_document(path):
     async with serving(path):
         document = await ask(path, "show", "status", {"x": 1})
         assert document == {"format": "fared-status/1", "args": {"x": 1}}
+
+
+async def test_a_request_is_answered_two_turns_of_the_loop_after_it_came(path):
+    """In a flood each turn takes as long as a slice of packets."""
+    async with serving(path):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b'{"command": "explain"}\n')
+            client.setblocking(False)
+            await asyncio.get_running_loop().sock_recv(client, 4096)  # connected
+            client.sendall(b'{"command": "explain"}\n')
+            answer, turns = b"", 0
+            while not answer:
+                await asyncio.sleep(0)
+                turns += 1
+                with suppress(BlockingIOError):
+                    answer = client.recv(4096)
+        assert b"not-found" in answer
+        assert turns <= 3
 
 
 async def test_large_answers_arrive_complete_and_do_not_block_the_loop(path):
