@@ -18,6 +18,9 @@ from fared.core.process import Output, Process, ProtocolCounters
 class ProcessEngine(ABC, Generic[Output]):
     """An engine around its process. Once it is ``_stopped`` inputs have no effect."""
 
+    _ends_with_publishing = False
+    """Whether nothing that ``_publish`` does gives ``_settle`` anything to do."""
+
     def __init__(self, process: Process[Output]) -> None:
         self._process = process
         self._stopped = False
@@ -57,7 +60,7 @@ class ProcessEngine(ABC, Generic[Output]):
                 return outputs
             self._publish()
         outputs = self._process.take_outputs()
-        self.settled = not outputs
+        self.settled = self._ends_with_publishing or not outputs
         return outputs
 
     @property

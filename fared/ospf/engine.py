@@ -66,6 +66,8 @@ from fared.ted.events import RoutesComputed
 class OspfEngine(ProcessEngine[Output]):
     """One OSPF process (RFC 2328) of one router."""
 
+    _ends_with_publishing = True
+
     def __init__(self, settings: OspfSettings, rng: Rng) -> None:
         instance = self._instance = Instance(settings, rng)
         super().__init__(instance.process)

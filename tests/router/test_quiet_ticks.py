@@ -1,4 +1,4 @@
-"""Ticks of a quiet router, which only sends hellos: the same packets in fewer calls."""
+"""Ticks of a quiet router, which only sends hellos, and drains: the same packets in fewer calls."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fared.router import events
 from fared.router.router import Router
 from fared.sim.fabric import clos3
 from fared.sim.network import Network
+from fared.ted.events import TedUpdated
 from tests.work import counting_calls
 
 Sent = list[tuple[float, str, int, bytes]]
@@ -89,3 +90,21 @@ def test_an_input_after_the_tick_is_processed_with_its_hellos():
     ]
     assert len(hellos) >= 3
     assert any(isinstance(output, events.ApplyFib) for output in found)
+
+
+def test_an_ospf_engine_that_has_published_needs_no_further_drain(monkeypatch):
+    """It sends, and its router installs, what it would with another one: there is nothing left."""
+    quick = a_minute(monkeypatch)
+    monkeypatch.setattr(OspfEngine, "_ends_with_publishing", False)
+    assert a_minute(monkeypatch) == quick
+
+
+def test_a_lost_link_is_settled_once_it_is_published():
+    network, router = quiet()
+    engine = router.instances["ospf"].engine
+    engine.handle(igp.LinkRemoved(network.find_port("L1", "S1").ifindex), network.now)
+    assert any(isinstance(output, igp.SendPacket) for output in engine.drain())
+    assert not engine.settled
+    assert any(isinstance(output, TedUpdated) for output in engine.drain())
+    assert engine.settled
+    assert engine.drain() == []
