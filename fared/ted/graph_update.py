@@ -218,7 +218,7 @@ def without_edges(graph: Graph, cut: Sequence[int]) -> Graph:
         indptr=graph.indptr - np.array(cut, np.int64).searchsorted(graph.indptr),
         dst=left(graph.dst),
         metric=metric,
-        reverse=left(_renumbered(graph.reverse, cut, ())),
+        reverse=_renumbered_left(graph.reverse, cut, kept),
         capacity=capacity,
         available=capacity if graph.without_load else left(graph.available),
         uniform_metric=uniform_metric or common(metric),
@@ -246,6 +246,25 @@ def _renumbered(
     for place in places:
         shift += (edges >= place).view(np.int8)
     return edges + shift
+
+
+def _renumbered_left(
+    edges: NDArray[np.int64], cut: Sequence[int], kept: Sequence[slice]
+) -> NDArray[np.int64]:
+    """Map the edge numbers in the ``kept`` parts, which are between those of ``cut``."""
+    if len(edges) <= _FEW_EDGES or len(cut) > _FEW_CUTS:
+        renumbered = _renumbered(edges, cut, ())
+        return np.concatenate([renumbered[part] for part in kept])
+    # Written once: to copy so many numbers takes as long as to map them.
+    left, at = np.empty(len(edges) - len(cut), np.int64), 0
+    for part in kept:
+        mine = edges[part]
+        shift = np.zeros(len(mine), np.int8)
+        for edge in cut:
+            shift += (mine > edge).view(np.int8)
+        np.subtract(mine, shift, out=left[at : at + len(mine)])
+        at += len(mine)
+    return left
 
 
 def _edited(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,8 @@ from fared.core.ids import NodeId
 from fared.ted.assemble import opposites
 from fared.ted.change import ChangeKind, GraphDelta
 from fared.ted.database import Ted
-from fared.ted.graph import Graph
+from fared.ted.graph import Graph, same_metric
+from fared.ted.graph_update import without_edges
 from fared.ted.model import NodeBlock
 from fared.ted.rows import snap
 
@@ -213,6 +215,56 @@ def test_links_that_go_and_come_back_leave_the_rest_as_it_was(pairs):
     for node, router in full_mesh().items():
         ted.put(router.block(node))
     same_graph(ted.graph(), before)
+
+
+@pytest.mark.parametrize("pairs", [1, 4, 5])
+def test_links_lost_from_a_large_graph_leave_the_graph_of_the_others(pairs):
+    """Beyond a few edges and cuts other steps are the quickest."""
+    count = 30
+    mesh = {a: [(b, 10, b, 1e9, np.nan) for b in range(count) if b != a] for a in range(count)}
+    ted = Ted()
+    for node, links in mesh.items():
+        ted.put(Router(links).block(node))
+    before = ted.graph()
+    version, last = ted.since(0).version, count - 1
+    lost = [(0, 1), (0, last), (1, 2), (12, 13), (last - 1, last)][:pairs]
+    ends = {frozenset(pair) for pair in lost}
+    for node in {node for pair in lost for node in pair}:
+        kept = [link for link in mesh[node] if frozenset((node, link[0])) not in ends]
+        ted.put(Router(kept).block(node))
+    graph = ted.graph()
+    assert len(before.dst) - len(graph.dst) == 2 * pairs
+    assert len(ted.since(version).cut) == 2 * pairs  # the graph was not built again
+    same_graph(graph, from_nothing(ted))
+
+
+def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
+    size = 400
+    src = np.arange(size).repeat(size - 1)
+    dst = np.concatenate([np.delete(np.arange(size), node) for node in range(size)])
+    rates = np.full(len(dst), 1e9)
+    graph = Graph(
+        nodes=np.arange(size),
+        indptr=np.arange(size + 1) * (size - 1),
+        dst=dst,
+        metric=same_metric(10, len(dst)),
+        reverse=opposites(src, dst, size),
+        capacity=rates,
+        available=rates,
+        transit=np.ones(size, bool),
+        network=np.zeros(size, bool),
+        uniform_metric=10,
+    )
+    cut = [graph.edge(0, 7), graph.edge(7, 0)]
+    tracemalloc.start()
+    try:
+        left = without_edges(graph, cut)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3.5 * dst.nbytes  # dst, reverse, capacity, and bytes while edges are renumbered
+    assert left.reverse[left.reverse].tolist() == list(range(len(left.dst)))
+    np.testing.assert_array_equal(left.dst[left.reverse], left.src)
 
 
 @settings(max_examples=60)
