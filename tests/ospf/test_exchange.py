@@ -1,8 +1,11 @@
 """Database exchange (RFC 2328 §10.6 to §10.9): master, retransmission, SeqNumberMismatch."""
 
+from unittest.mock import Mock
+
 import pytest
 from msgspec.structs import replace
 
+from fared.core.igp import AdjacencyChanged
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, LsUpdate
 from tests.ospf.harness import FAST, pair, router_id
@@ -255,3 +258,17 @@ def test_exchange_survives_loss(seed):
     """30 % of the packets are lost in both directions; retransmissions replace them."""
     net = pair(seed, settings=FAST, loss=0.3)
     net.until(lambda: net.all_full() and net.in_sync() and len(net.database(1)) == 8, 120)
+
+
+def test_what_helps_to_compare_is_forgotten_with_the_last_exchange_and_not_with_a_lost_link():
+    """The ends of a lost link have more urgent things to do."""
+    net = pair()
+    exchange = net.nodes[1].engine._exchange
+    forgotten = Mock(wraps=exchange.ended)
+    exchange.ended = forgotten
+    net.until(net.all_full)
+    assert forgotten.call_count == 1
+    link, settings = net.nodes[1].links[2]
+    net.link(1, replace(link, up=False), settings)
+    assert net.nodes[1].said(AdjacencyChanged)[-1].state == "Down"
+    assert forgotten.call_count == 1

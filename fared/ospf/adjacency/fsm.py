@@ -91,13 +91,14 @@ class Adjacencies:
         adjacent, bidirectional = neighbor.adjacent, neighbor.bidirectional
         neighbor.state = state
         neighbor.since = instance.process.now
+        exchanged = neighbor in instance.exchanging
         if neighbor.exchanging:
             instance.exchanging[neighbor] = None
-        else:
-            instance.exchanging.pop(neighbor, None)
+        elif exchanged:
+            del instance.exchanging[neighbor]
         instance.participants.changed()
         self._admission.entered(neighbor, state)
-        if not instance.exchanging:
+        if exchanged and not instance.exchanging:
             self._exchange.ended()
         instance.process.counters.transitions[previous.label, state.label] += 1
         if state is NeighborState.DOWN:

@@ -145,7 +145,7 @@ class Retransmitter:
         if not neighbor.bit:
             return
         for lsdb in self._instance.databases():
-            for entry in list(lsdb.listed.values()):
+            for entry in list(lsdb.listed.values()) if lsdb.listed else ():
                 if entry.unacknowledged & neighbor.bit:
                     self.acknowledged(entry, neighbor)
         # Waves may keep the bit: it counts with that of the LSA only.
