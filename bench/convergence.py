@@ -12,6 +12,12 @@ Times run from the netlink request to the change in the *last* kernel of the fab
 One netlink socket per namespace, with time stamps from user space, is replayed over a dump
 (``fib_replay``) and checked against the kernels' tables after every change. ``cpu``: all daemons.
 
+All routers share the cores. Beside other work 10 of 60 failures took more than 60 ms: in 9 the
+spine began late (the kernel had the request so late, or the spine no core), or lost its core
+between two packets to the leaves, which then learn of the loss by copies over the other end's
+neighbors, 25 to 100 ms later. Writes were as many as ever; CPU is twice to four times that of a
+quiet machine for the same work.
+
 ``python bench/convergence.py [--full] [--only CASE ...] [--failures N]``; without arguments as in
 ``make bench``. ``--full`` runs every case with 10 failures (3 if a daemon is slow).
 """
