@@ -299,9 +299,14 @@ def background(kind: Kind, fabric: Fabric, seconds: int) -> Iterator[Row]:
 
 
 def bursts(kind: Kind, fabric: Fabric, period: float, seconds: int) -> Iterator[Row]:
-    """An all-reduce that sends during half of each period."""
+    """An all-reduce that sends during half of each period.
+
+    It begins with weights by capacity: from those that another rule has left, shares would still
+    move toward their targets, by as much as undamped weights happened to be away from them.
+    """
+    follow(fabric, CAPACITY)
     follow(fabric, AVAILABLE)
-    seen = watched(busy(kind, fabric, 0.5, period=period), SETTLING // 2, seconds)
+    seen = watched(busy(kind, fabric, 0.5, period=period), SETTLING, seconds)
     what = f"{kind.name}, on and off every {period:g} s, {seconds} s"
     mean, most = seen.advertised, seen.advertised_most
     for name, value, unit, limit in (
