@@ -195,6 +195,7 @@ class Daemon:
             defence=self.defence,
         )
         self.runner.on_refusal = inputs.refused
+        self.runner.read_links = self.monitor.read_links
         self.runner.wants_debug = partial(self._logs.wants, "debug")
         self.runner.observers.append(Reports(self.notifier, self.runtime, self.log).observe)
 

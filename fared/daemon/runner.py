@@ -24,7 +24,7 @@ from fared.core.bfd import BfdWanted
 from fared.core.ids import format_node
 from fared.daemon.defence import Defence, Guard
 from fared.daemon.rate_limited import RateLimitedLog
-from fared.fib.model import ForwardingTable, OperationResult
+from fared.fib.model import ForwardingTable, OperationResult, PutGroup
 from fared.kernel.errors import PrivilegeError
 from fared.router import events
 from fared.router.router import Router
@@ -78,6 +78,8 @@ class Runner:
         self.defence = defence or Defence(log)
         self.on_refusal: Callable[[], None] = lambda: None
         """Called when the kernel refused something, before the router learns of it."""
+        self.read_links: Callable[[], object] = lambda: None
+        """Called when a group was rewritten, before the router learns of it."""
         self.on_bfd: Callable[[str, BfdWanted], None] = lambda _proto, _wanted: None
         """Called when a protocol wants a BFD session, or no longer."""
         self.on_tick: Callable[[float], None] = lambda _: None
@@ -255,6 +257,10 @@ class Runner:
         seconds = time.perf_counter() - started
         if any(result.error for result in results):
             self.on_refusal()
+        elif any(type(one) is PutGroup and one.replace for one in request.operations):
+            # With a lost link the kernel may have removed such a group and its routes silently; it
+            # has then made a new one, without routes. The link's message is there already.
+            self.read_links()
         for result in results:
             kind = "ok" if result.error == 0 else "error"
             self.counts[f"{type(result.operation).__name__}/{kind}"] += 1

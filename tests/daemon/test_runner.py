@@ -11,7 +11,7 @@ import pytest
 from fared.core.igp import CloseInterface, OpenInterface, PacketReceived, SendPacket
 from fared.daemon import periodic
 from fared.daemon.runner import LATE, Runner
-from fared.fib.model import DeleteRoute, OperationResult
+from fared.fib.model import DeleteRoute, Member, OperationResult, PutGroup
 from fared.router import events
 from tests.daemon.pump import Pair
 
@@ -168,10 +168,14 @@ class Recorded:
         self.calls: list[tuple[str, int]] = []
         self._left = [list(outputs)]
         log = SimpleNamespace(debug=lambda *_, **__: None, warning=lambda *_, **__: None)
-        Runner(self, self, {"ospf": self}, log).feed("input")
+        runner = Runner(self, self, {"ospf": self}, log)
+        runner.read_links = lambda: self.calls.append(("read links", 0))
+        runner.feed("input")
 
-    def handle(self, _event: object, _now: float) -> None:
+    def handle(self, event: object, _now: float) -> None:
         """Accept anything."""
+        if isinstance(event, events.FibApplied):
+            self.calls.append(("answer", len(event.results)))
 
     def detected(self, _seconds: float) -> None:
         """Accept any age."""
@@ -207,7 +211,16 @@ def packet(ifindex: int) -> SendPacket:
 async def test_sockets_of_a_lost_link_are_closed_after_its_loss_is_flooded_and_programmed():
     write = events.ApplyFib((DeleteRoute((4, 0, 24)),), "loss")
     runs = Recorded(*of(CloseInterface(7), packet(8)), write)
-    assert runs.calls == [("send", 8), ("apply", 1), ("close", 7)]
+    assert runs.calls == [("send", 8), ("apply", 1), ("answer", 1), ("close", 7)]
+
+
+@pytest.mark.parametrize("replace", [True, False])
+async def test_links_are_read_before_a_rewritten_group_counts_as_such(replace):
+    """The kernel may have removed the group and its routes with a link, and then made a new one."""
+    group = PutGroup(5, (Member(1, 1),), replace)
+    runs = Recorded(events.ApplyFib((DeleteRoute((4, 0, 24)), group), "update"))
+    read = [("read links", 0)] if replace else []
+    assert runs.calls == [("apply", 2), *read, ("answer", 2)]
 
 
 async def test_sockets_are_closed_before_they_are_opened_again_or_written_to():

@@ -89,6 +89,20 @@ async def test_a_lost_carrier_is_reported_and_so_is_its_return(watched):
     assert watched.events[-1].link.speed == 10 * GBIT
 
 
+async def test_a_lost_carrier_can_be_read_as_soon_as_the_kernel_has_removed_its_next_hops(watched):
+    """A group rewritten just then is a new one, without its routes; no answer tells."""
+    await loop_until(lambda: watched.link.up)
+    hop = PutNextHop(BASE, (watched.ifindex, 4, parse_dotted("10.0.0.2"), False))
+    assert [result.error for result in watched.fib.apply([hop])] == [0]
+    run("ip link set e0 down", watched.far)
+    deadline = time.monotonic() + 10
+    while watched.fib.dump().nexthops:  # without a turn of the loop
+        assert time.monotonic() < deadline
+    assert watched.link.up
+    watched.monitor.read_links()
+    assert not watched.link.up
+
+
 async def test_addresses_come_and_go_primary_first(watched):
     await watched.run("ip address add 10.0.0.7/24 dev e0")
     await loop_until(lambda: len(watched.link.ipv4()) == 2)
