@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fared.core.ids import dotted
 from fared.core.process import Process
 from fared.ospf.auth.sequence import AuthSequences
+from fared.ospf.bandwidth_rate import BandwidthRate
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.outbox import Outbox
 from fared.ospf.participants import Participants
@@ -58,6 +59,7 @@ class Instance:
         """Those that may be removed, once no neighbor is in state Exchange or Loading."""
         self.participants = Participants()
         self.outbox = Outbox(self.participants)
+        self.bandwidth_rate = BandwidthRate()
         self.border = False
         """Whether this is an area border router (RFC 3509), set by ``origination.border``."""
         self.budgets: Mapping[AreaId, AnnounceBudget] = {}

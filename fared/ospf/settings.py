@@ -144,7 +144,8 @@ class OspfSettings(msgspec.Struct, frozen=True):
     flood_pacing: float = 0.005
     """Least gap between two floods into one area, in seconds; the first is immediate."""
     bandwidth_pacing: float = 0.1
-    """The same for LSAs that only announce another available or unreserved bandwidth."""
+    """The same for LSAs that only announce another available or unreserved bandwidth, if there are
+    many; a part of it, down to ``flood_pacing``, if there are few (``bandwidth_rate``)."""
     adjacency_stagger: int = 8
     """Adjacencies that may form at once (RFC 4222 §2 (5))."""
     ack_delay: float = 0.1

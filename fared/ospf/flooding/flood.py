@@ -66,6 +66,8 @@ class Flooder:
         ``bandwidth``: it differs from its predecessor in available bandwidth only. Returns whether
         it is flooded back out of the receiving interface.
         """
+        if bandwidth:
+            self._instance.bandwidth_rate.count(self._process.now)
         group = self.group(entry.lsdb)
         opaque = entry.key.ls_type in OPAQUE_TYPES
         # RFC 2328 §13.3 (1)(a), (d); RFC 5250 §3.1: opaque LSAs to opaque-capable neighbors only
@@ -111,7 +113,9 @@ class Flooder:
     ) -> None:
         """§13.3 (1)(d) without (5): on the list, but sent later or not at all."""
         if neighbors:
-            paced = self._instance.settings.bandwidth_pacing * hops if bandwidth else 0.0
+            instance, paced = self._instance, 0.0
+            if bandwidth:
+                paced = hops * instance.bandwidth_rate.pacing(self._process.now, instance.settings)
             self._retransmitter.defer(entry, neighbors, paced=paced, passed_on=passed_on)
 
     def _flood_out_of(self, interface: Interface, entry: LsaEntry, sender: Neighbor | None) -> bool:

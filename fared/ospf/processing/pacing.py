@@ -7,8 +7,9 @@ neighbors, so LSAs of one area do not wait for those of another: after a lost li
 a border router leave as soon as they are computed, whatever it has just flooded in the area of the
 link.
 
-LSAs that only announce what a link has left (``flooding.bandwidth``) wait longer: in a fabric that
-adapts to load they are nearly all of a router's work, and that is in proportion to the packets.
+LSAs that only announce what a link has left (``flooding.bandwidth``) all wait for copies of the
+neighbors, and where there are many longer (``bandwidth_rate``): in a fabric that adapts to load
+they are nearly all of a router's work, and that is in proportion to the packets.
 """
 
 from __future__ import annotations
@@ -43,13 +44,38 @@ class _Gate:
         return False
 
 
+class _Collector:
+    """Lets all that have come pass together, after a while, and at most once in a longer while."""
+
+    __slots__ = ("_due", "_instance", "_passed")
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._passed = -math.inf
+        self._due: float | None = None
+
+    def passes(self, wait: float, gap: float) -> bool:
+        """Whether the first one has waited, and ``gap`` is over since the last ones; else a timer.
+
+        Both count as they were when the first one came.
+        """
+        process = self._instance.process
+        if self._due is None:
+            self._due = max(process.now + wait, self._passed + gap)
+            process.timers.arm(self._due, _wake)
+        if process.now < self._due:
+            return False
+        self._passed, self._due = process.now, None
+        return True
+
+
 class Pacing:
     """Empties the ``Outbox`` when its LSAs are due."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._floods: dict[AreaId | None, _Gate] = {}
-        self._bandwidths = _Gate(instance)
+        self._bandwidths = _Collector(instance)
 
     def take(self) -> dict[LsaEntry, int]:
         """The LSAs to send now, with their neighbors."""
@@ -59,9 +85,11 @@ class Pacing:
         if outbox.floods:
             due, outbox.floods = self._of_open_gates(outbox.floods)
             floods.append(due)
-        if outbox.bandwidths and self._bandwidths.passes(settings.bandwidth_pacing):
-            floods.append(outbox.bandwidths)
-            outbox.bandwidths = {}
+        if outbox.bandwidths:
+            gap = self._instance.bandwidth_rate.pacing(self._instance.process.now, settings)
+            if self._bandwidths.passes(settings.flood_pacing, gap):
+                floods.append(outbox.bandwidths)
+                outbox.bandwidths = {}
         for queue in floods:
             for entry, neighbors in queue.items():
                 ready[entry] = ready.get(entry, 0) | neighbors
