@@ -5,7 +5,7 @@ sysctls, old packets come again, processors are taken. After each fault everythi
 again within ``DEADLINE``: databases equal, routes as an oracle's, kernels as planned, weights in
 proportion, adjacencies back (``chaos_checks``). The ledger has, for each fault, the seconds from
 its end until all kernels were right and until everything was (the comparison itself takes 0.3 s),
-and the packets lost since its begin.
+and the packets lost since its begin; where that takes longer than ``SLOW``, also what was wrong.
 
 ``python bench/chaos.py [--minutes N] [--seed S] [--fabric FILE]``: exit code 1 if anything stayed
 unrepaired, or a daemon logged a traceback; the logs of that fabric are kept. A seed chooses the
@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -45,6 +45,8 @@ MINUTES = 10.0
 """Of ``make bench``, for all seeds together."""
 DEADLINE = 60.0
 """Seconds for every repair. BIRD originates at most every 5 s, sysctls are audited every 30 s."""
+SLOW = 10.0
+"""Seconds after which the ledger says what is still wrong."""
 START = 90.0
 RATE, FLOWS = 500, 64
 """Packets/s of each stream, and over how many flows."""
@@ -60,7 +62,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """A fault in the ledger; times are seconds, ``problem`` is what stayed wrong, if anything."""
+    """A fault in the ledger; times are seconds, ``problem`` is what stayed wrong, if anything.
+
+    ``slow``: what was wrong after ``SLOW`` seconds, if anything.
+    """
 
     kind: str
     target: str
@@ -69,6 +74,16 @@ class Entry:
     lost: int
     sent: int
     problem: str | None = None
+    slow: str | None = None
+
+
+class Repair(NamedTuple):
+    """Seconds until kernels and everything were right; what still was not, and what was late."""
+
+    kernels: float
+    seconds: float
+    problem: str | None
+    slow: str | None
 
 
 class Traffic:
@@ -109,7 +124,7 @@ class Chaos:
         self.faults: Faults = Faults(fabric, seed)
         self.peers = Peers(fabric)
         stack.callback(self.faults.close)
-        problem = self._await_right((), START)[2]
+        problem = self._await_right((), START).problem
         if problem is not None:
             raise RuntimeError(f"not right {START:g} s after the start: {problem}")
         self.traffic = Traffic(self.planes, stack)
@@ -140,23 +155,19 @@ class Chaos:
         yield self._entry(fault.kind, fault.target, ())
 
     def _entry(self, kind: str, target: str, down: Collection[PortAddresses]) -> Entry:
-        kernels, repaired, problem = self._await_right(down, DEADLINE)
+        repair = self._await_right(down, DEADLINE)
+        problem = repair.problem
         lost, sent = self.traffic.since()
         complaints = self.complaints.new()
         if complaints and problem is None:
             problem = f"logged: {complaints[0]}"
         target += self.peers.done()
-        return Entry(kind, target, kernels, repaired, lost, sent, problem)
+        return Entry(kind, target, repair.kernels, repair.seconds, lost, sent, problem, repair.slow)
 
-    def _await_right(
-        self, down: Collection[PortAddresses], seconds: float
-    ) -> tuple[float, float, str | None]:
-        """Wait until everything is right, and stays so; return when kernels and all were.
-
-        The last value is what is still wrong at the deadline.
-        """
+    def _await_right(self, down: Collection[PortAddresses], seconds: float) -> Repair:
+        """Wait until everything is right, and stays so."""
         begun = time.monotonic()
-        kernels, right = begun, None
+        kernels, right, slow = begun, None, None
         while True:
             self.peers.look(time.monotonic() - begun)
             for plane in self.planes:
@@ -168,11 +179,13 @@ class Chaos:
             if problem is None:
                 right = right or now
                 if now - right >= CALM:
-                    return kernels - begun, right - begun, None
+                    return Repair(kernels - begun, right - begun, None, slow)
             else:
                 right = None
+                if now - begun > SLOW:
+                    slow = slow or problem
                 if now - begun > seconds:
-                    return kernels - begun, seconds, problem
+                    return Repair(kernels - begun, seconds, problem, slow)
             time.sleep(0.1)
 
     def _kernels(
@@ -243,6 +256,8 @@ def run(
                 ledger.append(entry)
                 suffered += entry.kind != "link up"
                 told(line(entry))
+                if entry.slow is not None:
+                    told(f"  wrong after {SLOW:g} s: {entry.slow}")
                 if entry.problem is not None:
                     told(f"  unrepaired: {entry.problem}\n  logs: {keep(fabric, seed, suffered)}")
     return ledger

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from bench import chaos, chaos_faults
+from bench import chaos, chaos_checks, chaos_faults
 from bench.chaos import Entry
 from bench.chaos_peers import PATIENCE, Peers
 from fared.lab.fabric import Fabric
@@ -54,6 +54,41 @@ def test_every_round_has_every_kind_of_fault(monkeypatch: pytest.MonkeyPatch):
     kinds = [kind for kind, _, _ in drawn(monkeypatch, SEED, 26)]
     assert len(set(kinds)) == 13
     assert set(kinds[:13]) == set(kinds[13:]) == set(kinds)
+
+
+class SlowPlane:
+    """A plane whose kernels are right after some seconds of ``time``."""
+
+    plan = SimpleNamespace(nodes={})
+
+    def __init__(self, seconds: float) -> None:
+        self.now, self._right = 0.0, seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def kernels(self, _down: object, seconds: float) -> float | None:
+        if self.now < self._right:
+            self.now = min(self._right, self.now + seconds)
+        return self.now if self.now >= self._right else None
+
+    def problem(self, _down: object) -> str | None:
+        return f"wrong at {self.now:g}" if self.now < self._right else None
+
+
+@pytest.mark.parametrize("seconds", [2.0, 9.0, 24.0, 99.0])
+def test_the_ledger_has_what_was_wrong_for_long(seconds: float, monkeypatch: pytest.MonkeyPatch):
+    plane = SlowPlane(seconds)
+    clock = SimpleNamespace(monotonic=lambda: plane.now, sleep=plane.sleep)
+    monkeypatch.setattr(chaos, "time", clock)
+    run = object.__new__(chaos.Chaos)
+    run.planes = [cast("chaos_checks.Plane", plane)]
+    run.peers = cast("Peers", SimpleNamespace(look=lambda _: None))
+    repair = run._await_right((), chaos.DEADLINE)
+    assert (repair.slow is None) == (seconds < chaos.SLOW)
+    assert (repair.problem is None) == (seconds < chaos.DEADLINE)
+    if repair.problem is None:
+        assert repair.kernels == pytest.approx(seconds, abs=0.2)
 
 
 class OneNode:
