@@ -50,15 +50,28 @@ class InputHandled(msgspec.Struct, frozen=True, array_like=True, tag="h"):
     event: Any
 
 
+class RefusedOperation(msgspec.Struct, frozen=True, array_like=True):
+    """An operation that failed: its place in the request, errno, message, and what it was to write.
+
+    ``subject`` finds the operation where another version writes in another order; empty: written
+    by a version that knew the place only.
+    """
+
+    place: int
+    error: int
+    message: str
+    subject: str = ""
+
+
 class FibAnswered(msgspec.Struct, frozen=True, array_like=True, tag="a"):
     """``Router.handle`` of the answer to an ``ApplyFib``, the one of this ``place`` of those open.
 
-    ``errors``: the operations that failed, as place, errno and message.
+    ``errors``: the operations that failed.
     """
 
     now: float
     place: int
-    errors: tuple[tuple[int, int, str], ...]
+    errors: tuple[RefusedOperation, ...]
     seconds: float
 
 

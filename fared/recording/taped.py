@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fared.core import igp
-from fared.fib.model import OperationResult
+from fared.fib.model import FibOperation, OperationResult
 from fared.recording import calls
 from fared.recording.digests import outputs_digest
 from fared.recording.values import ValueWriter
@@ -125,7 +125,11 @@ class Tape:
         wanted, results = event.request.operations, event.results
         if [result.operation for result in results] != list(wanted):
             return None
-        errors = tuple((n, r.error, r.message) for n, r in enumerate(results) if r.error)
+        errors = tuple(
+            calls.RefusedOperation(n, r.error, r.message, _subject(r.operation))
+            for n, r in enumerate(results)
+            if r.error
+        )
         return calls.FibAnswered(now, places[0], errors, event.seconds)
 
 
@@ -194,8 +198,14 @@ class TapedRouter(Router):
 def answered(line: calls.FibAnswered, request: events.ApplyFib) -> events.FibApplied:
     """Return the answer of the kernel that a line stands for, as far as it fits the request."""
     results = [OperationResult(operation) for operation in request.operations]
-    for place, error, message in line.errors:
-        if place >= len(results):  # another version asks for something else
-            break
-        results[place] = OperationResult(request.operations[place], error, message)
+    places = {_subject(op): n for n, op in enumerate(request.operations)} if line.errors else {}
+    for one in line.errors:
+        place = places.get(one.subject) if one.subject else one.place
+        if place is not None and place < len(results):  # another version may ask for less
+            results[place] = OperationResult(request.operations[place], one.error, one.message)
     return events.FibApplied(request, tuple(results), line.seconds)
+
+
+def _subject(operation: FibOperation) -> str:
+    """What an operation writes: its kind, and its route or the number of its object."""
+    return str(operation).partition(": ")[0]

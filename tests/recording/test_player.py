@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fared.core.ids import Prefix
+from fared.core.ids import Prefix, ipv4_prefix
+from fared.fib.model import DeleteRoute, PutRoute
 from fared.recording import calls, files
 from fared.recording import recording as running
 from fared.recording.player import play
+from fared.recording.taped import answered
 from fared.router import events
 from fared.router.router import Router
 from fared.sim.fabric import clos3
@@ -270,7 +272,23 @@ def test_refusals_of_the_kernel_are_recorded(tmp_path):
         if isinstance(line, calls.FibAnswered) and line.errors
     ]
     assert refused
-    assert refused[0][0][1] == 12
+    assert refused[0][0].error == 12
+    assert refused[0][0].subject == f"put route {prefix}"
+
+
+@pytest.mark.parametrize(
+    ("subject", "errors"),
+    [
+        ("put route 10.0.1.0/24", [0, 0, 12]),
+        ("put route 10.0.2.0/24", [0, 0, 0]),
+        ("", [0, 12, 0]),  # by a version that recorded places only
+    ],
+)
+def test_a_refusal_is_of_what_was_to_be_written_wherever_another_version_writes_it(subject, errors):
+    asked = PutRoute(ipv4_prefix(0x0A000000, 24), 7), PutRoute(ipv4_prefix(0x0A000100, 24), 7)
+    request = events.ApplyFib((DeleteRoute(ipv4_prefix(0x0A000200, 24)), *asked), "changed routes")
+    line = calls.FibAnswered(1.0, 0, (calls.RefusedOperation(1, 12, "no memory", subject),), 0.0)
+    assert [result.error for result in answered(line, request).results] == errors
 
 
 def test_what_cannot_be_recorded_ends_the_tape_and_not_the_router(tmp_path):
