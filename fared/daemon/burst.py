@@ -307,7 +307,9 @@ class Burst:
         if self._next is not None:
             return  # the next slice reads the sockets
         loop = asyncio.get_running_loop()
-        wait = self._gathering.wait(loop.time(), self.taken, lambda: len(self._epoll.poll(0)))
+        wait = self._gathering.wait(
+            loop.time(), self.taken, len(self._readers), lambda: len(self._epoll.poll(0))
+        )
         if wait:
             loop.remove_reader(self._epoll.fileno())
             self._gathered = loop.call_later(wait, self._end_gathering)

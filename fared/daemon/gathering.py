@@ -2,7 +2,8 @@
 
 A neighbor sends LSPs one after another, and all neighbors send the same. A loop that is faster than
 they are would read each packet as it comes, and find the next socket, and pass packets on, ten
-times as often: that takes more time than the packets do. Where there is no flood nothing waits.
+times as often: that takes more time than the packets do. Where there is no flood, or few neighbors,
+nothing waits.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ GATHERED = 0.005
 """Seconds in which the packets of a flood gather."""
 _FLOOD = 10_000
 """Packets a second: 64 neighbors that pass on 150 LSPs a second."""
+_SOCKETS = 16
+"""Sockets that are watched: with fewer the next one is found at once, and there are few copies."""
 _WINDOW = 0.1
 """Seconds over which packets are counted: a flood is one that lasts."""
 _IDLE = 0.0005
@@ -36,14 +39,14 @@ class Gathering:
         self._began = self._ended = -math.inf
         """When sockets were read last, and when what they held had been processed."""
 
-    def wait(self, now: float, taken: int, readable: Callable[[], int]) -> float:
+    def wait(self, now: float, taken: int, sockets: int, readable: Callable[[], int]) -> float:
         """How long packets gather, in sockets that are readable now, until these are read.
 
-        ``readable`` returns how many these are.
+        ``sockets`` are watched; ``readable`` returns how many of them are.
         """
         passed = now - self._counted_at
         if passed >= _WINDOW:
-            self.flood = taken - self._counted >= _FLOOD * passed
+            self.flood = sockets >= _SOCKETS and taken - self._counted >= _FLOOD * passed
             self._counted_at, self._counted = now, taken
         if not self.flood:
             return 0.0

@@ -24,39 +24,46 @@ def few() -> int:
 def flooded() -> Gathering:
     """After a second of 20,000 packets, none of which is left."""
     found = Gathering()
-    assert found.wait(10.0, 0, few) == 0.0
-    assert found.wait(11.0, 20_000, few) == GATHERED
+    assert found.wait(10.0, 0, 64, few) == 0.0
+    assert found.wait(11.0, 20_000, 64, few) == GATHERED
     return found
 
 
 def test_packets_wait_only_in_a_flood_that_lasts():
     found = Gathering()
-    assert found.wait(10.0, 5000, few) == 0.0
-    assert found.wait(10.05, 10_000, few) == 0.0
-    assert found.wait(10.11, 10_900, few) == GATHERED
-    assert found.wait(10.2, 10_900, few) == GATHERED
-    assert found.wait(10.22, 10_900, few) == 0.0
+    assert found.wait(10.0, 5000, 64, few) == 0.0
+    assert found.wait(10.05, 10_000, 64, few) == 0.0
+    assert found.wait(10.11, 10_900, 64, few) == GATHERED
+    assert found.wait(10.2, 10_900, 64, few) == GATHERED
+    assert found.wait(10.22, 10_900, 64, few) == 0.0
+
+
+def test_packets_of_few_neighbors_do_not_wait():
+    """One that sends whatever it can would fill memory for nothing."""
+    found = Gathering()
+    assert found.wait(10.0, 0, 8, few) == 0.0
+    assert found.wait(11.0, 20_000, 8, few) == 0.0
 
 
 def test_the_first_packet_after_hours_does_not_wait():
-    assert flooded().wait(10_000.0, 20_001, few) == 0.0
+    assert flooded().wait(10_000.0, 20_001, 64, few) == 0.0
 
 
 def test_what_came_while_packets_were_processed_has_gathered_already():
     found = flooded()
     found.began(11.0)
     found.ended(11.003)
-    assert found.wait(11.003, 20_000, few) == pytest.approx(0.002)
+    assert found.wait(11.003, 20_000, 64, few) == pytest.approx(0.002)
     found.began(11.01)
     found.ended(11.03)
-    assert found.wait(11.03, 20_000, few) == 0.0
+    assert found.wait(11.03, 20_000, 64, few) == 0.0
 
 
 def test_sockets_that_were_empty_gather_from_now_on():
     found = flooded()
     found.began(11.0)
     found.ended(11.003)
-    assert found.wait(11.02, 20_000, few) == GATHERED
+    assert found.wait(11.02, 20_000, 64, few) == GATHERED
 
 
 def test_what_came_while_the_loop_did_something_else_has_gathered_already():
@@ -64,7 +71,7 @@ def test_what_came_while_the_loop_did_something_else_has_gathered_already():
     found = flooded()
     found.began(11.0)
     found.ended(11.003)
-    assert found.wait(11.09, 20_000, lambda: 64) == 0.0
+    assert found.wait(11.09, 20_000, 64, lambda: 64) == 0.0
 
 
 class Watched:
@@ -102,6 +109,7 @@ class Watched:
 async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
     """A flood that lasts: any packet is one of it."""
     monkeypatch.setattr(gathering, "_FLOOD", 0)
+    monkeypatch.setattr(gathering, "_SOCKETS", 0)
     monkeypatch.setattr(gathering, "GATHERED", 0.05)
     with closing(Watched()) as made:
         yield made
