@@ -17,35 +17,13 @@ from __future__ import annotations
 import math
 
 from fared.core.ids import AreaId
-from fared.core.timers import Timer
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import LsaEntry
 
 
 class _Gate:
-    """Lets something pass at most once in a while; the first one passes at once."""
-
-    __slots__ = ("_closed_until", "_instance", "_timer")
-
-    def __init__(self, instance: Instance) -> None:
-        self._instance = instance
-        self._closed_until = -math.inf
-        self._timer: Timer | None = None
-
-    def passes(self, gap: float) -> bool:
-        """Whether it is open; if so, it closes for ``gap`` seconds, else a timer awaits its end."""
-        process = self._instance.process
-        if process.now >= self._closed_until:
-            self._closed_until = process.now + gap
-            return True
-        if self._timer is None or not self._timer.active:
-            self._timer = process.timers.arm(self._closed_until, _wake)
-        return False
-
-
-class _Collector:
-    """Lets all that have come pass together, after a while, and at most once in a longer while."""
+    """Lets all that have come pass together, at most once in a while, and perhaps not at once."""
 
     __slots__ = ("_due", "_instance", "_passed")
 
@@ -54,15 +32,16 @@ class _Collector:
         self._passed = -math.inf
         self._due: float | None = None
 
-    def passes(self, wait: float, gap: float) -> bool:
-        """Whether the first one has waited, and ``gap`` is over since the last ones; else a timer.
+    def passes(self, gap: float, wait: float = 0.0) -> bool:
+        """Whether ``gap`` is over since the last ones, and the first one has waited; else a timer.
 
         Both count as they were when the first one came.
         """
         process = self._instance.process
         if self._due is None:
             self._due = max(process.now + wait, self._passed + gap)
-            process.timers.arm(self._due, _wake)
+            if process.now < self._due:
+                process.timers.arm(self._due, _wake)
         if process.now < self._due:
             return False
         self._passed, self._due = process.now, None
@@ -75,7 +54,7 @@ class Pacing:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._floods: dict[AreaId | None, _Gate] = {}
-        self._bandwidths = _Collector(instance)
+        self._bandwidths = _Gate(instance)
 
     def take(self) -> dict[LsaEntry, int]:
         """The LSAs to send now, with their neighbors."""
@@ -87,7 +66,7 @@ class Pacing:
             floods.append(due)
         if outbox.bandwidths:
             gap = self._instance.bandwidth_rate.pacing(self._instance.process.now, settings)
-            if self._bandwidths.passes(settings.flood_pacing, gap):
+            if self._bandwidths.passes(gap, wait=settings.flood_pacing):
                 floods.append(outbox.bandwidths)
                 outbox.bandwidths = {}
         for queue in floods:
