@@ -26,30 +26,51 @@ _current = attrgetter("current")
 
 
 class HeaderPage(msgspec.Struct):
-    """LSAs, and what their ages are computed from."""
+    """LSAs, and what their ages are computed from.
+
+    ``databases`` hold them, and had replaced ``replaced`` LSAs when all of these were current.
+    """
 
     entries: Sequence[LsaEntry]
     base_ages: NDArray[np.int64]
     installed_at: NDArray[np.float64]
+    databases: tuple[Lsdb, ...]
+    replaced: int
 
     @classmethod
     def of(cls, entries: Sequence[LsaEntry]) -> HeaderPage:
-        """The page of these LSAs."""
+        """The page of these LSAs, which are current."""
+        databases = tuple({entry.lsdb for entry in entries})
         return cls(
             entries,
             np.array([entry.base_age for entry in entries], np.int64),
             np.array([entry.installed_at for entry in entries], np.float64),
+            databases,
+            _replaced(databases),
         )
 
     @property
     def current(self) -> bool:
-        """Whether none of the LSAs has been replaced."""
-        return False not in map(_current, self.entries)
+        """Whether none of the LSAs has been replaced.
+
+        Databases grow while neighbors join, and hardly any LSA is replaced: then there is none to
+        look at.
+        """
+        replaced = _replaced(self.databases)
+        if replaced != self.replaced:
+            if False in map(_current, self.entries):
+                return False
+            self.replaced = replaced
+        return True
 
     def ages(self, now: float) -> NDArray[np.int64]:
         """The LS ages now; those of MaxAge and above are at MaxAge."""
         ages: NDArray[np.int64] = self.base_ages + (now - self.installed_at).astype(np.int64)
         return ages
+
+
+def _replaced(databases: tuple[Lsdb, ...]) -> int:
+    return sum([lsdb.replaced for lsdb in databases])
 
 
 def rows_of(headers: bytes | bytearray) -> NDArray[Any]:

@@ -183,10 +183,11 @@ class RecentInstances:
 class Lsdb:
     """The LSAs of one flooding scope: an area, the AS, or one link (LS type 9).
 
-    ``version`` counts installations and removals, ``routers`` those of router LSAs. ``listed``:
-    the LSAs on any link state retransmission list, by instance. ``recent``: those installed last.
-    ``described``: all, by instance, while neighbors describe their databases. ``originators``
-    counts the LSAs of each advertising router, ``size`` the bytes of all.
+    ``version`` counts installations and removals, ``routers`` those of router LSAs, ``replaced``
+    the LSAs that are no longer current. ``listed``: the LSAs on any link state retransmission
+    list, by instance. ``recent``: those installed last. ``described``: all, by instance, while
+    neighbors describe their databases. ``originators`` counts the LSAs of each advertising router,
+    ``size`` the bytes of all.
     """
 
     __slots__ = (
@@ -198,6 +199,7 @@ class Lsdb:
         "listed",
         "originators",
         "recent",
+        "replaced",
         "routers",
         "scope",
         "size",
@@ -216,7 +218,7 @@ class Lsdb:
         self.listed: dict[bytes, LsaEntry] = {}
         self.recent = RecentInstances()
         self.described: dict[bytes, LsaEntry] | None = None
-        self.version = self.routers = 0
+        self.version = self.routers = self.replaced = 0
         self._router = 0
 
     def __len__(self) -> int:

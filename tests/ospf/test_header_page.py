@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from fared.core.ids import AreaId
 from fared.ospf.database_summary import SummaryCache
-from fared.ospf.header_page import KnownPages
+from fared.ospf.header_page import HeaderPage, KnownPages
 from fared.ospf.lsdb import CURRENT, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.packet.lsa import MAX_AGE, LsaKey, decode_header
-from tests.ospf.scripted import make_lsa
+from tests.ospf.scripted import Scripted, make_lsa, update
 
 NOW = 100.0
 AGES = st.one_of(st.integers(0, 4000), st.sampled_from([0, 899, 900, 901, 3599, 3600]))
@@ -29,6 +29,7 @@ def install(lsdb: Lsdb, number: int, *, installed_at: float, **changes) -> LsaEn
     old = lsdb.entries.get(key)
     if old is not None:
         old.mark(CURRENT, on=False)
+        lsdb.replaced += 1
         if lsdb.described is not None:
             del lsdb.described[old.instance]
     entry = lsdb.entries[key] = LsaEntry(lsdb, key, lsa.raw, installed_at)
@@ -71,6 +72,47 @@ def test_a_known_description_is_not_known_once_an_lsa_is_replaced():
     assert pages.recognized(packed, [lsdb], NOW)
     install(lsdb, 1, seq=7, installed_at=NOW)
     assert not pages.recognized(packed, [lsdb], NOW)
+
+
+class Counted(list):
+    """LSAs, and how often they were looked at."""
+
+    looks = 0
+
+    def __iter__(self):
+        self.looks += 1
+        return super().__iter__()
+
+
+def test_lsas_are_looked_at_again_only_after_one_was_replaced():
+    lsdb = database([1, 1, 1])
+    entries = Counted(list(lsdb)[:2])
+    page = HeaderPage.of(entries)
+    made = entries.looks
+    install(lsdb, 3, installed_at=NOW)
+    assert page.current
+    assert entries.looks == made
+    install(lsdb, 2, seq=7, installed_at=NOW)  # of another page
+    assert page.current
+    assert page.current
+    assert entries.looks == made + 1
+    install(lsdb, 1, seq=7, installed_at=NOW)
+    assert not page.current
+    install(lsdb, 4, installed_at=NOW)
+    assert not page.current
+
+
+def test_a_database_counts_what_it_has_replaced():
+    peer = Scripted()
+    peer.to_full()
+    lsdb = peer.engine._instance.areas[AreaId(0)].lsdb
+    peer.send(update(make_lsa(77)))
+    page, before = HeaderPage.of(list(lsdb)), lsdb.replaced
+    peer.send(update(make_lsa(78)))
+    assert lsdb.replaced == before
+    peer.send(update(make_lsa(77, seq=9)))
+    assert lsdb.replaced == before + 1
+    assert not page.current
 
 
 def test_what_one_area_knows_is_not_known_in_another():

@@ -167,6 +167,7 @@ class Database:
 
     def _detach(self, entry: LsaEntry) -> None:
         entry.marks &= ~CURRENT
+        entry.lsdb.replaced += 1
         if entry.lsdb.described is not None:
             entry.lsdb.described.pop(entry.instance, None)
         entry.lsdb.recent.discard(entry)
