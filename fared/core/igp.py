@@ -51,7 +51,10 @@ Received = PacketReceived | PacketsReceived
 
 def number_of(packets: Iterable[Received]) -> int:
     """How many packets these are."""
-    return sum([len(one.payloads) if type(one) is PacketsReceived else 1 for one in packets])
+    number = 0
+    for one in packets:  # mostly one
+        number += len(one.payloads) if type(one) is PacketsReceived else 1
+    return number
 
 
 def each(packets: Iterable[Received]) -> Iterator[PacketReceived]:

@@ -23,10 +23,12 @@ import math
 import select
 import socket
 from collections import deque
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from typing import Any
 
-from fared.core.igp import PacketReceived, PacketsReceived, Received, each, number_of
+import msgspec
+
+from fared.core.igp import PacketReceived, PacketsReceived, Received, each
 from fared.daemon.gathering import Gathering
 from fared.daemon.repeated_hellos import RepeatedHellos
 from fared.kernel.packet_sockets import fullness
@@ -62,7 +64,7 @@ _READING = 0.005
 """Seconds after which sockets are read no more, once a slice is waiting."""
 
 Portion = tuple[str, list[Received]]
-"""Packets of a protocol that were read together from one interface."""
+"""Packets of a protocol that arrived one after another."""
 _Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
 HandOn = Callable[[list[Portion], float], float | None]
 Dropped = Callable[[str, PacketReceived], None]
@@ -76,22 +78,36 @@ def _do_nothing() -> None:
     """Read nothing."""
 
 
-def _size(packets: Iterable[Received]) -> int:
-    """Bytes that stand for the time of packets."""
-    size = 0
+class _Waiting(msgspec.Struct):
+    """A portion that waits.
+
+    Most have the packets of many interfaces: with a portion for each read of a socket, the portions
+    of a flood of copies would take more time than the copies.
+    """
+
+    proto: str
+    packets: list[Received]
+    size: int
+    """Bytes that stand for the time of the packets."""
+    number: int
+    counted: int
+    """Packets, of which a slice has a limited number."""
+
+
+def _measured(packets: Sequence[Received]) -> tuple[int, int, int]:
+    """Size and numbers of packets, as in ``_Waiting``."""
+    size = number = counted = 0
     for one in packets:
         if isinstance(one, PacketsReceived):
-            size += _RUN + _COPY * len(one.payloads)
+            copies = len(one.payloads)
+            size += _RUN + _COPY * copies
+            number += copies
+            counted += (copies + 1) // 2
         else:
             size += len(one.payload) + _OVERHEAD
-    return size
-
-
-def _counted(packets: Iterable[Received]) -> int:
-    """Packets, of which a slice has a limited number."""
-    return sum(
-        [(len(one.payloads) + 1) // 2 if isinstance(one, PacketsReceived) else 1 for one in packets]
-    )
+            number += 1
+            counted += 1
+    return size, number, counted
 
 
 def _averaged(known: float, last: float) -> float:
@@ -125,8 +141,7 @@ class Burst:
         self._relieving = self._catching_up = False
         self._repeated = RepeatedHellos()
         self._urgent: list[Portion] = []
-        self._portions: deque[tuple[Portion, int]] = deque()
-        """What waits, with its size (``_size``)."""
+        self._portions: deque[_Waiting] = deque()
         self.waiting = self._size = 0
         """Packets that wait, without those that overtake; their size."""
         self.taken = 0
@@ -173,7 +188,7 @@ class Burst:
             self._repeated.passed_on([(proto, [packet])])
             self._dropped(proto, packet)
         else:
-            self._add_one(proto, packet)
+            self._add(proto, [packet])
 
     def take_all(self, proto: str, packets: list[Received], hellos: bool) -> None:  # noqa: FBT001 - a callback
         """Add packets that were read together (``Portion``); ``hellos``: some may be hellos."""
@@ -186,26 +201,22 @@ class Burst:
             return
         if not self.waiting and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
-        self.taken += number_of(packets)
-        self._add((proto, packets), _size(packets))
+        self.taken += self._add(proto, packets)
 
-    def _add_one(self, proto: str, packet: PacketReceived) -> None:
-        """Add a packet, to the last portion if that is of its protocol and interface."""
-        size = len(packet.payload) + _OVERHEAD
-        if self._portions:
-            (last, packets), before = self._portions[-1]
-            if last == proto and packets[0].ifindex == packet.ifindex and len(packets) < _MOST:
-                packets.append(packet)
-                self._portions[-1] = (last, packets), before + size
-                self.waiting += 1
-                self._size += size
-                return
-        self._add((proto, [packet]), size)
-
-    def _add(self, portion: Portion, size: int) -> None:
-        self._portions.append((portion, size))
-        self.waiting += number_of(portion[1])
+    def _add(self, proto: str, packets: list[Received]) -> int:
+        """Add packets, to the last portion if that is of their protocol; return their number."""
+        size, number, counted = _measured(packets)
+        self.waiting += number
         self._size += size
+        last = self._portions[-1] if self._portions else None
+        if last is None or last.proto != proto or last.number + number > _MOST:
+            self._portions.append(_Waiting(proto, packets, size, number, counted))
+        else:
+            last.packets += packets
+            last.size += size
+            last.number += number
+            last.counted += counted
+        return number
 
     def catch_up(self, read: Callable[[], object]) -> None:
         """Read all sockets after the loop was delayed, for their hellos; keep what finds room.
@@ -241,37 +252,43 @@ class Burst:
     def _slice(self) -> tuple[list[Portion], int]:
         """Take hellos that overtake, and the packets for which there is time now; their size."""
         portions, self._urgent = self._urgent, []
-        hellos, taken, number = sum(_size(packets) for _, packets in portions), 0, 0
+        hellos = sum(_measured(packets)[0] for _, packets in portions)
+        taken = number = 0
         seconds = min(max(_SLICE, self._computing), _LONG_SLICE)
         left = seconds / self._cost if self._cost else math.inf
         while self._portions and number < _MOST and (taken < left or number < _LEAST):
-            portion, size = self._portions.popleft()
-            count = _counted(portion[1])
-            if number + count > _MOST or (taken + size > left and number + count > _LEAST):
-                portion, size = self._divided(portion, size, number, left - taken)
-                count = _counted(portion[1])
-            portions.append(portion)
-            number += count
-            taken += size
-            self.waiting -= number_of(portion[1])
+            one = self._portions.popleft()
+            count = number + one.counted
+            if count > _MOST or (taken + one.size > left and count > _LEAST):
+                one = self._divided(one, number, left - taken)
+            portions.append((one.proto, one.packets))
+            number += one.counted
+            taken += one.size
+            self.waiting -= one.number
         self._size -= taken
         return portions, hellos + taken
 
-    def _divided(
-        self, portion: Portion, size: int, number: int, left: float
-    ) -> tuple[Portion, int]:
-        """The first packets of a portion, after ``number`` others of the slice, and their size.
+    def _divided(self, whole: _Waiting, number: int, left: float) -> _Waiting:
+        """The first packets of a portion, after ``number`` others of the slice.
 
         The rest stays first of what waits.
         """
-        (proto, packets), taken = portion, 0
-        for place, packet in enumerate(packets):
-            if number >= _MOST or (taken >= left and number >= _LEAST):
-                self._portions.appendleft(((proto, packets[place:]), size - taken))
-                return (proto, packets[:place]), taken
-            number += _counted((packet,))
-            taken += _size((packet,))
-        return portion, taken
+        some = _Waiting(whole.proto, [], 0, 0, 0)
+        for packet in whole.packets:
+            if number + some.counted >= _MOST or (
+                some.size >= left and number + some.counted >= _LEAST
+            ):
+                break
+            size, copies, counted = _measured((packet,))
+            some.packets.append(packet)
+            some.size += size
+            some.number += copies
+            some.counted += counted
+        rest = whole.packets[len(some.packets) :]
+        if rest:
+            numbers = whole.number - some.number, whole.counted - some.counted
+            self._portions.appendleft(_Waiting(whole.proto, rest, whole.size - some.size, *numbers))
+        return some
 
     def end(self) -> None:
         """Pass on hellos and a slice of the other packets now, the rest in later turns."""
@@ -295,8 +312,11 @@ class Burst:
 
     def _pass_on(self, portions: list[Portion]) -> None:
         """Pass on those whose sockets are still open."""
-        io = self.io
-        still_open = [one for one in portions if one[1][0].ifindex in io[one[0]]]
+        still_open: list[Portion] = []
+        for proto, packets in portions:
+            io = self.io[proto]
+            if kept := [packet for packet in packets if packet.ifindex in io]:
+                still_open.append((proto, kept))
         self._computing = self._hand_on(still_open, self._arrived) or 0.0
 
     def _continue(self) -> None:

@@ -509,15 +509,14 @@ async def test_what_waits_takes_about_a_second(busy):
     assert (await drained(busy))[-1] == b"later"
 
 
-async def test_packets_of_one_interface_that_are_added_one_by_one_wait_together(busy):
-    """A list and tuples for each would take as much memory as the packets."""
+async def test_packets_that_are_added_one_by_one_wait_together(busy):
+    """A list and an object for each would take as much memory as the packets."""
     busy.open |= {1, 2}
     fill(busy, 600)
     for number in (1, 2, 2, 1):
         busy.burst.take("ospf", PacketReceived(number, 10, 20, b"x"))
-    sizes = [len(packets) for (_, packets), _ in busy.burst._portions]
-    assert sizes == [512, 89, 2, 1]
-    assert busy.burst._size == sum(size for _, size in busy.burst._portions)
+    assert [len(one.packets) for one in busy.burst._portions] == [512, 92]
+    assert busy.burst._size == sum(one.size for one in busy.burst._portions)
     busy.burst.end()
     assert len(await drained(busy)) == busy.burst.taken == 604
 
@@ -547,7 +546,7 @@ async def test_what_is_read_to_catch_up_again_and_again_does_not_pile_up(flooded
     flooded.burst.catch_up(read)
     for _ in range(10):
         flooded.burst.catch_up(read)
-        waiting = each([portion for portion, _ in flooded.burst._portions])
+        waiting = each([(one.proto, one.packets) for one in flooded.burst._portions])
         assert len(waiting) == flooded.burst.waiting <= 8192 + 4096
         assert sum(len(one.event.payload) for one in waiting) <= 33 << 20
     assert flooded.dropped.keys() == {b"updat"}
