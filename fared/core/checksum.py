@@ -36,9 +36,13 @@ def _fletcher_sums(data: bytes) -> tuple[int, int]:
 
     With n bytes b_i: C0 is the sum of b_i, C1 the sum of (n - i) b_i.
     """
-    size = len(data)
-    forward = int.from_bytes(data, "big") % _SQUARE  # C0 + 255 * sum of (n - 1 - i) b_i
-    backward = int.from_bytes(data, "little") % _SQUARE  # C0 + 255 * sum of i b_i
+    return _sums_of(len(data), int.from_bytes(data, "big"), int.from_bytes(data, "little"))
+
+
+def _sums_of(size: int, forward: int, backward: int) -> tuple[int, int]:
+    """The same of bytes as one integer in both orders, or of the difference of such integers."""
+    forward %= _SQUARE  # C0 + 255 * sum of (n - 1 - i) b_i
+    backward %= _SQUARE  # C0 + 255 * sum of i b_i
     c0 = forward % _MODULUS
     difference = (forward - backward) % _SQUARE // _MODULUS  # (n - 1) C0 - 2 * sum of i b_i
     by_index = ((size - 1) * c0 - difference) * _HALF
@@ -72,10 +76,12 @@ def fletcher_stays_ok(data: bytes, former: bytes, pieces: Iterable[tuple[int, in
     """
     size, c0, c1 = len(data), 0, 0
     for first, last in pieces:
-        new, new_by_place = _fletcher_sums(data[first:last])
-        old, old_by_place = _fletcher_sums(former[first:last])
-        c0 += new - old
-        c1 += new_by_place - old_by_place + (size - last) * (new - old)
+        new, old = data[first:last], former[first:last]
+        forward = int.from_bytes(new, "big") - int.from_bytes(old, "big")
+        backward = int.from_bytes(new, "little") - int.from_bytes(old, "little")
+        change, by_place = _sums_of(last - first, forward, backward)
+        c0 += change
+        c1 += by_place + (size - last) * change
     return not c0 % _MODULUS and not c1 % _MODULUS
 
 

@@ -265,6 +265,15 @@ def test_a_router_that_is_late_awaits_the_copies_in_its_sockets(late, sent):
         assert dict(shared.end_deferral(shared.deferred_due)) == {LspId(7): bit}
 
 
+class Unsearched(dict[LspId, None]):
+    """Flags that are looked up only: a search visits the places of all that were cleared, too."""
+
+    def keys(self):
+        raise AssertionError
+
+    __iter__ = values = items = keys
+
+
 def test_copies_are_taken_together_where_a_circuit_has_flags_of_other_lsps(monkeypatch):
     """A router that is late sends some LSPs to all neighbors, and others come meanwhile."""
     net, one_by_one = star(), list[LspId]()
@@ -274,9 +283,34 @@ def test_copies_are_taken_together_where_a_circuit_has_flags_of_other_lsps(monke
     queue = net[1].flooding._lsp_transmitter.active(Level.TWO)[0]
     flagged = queue.database.entries[LspId(name(9, 2))]
     queue.set_srm(flagged)
+    queue.pending = Unsearched(queue.pending)
     monkeypatch.setattr(Copies, "_same", lambda _, _queue, entry: one_by_one.append(entry.lsp_id))
     take(net, [received(1, raw) for raw in raws[:2]], together=True, run=True)
     take(net, [received(1, raws[0])], together=True)
     assert one_by_one == []
     take(net, [received(1, raw) for raw in raws[1:]], together=True, run=True)
     assert one_by_one == [flagged.lsp_id]
+
+
+class Counted(dict[LspId, None]):
+    """Flags that count how often their first one is looked for."""
+
+    looks = 0
+
+    def __iter__(self):
+        self.looks += 1
+        return super().__iter__()
+
+
+def test_the_lsps_of_a_burst_are_looked_for_once():
+    """Each look visits the places of all that were sent since the dict was made."""
+    net = star()
+    raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(15)]
+    take(net, [received(1, raw) for raw in raws], together=True)
+    net.run(0.3)
+    transmitter = net[1].flooding._lsp_transmitter
+    queue = transmitter.active(Level.TWO)[0]
+    flags = queue.pending = Counted(dict.fromkeys(map(LspId, queue.database.entries)))
+    assert transmitter._send_lsps(queue, 10) == 0
+    assert len(queue.unacknowledged) == 10
+    assert flags.looks == 1

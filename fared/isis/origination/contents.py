@@ -38,7 +38,6 @@ from fared.isis.pdu.tlvs import (
     TeRouterId,
     Tlv,
     Topology,
-    of_type,
 )
 from fared.isis.settings import DEFAULT_LSP_MTU
 from fared.te.attributes import NO_ATTRIBUTES
@@ -175,8 +174,9 @@ def prefix_item(instance: Instance, reach: IpReach, group: int) -> Item:
 
 def link_ends(tlvs: tuple[Tlv, ...]) -> int:
     """Count the entries of TLVs that carry a bandwidth."""
-    return sum(
-        neighbor.attributes.capacity is not None
-        for tlv in of_type(tlvs, IsReachability)
-        for neighbor in tlv.neighbors
-    )
+    ends = 0
+    for tlv in tlvs:
+        if isinstance(tlv, IsReachability):
+            for neighbor in tlv.neighbors:
+                ends += neighbor.attributes.capacity is not None
+    return ends

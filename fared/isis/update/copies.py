@@ -129,9 +129,10 @@ class Copies:
 
     def _forget(self) -> None:
         """Complete what copies are followed by: what they are copies of may change now."""
-        self._settle()
-        self._known.clear()
-        self._runs.clear()
+        if self._known or self._runs:
+            self._settle()
+            self._known.clear()
+            self._runs.clear()
 
     def _find(self, data: bytes) -> tuple[int, StoredLsp] | None:
         """The LSP of which received bytes are a copy, with its PDU type; None: of none."""
@@ -235,8 +236,9 @@ def _is_plain(queue: SrmSsnQueue) -> bool:
 def _are_plain(queue: SrmSsnQueue, lsps: AbstractSet[LspId]) -> bool:
     """Whether a circuit has flags of its own for none of these LSPs.
 
-    A router that is late sends some LSPs to all its neighbors, and others come meanwhile.
+    A router that is late sends some LSPs to all its neighbors, and others come meanwhile. Each LSP
+    is looked up: to iterate over flags also visits all that were cleared (their places in a dict).
     """
     own: tuple[dict[LspId, Any], ...]
     own = queue.pending, queue.unacknowledged, queue.requests, queue.unlisted
-    return all(flags.keys().isdisjoint(lsps) for flags in own)
+    return not any(flags and any(map(flags.__contains__, lsps)) for flags in own)

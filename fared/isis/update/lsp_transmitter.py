@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from fared.isis.circuit import Circuit
@@ -274,19 +275,20 @@ class LspTransmitter:
         """Send the first of the pending LSPs; returns the room left."""
         due = self._process.now + queue.circuit.settings.lsp_retransmit_interval
         while queue.pending and room > 0:
-            lsp_id = next(iter(queue.pending))
-            del queue.pending[lsp_id]
-            entry = queue.database.get(lsp_id)
-            if entry is None:
-                continue
-            # too large for this circuit: SRM would stay set forever
-            if not self._transmitter.send_lsp(queue.circuit, queue.level, entry):
-                continue
-            room -= 1
-            self._process.counters.lsdb["flooded"] += 1
-            # §7.3.15.5: on a point-to-point circuit SRM stays until acknowledged, on a LAN it ends
-            if queue.reliable:
-                queue.unacknowledged[lsp_id] = due
+            # taken together: each look for the first one visits all that were taken before
+            for lsp_id in list(islice(queue.pending, room)):
+                del queue.pending[lsp_id]
+                entry = queue.database.get(lsp_id)
+                # too large for this circuit: SRM would stay set forever
+                if entry is None or not self._transmitter.send_lsp(
+                    queue.circuit, queue.level, entry
+                ):
+                    continue
+                room -= 1
+                self._process.counters.lsdb["flooded"] += 1
+                # §7.3.15.5: on a point-to-point circuit SRM stays until acknowledged, on a LAN not
+                if queue.reliable:
+                    queue.unacknowledged[lsp_id] = due
         return room
 
     def _arm(self, tx: CircuitTx, queues: list[SrmSsnQueue]) -> None:
