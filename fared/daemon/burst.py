@@ -378,7 +378,9 @@ class Burst:
 
     def _relieve(self) -> None:
         """Read the sockets whose buffers are nearly full, for the time of a slice at most."""
-        crowded = [reader for reader in self._readers.values() if fullness(reader[0]) > _CROWDED]
+        # a look is a system call: most sockets, those for hellos, hold nothing
+        readable = [self._readers[descriptor] for descriptor, _ in self._epoll.poll(0)]
+        crowded = [reader for reader in readable if fullness(reader[0]) > _CROWDED]
         until = asyncio.get_running_loop().time() + _SLICE
         self._relieving = True
         try:

@@ -221,20 +221,22 @@ class PacketSockets(ABC):
 
     def receive_hellos(self) -> None:
         """Call back for hellos only, while the rest waits; others will have their own sockets."""
+        self._read_hellos_apart()
         for ifindex, sockets in list(self._sockets.items()):
-            if ifindex in self._apart:
-                for sock in self._apart[ifindex]:
-                    self._read(ifindex, sock, _HELLOS_A_LOOK)
-            elif any(fullness(sock) > _WAITING for sock in sockets):
+            apart = ifindex in self._apart
+            if not apart and any(fullness(sock) > _WAITING for sock in sockets):
                 self._separate(ifindex)
+
+    def _read_hellos_apart(self) -> None:
+        """Read the hellos that have sockets of their own: one call tells which few have any."""
+        for descriptor, _ in self._hellos.poll(0):
+            known = self._of_hellos.get(descriptor)
+            if known is not None:  # a callback may have closed it
+                self._read(*known, _HELLOS_A_LOOK)
 
     def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
         if ifindex in self._apart:
-            # one call for all of them, of which hardly any has a hello
-            for descriptor, _ in self._hellos.poll(0):
-                known = self._of_hellos.get(descriptor)
-                if known is not None:  # a callback may have closed it
-                    self._read(*known, _HELLOS_A_LOOK)
+            self._read_hellos_apart()
         read = self._read(ifindex, sock, most)
         if read >= A_LOOK and sock.fileno() >= 0:
             now = self._loop.time()

@@ -479,6 +479,17 @@ async def test_a_socket_that_would_overflow_is_read_and_only_its_hellos_are_kept
     assert b"later" in payloads
 
 
+async def test_where_there_is_no_room_only_sockets_that_hold_packets_are_looked_at(
+    flooded, monkeypatch
+):
+    looked: list[socket.socket] = []
+    monkeypatch.setattr(burst, "fullness", lambda sock: looked.append(sock) or 0.0)
+    fill(flooded, 9000)
+    flooded.write(2, b"later")
+    flooded.burst._readable()
+    assert looked == [flooded.ends[2][0]]
+
+
 async def test_a_socket_that_is_nearly_full_loses_nothing_while_there_is_room_for_packets(flooded):
     sent = flooded.flood(1, 0.8)
     flooded.burst._readable()

@@ -348,7 +348,7 @@ async def test_hellos_apart_are_read_before_other_packets_if_there_are_any(ends,
 
 
 @pytest.mark.netns
-async def test_hellos_alone_are_read_where_other_packets_have_to_wait(ends):
+async def test_hellos_alone_are_read_where_other_packets_have_to_wait(ends, monkeypatch):
     a, b = ends
     spacious(b)
     sockets, ifindex = b.sockets, b.indexes[1]
@@ -357,6 +357,13 @@ async def test_hellos_alone_are_read_where_other_packets_have_to_wait(ends):
     assert ifindex not in sockets._apart
     await unread(a, b, PduType.L2_LSP, PduType.L2_LSP)
     sockets.receive_hellos()
+    reads, read = [], sockets._read
+    monkeypatch.setattr(
+        sockets, "_read", lambda at, sock, most: reads.append(sock) or read(at, sock, most)
+    )
+    sockets.receive_hellos()
+    assert reads == []
     await unread(a, b, PduType.P2P_HELLO)
     sockets.receive_hellos()
+    assert reads == [sockets._apart[ifindex][0]]
     assert [packet.payload[4] for packet in b.got] == [PduType.P2P_HELLO]
