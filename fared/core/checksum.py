@@ -31,6 +31,15 @@ def internet_checksum(data: bytes) -> int:
     return _ONES - (number % _ONES or _ONES)
 
 
+def sum_of_words(data: bytes) -> int:
+    """Return the ones' complement sum of 16-bit words (RFC 1071), modulo 65535.
+
+    The sums of two parts add to that of the whole if the first has whole words.
+    """
+    number = int.from_bytes(data, "big")
+    return (number << 8 if len(data) & 1 else number) % _ONES
+
+
 def _fletcher_sums(data: bytes) -> tuple[int, int]:
     """Return the sums C0 and C1 of RFC 905 annex B, modulo 255.
 

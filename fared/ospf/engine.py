@@ -230,8 +230,14 @@ class OspfEngine(ProcessEngine[Output]):
 
     def receive(self, packets: Iterator[Received], now: float) -> None:
         """Process packets that arrived together."""
-        for packet in each(packets):
-            self.handle(packet, now)
+        duplicates = self._flooding.duplicates
+        duplicates.gathering = True
+        try:
+            for packet in each(packets):
+                self.handle(packet, now)
+        finally:
+            duplicates.gathering = False
+            duplicates.settle()
 
     def _send_hellos(self) -> bool:
         if self._restarter.waits or self._self_lsas.marked:

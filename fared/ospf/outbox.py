@@ -37,14 +37,16 @@ class Outbox:
         if neighbors != on_lans:
             self.due[entry] = self.due.get(entry, 0) | neighbors & ~on_lans
 
-    def take_back(self, entry: LsaEntry, neighbor: int) -> bool:
-        """Take back what was flooded to a neighbor, and is still here; False: it is not."""
+    def take_back(self, entry: LsaEntry, neighbors: int) -> int:
+        """Take back what was flooded to neighbors; return those for which it was still here."""
+        taken = 0
         for queue in (self.floods, self.bandwidths):
-            neighbors = queue.get(entry, 0)
-            if neighbors & neighbor:
-                queue[entry] = neighbors & ~neighbor
-                return True
-        return False
+            found = queue.get(entry, 0) & neighbors
+            if found:
+                queue[entry] &= ~found
+                neighbors &= ~found
+                taken |= found
+        return taken
 
     def forget(self, neighbor: int) -> None:
         """Discard everything for one neighbor."""

@@ -26,6 +26,8 @@ from fared.ospf.packet.packets import (
 from fared.ospf.processing.authenticate import refusal
 from fared.ospf.processing.checks import SILENT, envelope_problem, header_problem
 
+_RECEIVED = (("", ""), *[("received", kind.label) for kind in PacketType])
+"""The counters of packets, by type."""
 _TYPE, _ACK = slice(1, 2), bytes((PacketType.LS_ACK,))
 
 
@@ -72,7 +74,7 @@ class Reception:
                 problem, event.source, interface=interface.name, router_id=dotted(packet.router_id)
             )
             return
-        instance.process.counters.packets["received", packet.packet_type.label] += 1
+        instance.process.counters.packets[_RECEIVED[packet.packet_type]] += 1
         self._dispatch(interface, event, packet)
 
     def _reject_envelope(self, problem: str, event: PacketReceived) -> None:
@@ -88,6 +90,11 @@ class Reception:
     def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
         """Process a packet by type (RFC 2328 §8.2, table 11)."""
         body = packet.body
+        if isinstance(body, LsUpdate):
+            neighbor = interface.neighbors[interface.key(packet.router_id, event.source)]
+            self._flooding.receive_update(neighbor, body)
+            return
+        self._flooding.duplicates.settle()  # they came first
         if isinstance(body, Hello):
             self._hello.receive(interface, event, packet, body)
             return
@@ -97,8 +104,6 @@ class Reception:
                 self._exchange.receive_description(neighbor, body)
             case LsRequest():
                 self._exchange.receive_request(neighbor, body)
-            case LsUpdate():
-                self._flooding.receive_update(neighbor, body)
             case LsAck():
                 self._flooding.receive_ack(neighbor, body)
 

@@ -6,7 +6,7 @@ import pytest
 
 from fared.core.checksum import internet_checksum
 from fared.core.wire import DecodeError, Reader
-from fared.ospf.packet.codec import decode_packet, encode_packet, packet_length
+from fared.ospf.packet.codec import DecodedUpdates, decode_packet, encode_packet, packet_length
 from fared.ospf.packet.lsa import LsaKey, decode_lsa, encode_lsa
 from fared.ospf.packet.packets import Hello, LsAck, LsRequest, LsUpdate
 
@@ -74,6 +74,25 @@ def test_the_checksum_is_verified():
     payload[30] ^= 1
     assert refused(bytes(payload)) == ("checksum", 12)
     assert decode_packet(bytes(payload), verify_checksum=False).router_id == 1
+
+
+@pytest.mark.parametrize("size", [24, 25])
+def test_the_checksum_of_a_known_update_is_verified_with_each_header(size):
+    updates = DecodedUpdates()
+    raw = LSA.raw[:18] + size.to_bytes(2, "big") + bytes(range(size - 20))
+    update = LsUpdate((), (raw,))
+    first, second = (bytearray(encode_packet(router, 0, update)) for router in (1, 2))
+    known = decode_packet(bytes(first), packed=True, updates=updates)
+    again = decode_packet(bytes(second), packed=True, updates=updates)
+    assert again.body is known.body
+    assert (known.router_id, again.router_id) == (1, 2)
+    second[7] ^= 4
+    with pytest.raises(DecodeError, match="checksum"):
+        decode_packet(bytes(second), packed=True, updates=updates)
+    second[7] ^= 4
+    second[-1] ^= 4
+    with pytest.raises(DecodeError, match="checksum"):
+        decode_packet(bytes(second), packed=True, updates=updates)
 
 
 def test_the_checksum_leaves_the_password_out():

@@ -10,20 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fared.core.ids import dotted
 from fared.core.wire import DecodeError
-from fared.ospf.flooding.acknowledge import (
-    acknowledge,
-    acknowledge_directly,
-    acknowledge_implied,
-)
+from fared.ospf.flooding.acknowledge import acknowledge, acknowledge_directly
 from fared.ospf.flooding.bandwidth import BandwidthChanges
 from fared.ospf.flooding.copies import KnownUpdates
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
+from fared.ospf.flooding.duplicates import Duplicates
 from fared.ospf.flooding.dynamic import DynamicAreas
 from fared.ospf.flooding.flood import Flooder
 from fared.ospf.flooding.limits import DatabaseLimits
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.flooding.suppression import FloodSuppression
-from fared.ospf.instance import Instance
+from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.neighbor import NeighborEvent, NeighborState
@@ -77,6 +74,7 @@ class Flooding:
         self._suppression = FloodSuppression()
         self._bandwidths = BandwidthChanges()
         self._known_updates = KnownUpdates()
+        self.duplicates = Duplicates(instance, retransmitter)
         self.dynamic = DynamicAreas(instance, retransmitter, database)
         self.limits = DatabaseLimits(instance, request)
         self._flooder = Flooder(instance, retransmitter, self.dynamic, requests_served)
@@ -99,20 +97,28 @@ class Flooding:
         if neighbor.state < NeighborState.EXCHANGE:
             self._process.counters.errors["update-before-exchange"] += 1
             return
+        area = self._instance.areas[neighbor.interface.settings.area]
+        if not self.duplicates.joins(neighbor, update, area.lsdb):
+            self._process_update(neighbor, update, area)
+        self._requests_served(neighbor)
+
+    def _process_update(self, neighbor: Neighbor, update: LsUpdate, area: Area) -> None:
+        """Process an update, its copies of what the database has as a whole."""
         rest: Iterable[bytes] = update.packed
         copies = None
         # An instance on the request list needs a closer look: §13 (6)
         if not neighbor.requests:
-            area = self._instance.areas[neighbor.interface.settings.area]
             beyond = None if area.settings.stub else self._instance.as_scope
             now = self._process.now
             copies, rest = self._known_updates.find(update.packed, area.lsdb, beyond, now)
+            if copies and not rest and self.duplicates.gather(neighbor, update, copies):
+                return
+        self.duplicates.settle()
         for raw in rest:
             if not self._receive(neighbor, raw):
                 break
         if copies is not None and neighbor.state >= NeighborState.EXCHANGE:
-            self._duplicates(neighbor, copies.entries, copies.headers)
-        self._requests_served(neighbor)
+            self.duplicates.received(neighbor, copies.entries, copies.headers)
 
     def receive_ack(self, neighbor: Neighbor, ack: LsAck) -> None:
         """Take acknowledged instances off the retransmission list (§13.7)."""
@@ -135,7 +141,7 @@ class Flooding:
                 acknowledged = decode_header(age.to_bytes(2, "big") + instance)
                 if compare(entry.header(now), acknowledged) != 0:
                     continue
-            self._retransmitter.acknowledged(entry, neighbor)
+            self._retransmitter.acknowledged(entry, bit)
 
     def _own_acknowledged(self, neighbor: Neighbor, header: bytes) -> None:
         """An acknowledgment of an own LSA that is not listed: list ours if it is of a newer one.
@@ -310,7 +316,7 @@ class Flooding:
             neighbor.fire(NeighborEvent.BAD_LS_REQ)
             return False
         if order == 0:
-            self._duplicates(neighbor, [entry], raw[:LSA_HEADER_SIZE])
+            self.duplicates.received(neighbor, [entry], raw[:LSA_HEADER_SIZE])
             return True
         # §13 (8): send the database copy back, unless its sequence number is wrapping, at most once
         # in MinLSArrival. §13 counts every update with it; here only copies sent back to this
@@ -325,28 +331,6 @@ class Flooding:
             neighbor.sent_back[entry.key] = now
             self.send_direct(neighbor, entry)
         return True
-
-    def _duplicates(self, neighbor: Neighbor, entries: Sequence[LsaEntry], headers: bytes) -> None:
-        """RFC 2328 §13 (7): instances that the database has, and their headers as received."""
-        self._process.counters.lsdb["duplicate"] += len(entries)
-        bit, lan = neighbor.bit, neighbor.interface.broadcast
-        acknowledged, take_back = self._retransmitter.acknowledged, self._instance.outbox.take_back
-        implying: list[int] = []
-        for at, entry in enumerate(entries):
-            # §13 (7)(a): an implied acknowledgment if it is listed, unless our copy is not sent
-            if entry.unacknowledged & bit:
-                implied = not entry.deferred & bit
-                acknowledged(entry, neighbor)
-                # (7)(b). A copy that was still queued for this neighbor, the only one here, is not
-                # needed. But it would have acknowledged the duplicate, so an acknowledgment takes
-                # its place.
-                if implied and (lan or not take_back(entry, bit)):
-                    implying.append(at * LSA_HEADER_SIZE)
-        for at in reversed(implying):
-            acknowledge_implied(neighbor, headers[at : at + LSA_HEADER_SIZE])
-            headers = headers[:at] + headers[at + LSA_HEADER_SIZE :]
-        # (7)(b); table 19: a direct acknowledgment, unless the duplicate is an implied one
-        acknowledge_directly(neighbor, headers)
 
     def _is_self_originated(self, key: LsaKey) -> bool:
         """RFC 2328 §13.4: from our router id, or a network LSA with one of our addresses as id."""

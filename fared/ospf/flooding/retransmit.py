@@ -127,10 +127,10 @@ class Retransmitter:
             entry.deferred |= neighbors
             self._add(entry, neighbors, due, _DEFERRED)
 
-    def acknowledged(self, entry: LsaEntry, neighbor: Neighbor) -> None:
-        """Take a listed LSA off the list of a neighbor (§13.7, §13 (7)(a))."""
-        entry.unacknowledged &= ~neighbor.bit
-        entry.deferred &= ~neighbor.bit
+    def acknowledged(self, entry: LsaEntry, neighbors: int) -> None:
+        """Take a listed LSA off the lists of neighbors (§13.7, §13 (7)(a))."""
+        entry.unacknowledged &= ~neighbors
+        entry.deferred &= ~neighbors
         if not entry.unacknowledged:
             self._done(entry)
 
@@ -147,7 +147,7 @@ class Retransmitter:
         for lsdb in self._instance.databases():
             for entry in list(lsdb.listed.values()) if lsdb.listed else ():
                 if entry.unacknowledged & neighbor.bit:
-                    self.acknowledged(entry, neighbor)
+                    self.acknowledged(entry, neighbor.bit)
         # Waves may keep the bit: it counts with that of the LSA only.
         self._instance.outbox.forget(neighbor.bit)
         self._instance.participants.dismiss(neighbor)

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from fared.core.checksum import internet_checksum
+from fared.core.checksum import internet_checksum, sum_of_words
 from fared.core.wire import DecodeError, Reader
 from fared.ospf.packet.lsa import (
     LSA_HEADER_SIZE,
@@ -40,6 +40,7 @@ _AUTHENTICATION: Final = slice(16, 24)
 _DECODED_KEPT: Final = 16
 _NO_AUTHENTICATION: Final = bytes(8)
 _MAX_LENGTH: Final = 0xFFFF
+_ONES: Final = 0xFFFF
 _HEADER = struct.Struct(">BBHIIHH8s")
 _HELLO = struct.Struct(">IHBBIII")
 _DD = struct.Struct(">HBBI")
@@ -76,23 +77,32 @@ def packet_checksum(packet: bytes) -> int:
 
 
 class DecodedUpdates:
-    """The updates decoded last, by their bytes: many neighbors flood the same LSAs alike."""
+    """The updates decoded last, by their bytes: many neighbors flood the same LSAs alike.
+
+    With each is the sum of its words: of the packet checksum only the header's part is new.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[bytes, LsUpdate] = {}
+        self._known: dict[bytes, tuple[LsUpdate, int]] = {}
 
-    def decode(self, reader: Reader) -> LsUpdate:
-        """Decode the rest of a packet as a packed update, or return the one known. As its decoder.
+    def decode(self, packet: bytes, *, verify: bool) -> LsUpdate:
+        """Decode the body of a packet as a packed update, or return the one known. As its decoder.
 
-        The same LSAs give the same object. Raises DecodeError.
+        The same LSAs give the same object. ``verify``: the packet checksum, too. Raises
+        DecodeError.
         """
-        content = reader.data[reader.offset : reader.end]
-        update = self._known.get(content)
-        if update is None:
-            update = _decode_packed_update(reader)
-            if len(self._known) >= _DECODED_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[content] = update
+        content = packet[PACKET_HEADER_SIZE:]
+        known = self._known.get(content)
+        words = sum_of_words(content) if known is None else known[1]
+        # A packet is never all zeros, whose sum would be the same.
+        if verify and (sum_of_words(packet[: _AUTHENTICATION.start]) + words) % _ONES:
+            raise DecodeError("checksum", 12, "wrong packet checksum")
+        if known is not None:
+            return known[0]
+        update = _decode_packed_update(Reader(packet, PACKET_HEADER_SIZE))
+        if len(self._known) >= _DECODED_KEPT:
+            del self._known[next(iter(self._known))]
+        self._known[content] = update, words
         return update
 
 
@@ -120,13 +130,16 @@ def decode_packet(
         raise DecodeError("type", 1, f"unknown packet type {type_number}")
     if au_type > AuType.CRYPTOGRAPHIC_EXTENDED:
         raise DecodeError("auth", 14, f"unknown authentication type {au_type}")
-    if verify_checksum and au_type in _CHECKSUMMED and packet_checksum(packet):
-        raise DecodeError("checksum", 12, "wrong packet checksum")
-    if packed:
-        decoder = _PACKED_DECODERS.get(type_number, decoder)
+    verify = verify_checksum and au_type in _CHECKSUMMED
+    body: PacketBody
     if updates is not None and type_number == PacketType.LS_UPDATE:
-        decoder = updates.decode
-    body = decoder(Reader(packet, PACKET_HEADER_SIZE))
+        body = updates.decode(packet, verify=verify)
+    else:
+        if verify and packet_checksum(packet):
+            raise DecodeError("checksum", 12, "wrong packet checksum")
+        if packed:
+            decoder = _PACKED_DECODERS.get(type_number, decoder)
+        body = decoder(Reader(packet, PACKET_HEADER_SIZE))
     return Packet(_TYPES[type_number], router_id, area_id, au_type, authentication, body)
 
 
