@@ -73,7 +73,8 @@ class InterfaceTx(SendQueue, eq=False):
     """The queue of an interface; ``updates`` (on a LAN) and ``acks`` go to all routers on it.
 
     ``first``: LSAs that go before the first hello. ``packets``: packet bodies with their
-    destinations. ``held``: only ``first`` is sent. ``acks_ripe``: delayed acknowledgments are due.
+    destinations. ``held``: only ``first`` is sent. ``acks_ripe``: delayed acknowledgments are due;
+    ``acks_wanted``: as many are not delayed any longer, while a timer runs for fewer; 0: none runs.
     ``paced_until``: floods are held until then. ``last_hello``: what the last hello was made of,
     and the packet before it was signed.
     """
@@ -83,9 +84,21 @@ class InterfaceTx(SendQueue, eq=False):
     first: list[LsaEntry] = msgspec.field(default_factory=list)
     packets: list[tuple[int, PacketBody]] = msgspec.field(default_factory=list)
     acks_ripe: bool = False
+    acks_wanted: int = 0
     paced_until: float = -math.inf
     pacing_timer: Timer | None = None
     last_hello: tuple[tuple[object, ...], SendPacket] | None = None
+
+    def ack(self, headers: bytes) -> None:
+        """Queue acknowledgments; the next drain need not look at those that wait for a timer."""
+        self.acks.append(headers)
+        if not self.acks_wanted or self.acked >= self.acks_wanted:
+            self.wake()
+
+    def take_acks(self, *, once: bool) -> bytes:
+        """Take the headers to acknowledge."""
+        self.acks_ripe, self.acks_wanted = False, 0
+        return super().take_acks(once=once)
 
     def hello(self) -> None:
         """Queue a hello."""
@@ -100,6 +113,7 @@ class InterfaceTx(SendQueue, eq=False):
     def discard(self) -> None:
         """Empty all queues: the interface is no longer active."""
         self.hello_due = self.held = False
+        self.acks_wanted = 0
         self.first.clear()
         self.packets.clear()
         self.clear()

@@ -96,6 +96,26 @@ def test_delayed_acknowledgments_go_with_deferred_copies():
     assert began + 0.05 <= copied == acknowledged <= began + 0.1
 
 
+def test_acknowledgments_that_wait_for_a_timer_are_not_looked_at_before_a_packet_is_full():
+    made = star(1)
+    began = made.now
+    made.send(0, update(router_lsa(0)))
+    waiting = made.engine._instance.unsent
+    for _ in range(3):
+        hear(made, 0, update(router_lsa(0)))
+        assert not waiting
+        made.drain()
+    full = [make_lsa(ORIGINATOR + number) for number in range(1, 73)]
+    hear(made, 0, update(*full))
+    assert waiting
+    made.drain()
+    made.at(began + 0.05)
+    assert [len(body.lsa_headers) for _, body in bodies(made, 0, LsAck)] == [72, 4]
+    made.send(0, update(router_lsa(0)))
+    made.at(began + 0.2)
+    assert [len(body.lsa_headers) for _, body in bodies(made, 0, LsAck)] == [72, 4, 1]
+
+
 def test_an_acknowledgment_leaves_nothing_to_do_until_the_last_one():
     made = star(3)
     made.send(0, update(router_lsa(0)))

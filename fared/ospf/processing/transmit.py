@@ -181,7 +181,6 @@ class Transmitter:
                 acks = neighbor.tx.take_acks(once=True)
                 self._send_acks(interface, acks, _address_of(neighbor))
         if tx.acks and (force or self._acks_ripe(interface)):
-            tx.acks_ripe = False
             self._send_acks(interface, tx.take_acks(once=interface.broadcast), multicast)
 
     def _send_first(self, interface: Interface) -> None:
@@ -215,9 +214,10 @@ class Transmitter:
         tx = interface.tx
         if tx.acks_ripe:
             return True
-        acked = tx.acked
-        if acked >= _FEWEST_ACKS and acked >= _acks_per_packet(interface):
+        wanted = max(_FEWEST_ACKS, _acks_per_packet(interface))
+        if tx.acked >= wanted:
             return True
+        tx.acks_wanted = wanted
         instance = self._instance
         self._ack_round[interface.ifindex] = interface.tx
         if self._ack_timer is None or not self._ack_timer.active:
@@ -231,7 +231,7 @@ class Transmitter:
     def _end_ack_round(self) -> None:
         waiting, self._ack_round = self._ack_round, {}
         for tx in waiting.values():
-            tx.acks_ripe = bool(tx.acks)
+            tx.acks_ripe, tx.acks_wanted = bool(tx.acks), 0
             if tx.acks:
                 tx.wake()
 
