@@ -18,6 +18,11 @@ between two packets to the leaves, which then learn of the loss by copies over t
 neighbors, 25 to 100 ms later. Writes were as many as ever; CPU is twice to four times that of a
 quiet machine for the same work.
 
+On a quiet machine, by traces of the kernel's scheduler, the spine has flooded the loss to the
+leaves after 1.2 to 2 ms of CPU. In five stages it is a border router, and needs 3 to 4 ms more for
+its summary, on which the other PoD waits. It gets them within 7 to 18 ms of the failure: the
+routers that it woke run meanwhile, and so do three whose routes do not change.
+
 ``python bench/convergence.py [--full] [--only CASE ...] [--failures N]``; without arguments as in
 ``make bench``. ``--full`` runs every case with 10 failures (3 if a daemon is slow).
 """
