@@ -23,13 +23,12 @@ import math
 import select
 import socket
 from collections import deque
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
-import msgspec
-
-from fared.core.igp import PacketReceived, PacketsReceived, Received, each
+from fared.core.igp import PacketReceived, Received, each
 from fared.daemon.gathering import Gathering
+from fared.daemon.portions import Portion, Waiting, size_of
 from fared.daemon.repeated_hellos import RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 
@@ -56,15 +55,9 @@ _LEAST, _MOST = 16, 512
 _RISE, _FALL = 0.75, 0.25
 """Weights of the last slice in the average time of a byte: a flood of costly packets is noticed at
 once, after hellos that take no time."""
-_OVERHEAD = 128
-"""Bytes that take about the time of a packet without contents."""
-_RUN, _COPY = 16, 4
-"""The same of copies that came together, and of each of them: the first instance takes the time."""
 _READING = 0.005
 """Seconds after which sockets are read no more, once a slice is waiting."""
 
-Portion = tuple[str, list[Received]]
-"""Packets of a protocol that arrived one after another."""
 _Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
 HandOn = Callable[[list[Portion], float], float | None]
 Dropped = Callable[[str, PacketReceived], None]
@@ -76,38 +69,6 @@ def _count_nothing(proto: str, packet: PacketReceived) -> None:
 
 def _do_nothing() -> None:
     """Read nothing."""
-
-
-class _Waiting(msgspec.Struct):
-    """A portion that waits.
-
-    Most have the packets of many interfaces: with a portion for each read of a socket, the portions
-    of a flood of copies would take more time than the copies.
-    """
-
-    proto: str
-    packets: list[Received]
-    size: int
-    """Bytes that stand for the time of the packets."""
-    number: int
-    counted: int
-    """Packets, of which a slice has a limited number."""
-
-
-def _measured(packets: Sequence[Received]) -> tuple[int, int, int]:
-    """Size and numbers of packets, as in ``_Waiting``."""
-    size = number = counted = 0
-    for one in packets:
-        if isinstance(one, PacketsReceived):
-            copies = len(one.payloads)
-            size += _RUN + _COPY * copies
-            number += copies
-            counted += (copies + 1) // 2
-        else:
-            size += len(one.payload) + _OVERHEAD
-            number += 1
-            counted += 1
-    return size, number, counted
 
 
 def _averaged(known: float, last: float) -> float:
@@ -141,7 +102,7 @@ class Burst:
         self._relieving = self._catching_up = False
         self._repeated = RepeatedHellos()
         self._urgent: list[Portion] = []
-        self._portions: deque[_Waiting] = deque()
+        self._portions: deque[Waiting] = deque()
         self.waiting = self._size = 0
         """Packets that wait, without those that overtake; their size."""
         self.taken = 0
@@ -205,18 +166,15 @@ class Burst:
 
     def _add(self, proto: str, packets: list[Received]) -> int:
         """Add packets, to the last portion if that is of their protocol; return their number."""
-        size, number, counted = _measured(packets)
-        self.waiting += number
-        self._size += size
+        new = Waiting.of(proto, packets)
+        self.waiting += new.number
+        self._size += new.size
         last = self._portions[-1] if self._portions else None
-        if last is None or last.proto != proto or last.number + number > _MOST:
-            self._portions.append(_Waiting(proto, packets, size, number, counted))
+        if last is None or last.proto != proto or last.number + new.number > _MOST:
+            self._portions.append(new)
         else:
-            last.packets += packets
-            last.size += size
-            last.number += number
-            last.counted += counted
-        return number
+            last.append(new)
+        return new.number
 
     def catch_up(self, read: Callable[[], object]) -> None:
         """Read all sockets after the loop was delayed, for their hellos; keep what finds room.
@@ -252,43 +210,22 @@ class Burst:
     def _slice(self) -> tuple[list[Portion], int]:
         """Take hellos that overtake, and the packets for which there is time now; their size."""
         portions, self._urgent = self._urgent, []
-        hellos = sum(_measured(packets)[0] for _, packets in portions)
-        taken = number = 0
+        hellos, taken, number = size_of(portions), 0, 0
         seconds = min(max(_SLICE, self._computing), _LONG_SLICE)
         left = seconds / self._cost if self._cost else math.inf
         while self._portions and number < _MOST and (taken < left or number < _LEAST):
-            one = self._portions.popleft()
-            count = number + one.counted
-            if count > _MOST or (taken + one.size > left and count > _LEAST):
-                one = self._divided(one, number, left - taken)
+            one = whole = self._portions[0]
+            count = number + whole.counted
+            if count > _MOST or (taken + whole.size > left and count > _LEAST):
+                one = whole.take_first(left - taken, _LEAST - number, _MOST - number)
+            if one is whole or not whole.packets:
+                self._portions.popleft()
             portions.append((one.proto, one.packets))
             number += one.counted
             taken += one.size
             self.waiting -= one.number
         self._size -= taken
         return portions, hellos + taken
-
-    def _divided(self, whole: _Waiting, number: int, left: float) -> _Waiting:
-        """The first packets of a portion, after ``number`` others of the slice.
-
-        The rest stays first of what waits.
-        """
-        some = _Waiting(whole.proto, [], 0, 0, 0)
-        for packet in whole.packets:
-            if number + some.counted >= _MOST or (
-                some.size >= left and number + some.counted >= _LEAST
-            ):
-                break
-            size, copies, counted = _measured((packet,))
-            some.packets.append(packet)
-            some.size += size
-            some.number += copies
-            some.counted += counted
-        rest = whole.packets[len(some.packets) :]
-        if rest:
-            numbers = whole.number - some.number, whole.counted - some.counted
-            self._portions.appendleft(_Waiting(whole.proto, rest, whole.size - some.size, *numbers))
-        return some
 
     def end(self) -> None:
         """Pass on hellos and a slice of the other packets now, the rest in later turns."""

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from fared.config import Config
 from fared.core import igp
 from fared.daemon.audit import Auditor
-from fared.daemon.burst import Burst, Portion
+from fared.daemon.burst import Burst
 from fared.daemon.operation import Operation
+from fared.daemon.portions import Portion
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runner import PacketIo, Runner
 from fared.daemon.sysctls import SettingsGuard

@@ -14,7 +14,8 @@ import pytest
 from fared.core import igp
 from fared.core.igp import PacketReceived, PacketsReceived
 from fared.daemon import burst
-from fared.daemon.burst import Burst, Portion
+from fared.daemon.burst import Burst
+from fared.daemon.portions import Portion
 from fared.daemon.repeated_hellos import RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 from fared.router.events import To

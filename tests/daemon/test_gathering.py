@@ -11,8 +11,9 @@ import pytest
 
 from fared.core.igp import PacketReceived
 from fared.daemon import gathering
-from fared.daemon.burst import Burst, Portion
+from fared.daemon.burst import Burst
 from fared.daemon.gathering import GATHERED, Gathering, Prompt
+from fared.daemon.portions import Portion
 from tests.waiting import loop_until
 
 

@@ -22,8 +22,9 @@ from fared.api.encode import encode
 from fared.core import igp
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.links import InterfaceAddress, Link
-from fared.daemon.burst import Burst, Portion
+from fared.daemon.burst import Burst
 from fared.daemon.counters import counters_of
+from fared.daemon.portions import Portion
 from fared.daemon.runner import Runner
 from fared.fib.simulated import SimulatedFib
 from fared.router import events
