@@ -23,12 +23,10 @@ _HALF = 128
 
 def internet_checksum(data: bytes) -> int:
     """Return the 16-bit ones' complement checksum (RFC 1071); 0 over data that contains it."""
-    number = int.from_bytes(data, "big")
-    if len(data) & 1:
-        number <<= 8
-    if not number:
-        return _ONES
-    return _ONES - (number % _ONES or _ONES)
+    words = sum_of_words(data)
+    if words:
+        return _ONES - words
+    return 0 if any(data) else _ONES
 
 
 def sum_of_words(data: bytes) -> int:

@@ -90,11 +90,8 @@ class Reception:
     def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
         """Process a packet by type (RFC 2328 §8.2, table 11)."""
         body = packet.body
-        if isinstance(body, LsUpdate):
-            neighbor = interface.neighbors[interface.key(packet.router_id, event.source)]
-            self._flooding.receive_update(neighbor, body)
-            return
-        self._flooding.duplicates.settle()  # they came first
+        if not isinstance(body, LsUpdate):
+            self._flooding.duplicates.settle()  # they came first
         if isinstance(body, Hello):
             self._hello.receive(interface, event, packet, body)
             return
@@ -104,6 +101,8 @@ class Reception:
                 self._exchange.receive_description(neighbor, body)
             case LsRequest():
                 self._exchange.receive_request(neighbor, body)
+            case LsUpdate():
+                self._flooding.receive_update(neighbor, body)
             case LsAck():
                 self._flooding.receive_ack(neighbor, body)
 
