@@ -21,7 +21,12 @@ quiet machine for the same work.
 On a quiet machine, by traces of the kernel's scheduler, the spine has flooded the loss to the
 leaves after 1.2 to 2 ms of CPU. In five stages it is a border router, and needs 3 to 4 ms more for
 its summary, on which the other PoD waits. It gets them within 7 to 18 ms of the failure: the
-routers that it woke run meanwhile, and so do three whose routes do not change.
+routers that it woke run meanwhile, and so do three that lose one of four next hops to the spine
+itself.
+
+In five stages FRR with tuned timers takes 17 to 29 ms or 68 to 75, which is longer by its SPF hold
+time of 50 ms: the latter in two to five of ten failures. Its median was 22 and 46 ms in two runs in
+which fared's was 22 and 25, so one run does not tell which is quicker.
 
 ``python bench/convergence.py [--full] [--only CASE ...] [--failures N]``; without arguments as in
 ``make bench``. ``--full`` runs every case with 10 failures (3 if a daemon is slow).
