@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 _OUT_OF_MEMORY: Final = (
     b"fared: out of memory; our routes stay in the kernel, a restart adopts them\n"
@@ -18,6 +22,16 @@ def end_out_of_memory() -> None:
     """
     os.write(2, _OUT_OF_MEMORY)
     os._exit(1)
+
+
+def handle_unraisable(unraisable: UnraisableHookArgs) -> None:
+    """End this process if Python ignores a MemoryError, as in a finalizer (``sys.unraisablehook``).
+
+    What the finalizer or callback was to do has not been done. Other exceptions are only reported.
+    """
+    if issubclass(unraisable.exc_type, MemoryError):
+        end_out_of_memory()
+    sys.__unraisablehook__(unraisable)
 
 
 class DaemonError(Exception):

@@ -9,7 +9,7 @@ import sys
 from fared.api.control import SocketInUse
 from fared.config import Loaded
 from fared.daemon.daemon import Daemon
-from fared.daemon.errors import DaemonError, end_out_of_memory
+from fared.daemon.errors import DaemonError, end_out_of_memory, handle_unraisable
 from fared.daemon.lock import LockError
 from fared.kernel.errors import PrivilegeError
 from fared.startup import share_heap
@@ -18,6 +18,7 @@ from fared.startup import share_heap
 def run(path: str, loaded: Loaded, record: str | None = None) -> None:
     """Run until SIGTERM or SIGINT; ``record``: where to, if at all. Raises DaemonError."""
     share_heap()
+    sys.unraisablehook = handle_unraisable
     daemon = Daemon(path, loaded, record)
     del loaded  # its text, when it is in the history
     try:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
+
+import pytest
 
 from fared.core.igp import LogRecord
 from fared.daemon.defence import HOPELESS_AFTER, HOPELESS_TIMES, Defence
@@ -65,6 +69,48 @@ def test_the_first_error_for_lack_of_memory_ends_the_process():
     assert watched.ended == 1
     watched.defence.router_failed("handle", MemoryError())
     assert watched.ended == 2
+
+
+A_FINALIZER_RAISES = """
+import fared.daemon.process as process
+
+class Finalized:
+    def __del__(self):
+        raise {raised}
+
+class Daemon:
+    leaving = False
+    def __init__(self, *_):
+        pass
+    async def serve(self):
+        Finalized()
+        print("goes on")
+
+process.Daemon = Daemon
+process.run("fared.yaml", None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("raised", "returncode", "said", "output"),
+    [
+        ("MemoryError", 1, "fared: out of memory; our routes stay", ""),
+        ("OSError", 0, "Exception ignored in", "goes on\n"),
+    ],
+)
+def test_lack_of_memory_that_python_would_ignore_ends_the_process(
+    raised: str, returncode: int, said: str, output: str
+):
+    """A finalizer that raises is reported and ignored: without memory it has not done its work."""
+    ended = subprocess.run(
+        [sys.executable, "-c", A_FINALIZER_RAISES.format(raised=raised)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (returncode, output)
+    assert ended.stderr.startswith(said)
 
 
 def test_a_router_that_succeeds_in_between_does_not_end_the_daemon():
