@@ -88,7 +88,7 @@ CASES = (
 """What ``make bench`` runs, with fared and with FRR."""
 ALONE = (
     Case(te=True, rates=(200, 1000, 4000, 4000), seconds=4, events=0),
-    Case(protocol="isis", te=True, rates=(20, 100), seconds=4, events=1),
+    Case(protocol="isis", te=True, rates=(100, 1000), seconds=4, events=1),
 )
 """What it runs with fared only: FRR 8.4 does not load 66,000 LSAs from this script in a minute.
 

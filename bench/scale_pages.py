@@ -24,11 +24,11 @@ _PART = re.compile(f"(?<={re.escape(BEGIN)}).*?(?={re.escape(END)})", re.DOTALL)
 OF_README = {
     "OSPF 64x512 with TE: joined": "OSPF with TE, 66,047 LSAs: joined",
     "OSPF 64x512 with TE: memory": "OSPF with TE: memory",
-    "OSPF 64x512 with TE: 1000/s, CPU": "1,000 changed bandwidths a second: CPU",
+    "OSPF 64x512 with TE: 1000/s, CPU": "OSPF, 1,000 changed bandwidths a second: CPU",
     "OSPF 256x256: joined": "OSPF, 256 spines, 256 leaves: joined",
     "OSPF 64x512: link lost, last route": "OSPF, one link lost: last route in the kernel",
     "IS-IS 64x512 with TE: joined": "IS-IS with TE: joined",
-    "IS-IS 64x512 with TE: 100/s, CPU": "IS-IS, 100 changed fragments a second: CPU",
+    "IS-IS 64x512 with TE: 1000/s, CPU": "IS-IS, 1,000 changed fragments a second: CPU",
 }
 AT_FIRST = {
     "OSPF 64x512: joined": 1.8,

@@ -11,8 +11,8 @@ LOST_MS = 15.0
 CPU_PERCENT = 50.0
 ACKNOWLEDGED = 99.9
 LAG_MS = 50.0
-RATES_OF_GOALS = {"OSPF": "1000", "IS-IS": "100"}
-"""Changed LSAs a second, or fragments: an LSP is a packet, an update holds thirty TE LSAs."""
+RATE_OF_GOALS = "1000"
+"""Changed LSAs a second, or fragments, of which each is a packet; an update holds thirty TE LSAs."""
 OVERLOAD = "4000"
 """More than any router can process: nothing may be lost for good, and nothing may grow."""
 GROWTH_MIB = 8.0
@@ -75,7 +75,7 @@ def _rate(name: str, rate: str, ours: Json | None, other: Json | None) -> list[J
             f" adjacencies lost, memory {mine['growth']:+.1f} MiB; the script took"
             f" {mine['script']:.0f} % of its core"
         )
-    if rate == RATES_OF_GOALS[name.split(maxsplit=1)[0]] and LARGE in name:
+    if rate == RATE_OF_GOALS and LARGE in name:
         cpu |= _goal(f"<= {CPU_PERCENT:g} %", mine.get("cpu"), CPU_PERCENT)
         good = bool(mine) and mine["acknowledged"] >= ACKNOWLEDGED and not mine["lost"]
         acked |= {"goal": "all, no adjacency lost", "met": good}

@@ -249,6 +249,16 @@ def test_a_case_that_failed_is_a_missed_goal():
     assert memory["ours"] is None
 
 
+@pytest.mark.parametrize("protocol", ["ospf", "isis"])
+def test_a_thousand_changes_a_second_have_goals_over_both_protocols(protocol):
+    case = {"daemon": "fared", "protocol": protocol, "spines": 64, "leaves": 512, "te": True}
+    rate = {"cpu": 51.0, "acknowledged": 100.0, "lag": 49.0, "lapse": 1.0, "lost": 0, "script": 20.0}
+    rate |= {"growth": 0.0, "open": 0}
+    rows = rows_of([{"case": case, "joined": 7.0, "memory": 170.0, "rates": {"1000": rate}}])
+    goals = {row["name"].rpartition(", ")[2]: row["met"] for row in rows if "1000/s" in row["name"]}
+    assert goals == {"CPU": False, "acknowledged within 1 s": True, "loop held": True}
+
+
 def test_an_overload_may_lose_nothing_and_no_memory():
     rate = {
         "cpu": 99.0,
