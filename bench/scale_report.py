@@ -12,7 +12,7 @@ CPU_PERCENT = 50.0
 ACKNOWLEDGED = 99.9
 LAG_MS = 50.0
 RATE_OF_GOALS = "1000"
-"""Changed LSAs a second, or fragments, of which each is a packet; an update holds thirty TE LSAs."""
+"""Changed LSAs a second, or fragments: an LSP is a packet, an update holds thirty TE LSAs."""
 OVERLOAD = "4000"
 """More than any router can process: nothing may be lost for good, and nothing may grow."""
 GROWTH_MIB = 8.0
