@@ -18,7 +18,7 @@ import numpy as np
 from fared.rib.contracted import equal_without, still_contracted
 from fared.rib.members import Members, build_members
 from fared.rib.set_builder import ABSENT, SetBuilder, pack
-from fared.spf.patch import PlanDelta, advance
+from fared.spf.patch import Advance, PlanDelta, advance
 from fared.spf.plan import SpfPlan
 from fared.spf.search import UNREACHABLE
 from fared.ted.change import ChangeKind
@@ -57,6 +57,7 @@ class AreaDelta(NamedTuple):
 
     ``spf_ran`` and ``moved`` are as in PlanDelta; ``links_changed``: the local links differ.
     ``contracted`` are the sets of nodes, by index, toward all of which the row is as before.
+    ``step`` leads to the present plan, None if there is none.
     """
 
     spf_ran: bool
@@ -64,6 +65,7 @@ class AreaDelta(NamedTuple):
     moved: bool
     links_changed: bool
     contracted: Collection[tuple[int, ...]] = ()
+    step: Advance | None = None
 
 
 class Solution(msgspec.Struct, eq=False, dict=True):
@@ -112,10 +114,10 @@ class AreaSolver:
         """Compute everything at the next update: the settings changed."""
         self._settings_changed = True
 
-    def update(self, settings: SolverSettings, known: SpfPlan | None = None) -> AreaDelta | None:
+    def update(self, settings: SolverSettings, known: Advance | None = None) -> AreaDelta | None:
         """Update the solution; return None if nothing changed since the last call.
 
-        ``known``: the plan of this root for the present graph, if another solver has computed it.
+        ``known``: the step of another solver to the plan of this root for the present graph.
         """
         started = self.stopwatch()
         old = None if self._settings_changed else self.solution
@@ -131,7 +133,8 @@ class AreaSolver:
         if root is None:  # the area does not describe the root: nothing is reachable
             gone, self.solution = self.solution is not None, None
             return AreaDelta(True, np.zeros(0, bool), True, links_changed) if gone else None
-        plan, delta = advance(None if old is None else old.plan, root, since, known)
+        step = advance(None if old is None else old.plan, root, since, known)
+        plan, delta = step.plan, step.delta
         self.spf_seconds += self.stopwatch() - started
         new, touched = self._solve(old, plan, delta, since, settings)
         if (
@@ -144,7 +147,7 @@ class AreaSolver:
             if cut is not None and equal_without(old.capacity, new.capacity, cut):
                 new.contractions = still_contracted(old.contractions, plan, delta)
         self.solution, kept = new, tuple(new.contractions)
-        return AreaDelta(delta.spf_ran, touched, delta.moved, links_changed, kept)
+        return AreaDelta(delta.spf_ran, touched, delta.moved, links_changed, kept, step)
 
     def _solve(
         self,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fared.rib.facts import Egress
     from fared.rib.model import NextHopSet
     from fared.rib.settings import SolverSettings
+    from fared.spf.patch import Advance
 
 
 class CapacitySolver:
@@ -32,8 +33,8 @@ class CapacitySolver:
         self._areas: dict[int, AreaSolver] = {}
         self._joined: dict[tuple[tuple[int, NodeId], ...], NextHopSet | None] = {}
 
-    def update(self, area: int, solver: AreaSolver) -> list[NodeId] | None:
-        """Solve an area again, after ``solver``, which follows load.
+    def update(self, area: int, solver: AreaSolver, step: Advance | None) -> list[NodeId] | None:
+        """Solve an area again, after ``solver``, which follows load and took ``step``.
 
         Returns the nodes with another next-hop set; None if nothing had to be computed.
         """
@@ -41,8 +42,7 @@ class CapacitySolver:
             self._areas[area] = AreaSolver(self._root)
         own = self._areas[area]
         own.ted, own.links = solver.ted, solver.links
-        plan = None if solver.solution is None else solver.solution.plan
-        delta = own.update(self._settings, plan)
+        delta = own.update(self._settings, step)
         if delta is None:
             return None
         self._joined.clear()  # joined sets are made of the areas' rows

@@ -195,7 +195,8 @@ class RouteSolver:
         """Compute what changed since the last run."""
         areas = self._areas.values()
         before = sum([solver.spf_seconds for solver in areas])
-        changes, capacities_changed = self._update_areas(), self._update_baseline()
+        changes = self._update_areas()
+        capacities_changed = self._update_baseline(changes)
         spf_ran = any(change.spf_ran for change in changes.values())
         self._all_changed |= self._selector.compact()
         served, touched = self._selector.select(changes, everything=self._all_changed)
@@ -227,10 +228,17 @@ class RouteSolver:
                 changes[area] = change
         return changes
 
-    def _update_baseline(self) -> tuple[tuple[int, NodeId], ...] | None:
+    def _update_baseline(
+        self, changes: Mapping[int, AreaDelta]
+    ) -> tuple[tuple[int, NodeId], ...] | None:
         if self.settings.mode is not WeightMode.AVAILABLE:
             return None
-        found = {area: self._baseline.update(area, self._areas[area]) for area in self._areas}
+        found = {
+            area: self._baseline.update(
+                area, solver, changes[area].step if area in changes else None
+            )
+            for area, solver in self._areas.items()
+        }
         if all(nodes is None for nodes in found.values()):
             return None
         return tuple((area, node) for area, nodes in found.items() for node in nodes or ())

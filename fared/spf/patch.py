@@ -63,23 +63,33 @@ class PlanDelta(msgspec.Struct, frozen=True):
 _SAME = PlanDelta(spf_ran=False)
 
 
-def advance(
-    old: SpfPlan | None, root: int, delta: GraphDelta, known: SpfPlan | None = None
-) -> tuple[SpfPlan, PlanDelta]:
-    """Return the plan of ``root`` on ``delta.graph``; ``old`` is the plan on the former graph.
+class Advance(msgspec.Struct, frozen=True, eq=False):
+    """A step from one plan of a root to the next: ``delta`` leads from ``before`` to ``plan``."""
 
-    ``known`` is this plan, if another solver has already computed it from scratch.
+    before: SpfPlan | None
+    plan: SpfPlan
+    delta: PlanDelta
+
+
+def advance(
+    old: SpfPlan | None, root: int, since: GraphDelta, known: Advance | None = None
+) -> Advance:
+    """Return the step to the plan of ``root`` on ``since.graph``; ``old`` is on the former graph.
+
+    ``known`` is the step of another solver to this plan.
     """
     # Capacity and load are written into the same graph, and the plan depends on the topology only.
-    if old is not None and delta.kind < ChangeKind.TOPOLOGY:
-        return old, _SAME
+    if old is not None and since.kind < ChangeKind.TOPOLOGY:
+        return Advance(old, old, _SAME)
+    if old is not None and known is not None and known.before is old:
+        return known
     cut = None
-    if old is not None and delta.cut is not None:
-        cut = cut_plan(old, delta.graph, delta.cut)
+    if old is not None and since.cut is not None:
+        cut = cut_plan(old, since.graph, since.cut)
     if cut is not None:
-        return cut
-    plan = known or build_plan(delta.graph, root)
-    return plan, PlanDelta(rebuilt=True, moved=old is None or _nodes_moved(old, plan))
+        return Advance(old, *cut)
+    plan = build_plan(since.graph, root) if known is None else known.plan
+    return Advance(old, plan, PlanDelta(rebuilt=True, moved=old is None or _nodes_moved(old, plan)))
 
 
 def _nodes_moved(old: SpfPlan, new: SpfPlan) -> bool:
@@ -144,7 +154,7 @@ class _Gone(msgspec.Struct, frozen=True):
     """What a lost edge takes along: the edge at ``place`` of the level at ``depth``.
 
     ``first`` to ``last`` are its pairs in the step, ``low`` to ``high`` the slots that only these
-    fed.
+    fed, ``behind`` the pairs of later steps, by depth, that these slots fed.
     """
 
     depth: int
@@ -153,6 +163,7 @@ class _Gone(msgspec.Struct, frozen=True):
     last: int
     low: int
     high: int
+    behind: dict[int, NDArray[np.int64]]
 
 
 def _on_path(plan: SpfPlan, edge: int) -> bool:
@@ -166,8 +177,8 @@ def _on_path(plan: SpfPlan, edge: int) -> bool:
 def _goes(plan: SpfPlan, edge: int, depth: int) -> _Gone | None:
     """Return what an edge takes along; None if the plan cannot be cut there.
 
-    It cannot if a lost slot feeds others, or if pairs share slots and one of these is not fed any
-    more.
+    It cannot if only lost slots feed another, or if pairs share slots and one of these is not fed
+    any more.
     """
     step, level = plan.steps[depth], plan.levels[depth]
     fed = (step.edge == edge).nonzero()[0]
@@ -177,20 +188,33 @@ def _goes(plan: SpfPlan, edge: int, depth: int) -> _Gone | None:
     place = first if step.edge is level else int((level == edge).nonzero()[0][0])
     # Shared slots stay while other pairs feed them; no slot is lost.
     if step.target is not None:
-        there = _still_fed(step.target, first, last)
-        return _Gone(depth, place, first, last, step.low, step.low) if there else None
+        there = _still_fed(step.target, step.target[first:last])
+        return _Gone(depth, place, first, last, step.low, step.low, {}) if there else None
     low, high = step.low + first, step.low + last
-    # Slots behind the lost ones would go as well.
-    for later in plan.steps[depth + 1 :]:
-        if anywhere((low <= later.source) & (later.source < high)):
+    behind = _behind(plan, depth, low, high)
+    return None if behind is None else _Gone(depth, place, first, last, low, high, behind)
+
+
+def _behind(plan: SpfPlan, depth: int, low: int, high: int) -> dict[int, NDArray[np.int64]] | None:
+    """Return the pairs that the slots ``low`` to ``high - 1`` feed in steps behind ``depth``.
+
+    None if a slot there is fed by nothing else, and would go as well.
+    """
+    found = {}
+    for number, later in enumerate(plan.steps[depth + 1 :], depth + 1):
+        fed = (low <= later.source) & (later.source < high)
+        if not anywhere(fed):
+            continue
+        if later.target is None or not _still_fed(later.target, later.target[fed]):
             return None
-    return _Gone(depth, place, first, last, low, high)
+        found[number] = fed.nonzero()[0]
+    return found
 
 
-def _still_fed(target: NDArray[np.int64], first: int, last: int) -> bool:
-    """Whether other pairs also feed all slots that these pairs feed."""
+def _still_fed(target: NDArray[np.int64], gone: NDArray[np.int64]) -> bool:
+    """Whether other pairs also feed all slots that the pairs with the targets ``gone`` feed."""
     count = np.bincount(target)
-    own, times = np.unique(target[first:last], return_counts=True)
+    own, times = np.unique(gone, return_counts=True)
     return bool((count[own] > times).all())
 
 
@@ -227,7 +251,9 @@ def _renumbered(
             if at is not None:
                 edge = _cut(edge, at.first, at.last)
         levels.append(whole)
-        steps.append(_moved(step, edge, gone, here=at is not None))
+        moved = _moved(step, edge, gone, here=at is not None)
+        fed = None if gone is None else gone.behind.get(depth)
+        steps.append(moved if fed is None else _without_pairs(moved, fed))
     return replace(
         plan,
         graph=graph,
@@ -256,6 +282,17 @@ def _moved(
         source=step.source - size * (step.source >= gone.high),
         edge=edge,
         seeds=step.seeds - size * (step.seeds >= gone.high),
+    )
+
+
+def _without_pairs(step: SweepStep, pairs: NDArray[np.int64]) -> SweepStep:
+    """Return a step without some of its pairs; others feed their slots, too."""
+    assert step.target is not None
+    return replace(
+        step,
+        source=np.delete(step.source, pairs),
+        edge=np.delete(step.edge, pairs),
+        target=np.delete(step.target, pairs),
     )
 
 

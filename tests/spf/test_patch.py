@@ -14,8 +14,15 @@ from fared.ted.database import Ted
 from fared.weights.path_capacity import propagate
 from tests.ted.fabrics import AREA, Fabric, five_stage, three_stage
 
+
+def without(fabric: Fabric, tail: str, head: str) -> Fabric:
+    fabric.cut(tail, head)
+    return fabric
+
+
 FABRICS = {
     "three stages": (lambda: three_stage(4, 6), "L1"),
+    "three stages, an uplink lost": (lambda: without(three_stage(4, 6), "S2", "L1"), "L1"),
     "three stages, from a spine": (lambda: three_stage(3, 5), "S1"),
     "five stages": (lambda: five_stage(2, 3, 2, 2), "p1.L1"),
     "five stages, from a spine": (lambda: five_stage(3, 2, 2, 2), "p1.S1"),
@@ -93,7 +100,7 @@ def test_a_plan_patched_after_any_changes_equals_one_built_from_scratch(name, ch
     for node in fabric.names:
         ted.put(fabric.block(node))
     since = ted.since(0)
-    plan, _ = advance(None, since.graph.index(fabric.id(root)), since)
+    plan = advance(None, since.graph.index(fabric.id(root)), since).plan
     for what, draw, follows in changes:
         for node in sorted(change(fabric, whole, what, draw)):
             ted.put(fabric.block(node))
@@ -102,12 +109,17 @@ def test_a_plan_patched_after_any_changes_equals_one_built_from_scratch(name, ch
             continue
         since = ted.since(since.version)
         at = since.graph.index(fabric.id(root))
-        before, (plan, delta) = plan, advance(plan, at, since)
+        step = advance(plan, at, since)
+        assert step.before is plan
+        plan = step.plan
         same_paths(plan, build_plan(since.graph, at))
-        true_of(before, plan, delta)
+        true_of(step.before, plan, step.delta)
 
 
-@pytest.mark.parametrize("name", ["three stages", "three stages, from a spine", "five stages"])
+@pytest.mark.parametrize(
+    "name",
+    ["three stages", "three stages, an uplink lost", "three stages, from a spine", "five stages"],
+)
 def test_a_lost_link_that_changes_no_distance_is_removed_in_place(name):
     """The plan is not built again: only the slots of one node change."""
     make, root = FABRICS[name]
@@ -115,11 +127,11 @@ def test_a_lost_link_that_changes_no_distance_is_removed_in_place(name):
     for node in fabric.names:
         ted.put(fabric.block(node))
     since = ted.since(0)
-    plan, _ = advance(None, since.graph.index(fabric.id(root)), since)
+    plan = advance(None, since.graph.index(fabric.id(root)), since).plan
     link = next(k for k in fabric.links if root not in (k.tail, k.head))
     fabric.cut(link.tail, link.head)
     ted.put(fabric.block(link.tail))
-    delta = advance(plan, plan.root, ted.since(since.version))[1]
+    delta = advance(plan, plan.root, ted.since(since.version)).delta
     assert (delta.spf_ran, delta.rebuilt, delta.moved) == (True, False, False)
 
 
@@ -129,15 +141,16 @@ def test_links_lost_among_many_are_removed_as_among_few():
     for node in fabric.names:
         ted.put(fabric.block(node))
     since = ted.since(0)
-    plan, _ = advance(None, since.graph.index(fabric.id("L1")), since)
+    plan = advance(None, since.graph.index(fabric.id("L1")), since).plan
     assert max(map(len, plan.levels)) > _FEW_EDGES
     for spine, leaf in (("S3", "L9"), ("S1", "L31"), ("S18", "L2")):
         fabric.cut(spine, leaf)
         for node in (spine, leaf):
             ted.put(fabric.block(node))
             since = ted.since(since.version)
-            plan, delta = advance(plan, plan.root, since)
-            assert not delta.rebuilt
+            step = advance(plan, plan.root, since)
+            plan = step.plan
+            assert not step.delta.rebuilt
             same_paths(plan, build_plan(since.graph, plan.root))
 
 
