@@ -221,7 +221,7 @@ class PrefixTable:
             new = list(dict.fromkeys(new))
             known.update(zip(new, self._counted(len(known), len(new)), strict=True))
             self.prefixes += new
-            self._first.extend([NONE] * len(new))
+            self._first.extend(array("i", [NONE]) * len(new))
         return [known[prefix] for prefix in prefixes]
 
     def _take_rows(self, advertiser: int, new: Contents) -> list[int]:
@@ -230,7 +230,7 @@ class PrefixTable:
         rows, self._free[left:] = self._free[left:], ()
         more = self._counted(self.size, len(new.numbers) - len(rows))
         self._content.write(rows, advertiser, new)
-        self._next.extend([NONE] * len(more))
+        self._next.extend(array("i", [NONE]) * len(more))
         return rows + more
 
     def _counted(self, first: int, count: int) -> list[int]:

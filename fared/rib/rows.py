@@ -107,7 +107,7 @@ class AdvertisementRows:
         if written == len(new.numbers):
             return
         self.number.extend(new.numbers[written:])
-        self.advertiser.extend([advertiser] * (len(new.numbers) - written))
+        self.advertiser.extend(array("i", [advertiser]) * (len(new.numbers) - written))
         self._key.extend(new.keys[written:])
         if self._asbr is not None:
             self._asbr.extend(new.asbrs[written:])
@@ -211,7 +211,7 @@ def keys_at_zero(area: int, items: Sequence[PrefixReachability]) -> list[int]:
     # RFC 2328 §16.4 (6)(a), (b): paths inside the AS first, then type 1, then type 2
     # §16.2 (5) to (7): inter-area after intra-area paths and before externals, then the least cost.
     # §16.3 is for transit areas of virtual links, which fared lacks.
-    of_type = {item.path_type: int(item.path_type) << TYPE_SHIFT for item in items}
+    of_type = {kind: int(kind) << TYPE_SHIFT for kind in {item.path_type for item in items}}
     if of_type.keys().isdisjoint(EXTERNAL_TYPES):
         return [of_type[item.path_type] + item.metric for item in items]
     # §16.4.1: intra-area paths through the backbone and inter-area paths are equal

@@ -34,8 +34,10 @@ class Apart:
 
     def linked(self, block: NodeBlock) -> bool:
         """Whether any neighbor of a router lists it back."""
-        node = block.node  # the first neighbor nearly always does
-        return any(end != node and self._lists(end, node) for end in block.neighbors.tolist())
+        ends = set(block.neighbors.tolist()) - {block.node}
+        routers = (self._rows, self.blocks)
+        # While a database is loaded most neighbors are not there yet.
+        return any(lists(some, end, block.node) for some in routers for end in some.keys() & ends)
 
     def joined_by(self, block: NodeBlock) -> list[NodeBlock]:
         """Remove and return those to which a router in the graph has a two-way link."""
