@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 TOPOLOGIES = {"ospf": "clos3.clab.yml", "isis": "clos3-isis.clab.yml"}
 RESULTS = ROOT / "build" / "bench" / "flooding.json"
-CYCLES = 2
+CYCLES = 5
 READY = 90.0
-FAILED, HEALED, IDLE = 2.0, 3.0, 3.0
+FAILED, HEALED, IDLE = 2.0, 3.0, 10.0
 """Seconds of counting after an event: FRR acknowledges after a second."""
 ETH_P_ALL = 3
 IPV4, OSPF = 0x0800, 89
