@@ -29,6 +29,8 @@ REPORTED = 100_000
 """What ``make bench`` measures."""
 PATIENCE = 150.0
 REPORTED_PATIENCE = 60.0
+STEP, LOOK = 0.05, 0.5
+"""Seconds between two counts of the kernels' routes, and between two looks at A's route to C."""
 LSA_BYTES = 800.0
 RESULTS = ROOT / "build" / "bench" / "externals.json"
 ZEBRA = "/usr/lib/frr/zebra"
@@ -73,6 +75,13 @@ def held(fabric: Fabric, name: str) -> int:
     return sum(line.startswith("20.") for line in out.splitlines())
 
 
+def prefixes(fabric: Fabric, name: str) -> int:
+    """Number of all prefixes in the kernel of a node, which it tells at once."""
+    pid = fabric.node(name).processes[0].pid
+    lines = Path(f"/proc/{pid}/net/fib_triestat").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.strip().startswith("Prefixes:"))
+
+
 def usage(fabric: Fabric, name: str) -> tuple[float, float]:
     """CPU seconds and resident megabytes of all daemons of a node."""
     cpu = memory = 0.0
@@ -110,15 +119,18 @@ def learn(
 
     ``names`` has a letter for each router. If A has no route to C at some time, ``watch`` is made.
     """
-    began = time.monotonic()
+    wanted = {name: prefixes(fabric, name) - held(fabric, name) + count for name in names}
+    began = looked = time.monotonic()
     originate(fabric, count)
     far = f"{fabric.plan.node('C').loopback}"
-    while time.monotonic() - began < patience:
-        if all(held(fabric, name) == count for name in names):
-            return time.monotonic() - began
-        if watch is not None and not fabric.node("A").netns.ip("route", "show", far).strip():
-            watch.touch()
-        time.sleep(0.5)
+    while (now := time.monotonic()) - began < patience:
+        if all(prefixes(fabric, name) == many for name, many in wanted.items()):
+            return now - began if all(held(fabric, name) == count for name in names) else None
+        if watch is not None and now - looked >= LOOK:
+            looked = now
+            if not fabric.node("A").netns.ip("route", "show", far).strip():
+                watch.touch()
+        time.sleep(STEP)
     return None
 
 

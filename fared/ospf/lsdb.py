@@ -7,6 +7,7 @@ of its installation; the present age is computed from both, without a pass over 
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Iterator
 
 from fared.core.database_limit import Originators
@@ -46,6 +47,7 @@ OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
 _SEQUENCE_NUMBER = slice(12, 16)
 """Of an LSA (RFC 2328 §A.4.1)."""
 _GENERATION = 2048
+_MAX_AGE = MAX_AGE.to_bytes(2, "big")
 CURRENT, FLOODED_IN, WITHIN_MIN_LS_ARRIVAL, USED = 1, 2, 4, 8
 """The bits of ``LsaEntry.marks``."""
 
@@ -108,6 +110,11 @@ class LsaEntry:
         """Whether the TED has the prefix that this LSA, or its predecessor, advertises."""
         return self.marks & USED != 0
 
+    @property
+    def flushed(self) -> bool:
+        """Whether it was at MaxAge when it was installed."""
+        return self.raw[:2] == _MAX_AGE
+
     def mark(self, bit: int, *, on: bool) -> None:
         """Set or clear one of the marks."""
         self.marks = self.marks | bit if on else self.marks & ~bit
@@ -152,20 +159,27 @@ class RecentInstances:
     them with LSAs that no database has.
     """
 
-    __slots__ = ("_new", "_old")
+    __slots__ = ("_begun", "_new", "_old", "_oldest")
 
     def __init__(self) -> None:
         self._new: dict[bytes, LsaEntry] = {}
         self._old: dict[bytes, LsaEntry] = {}
+        self._begun = self._oldest = -math.inf
+        """When the first LSA of each generation was installed."""
 
     def add(self, entry: LsaEntry) -> None:
-        """Add an LSA."""
+        """Add an LSA, unless it is at MaxAge: it has few copies, and leaves the database soon."""
+        if entry.flushed:
+            return
         if len(self._new) >= _GENERATION:
             self._old, self._new = self._new, {}
+            self._oldest, self._begun = self._begun, entry.installed_at
         self._new[entry.raw[2:]] = entry
 
     def discard(self, entry: LsaEntry) -> None:
         """Take an LSA out, if it is there: it leaves the database."""
+        if entry.installed_at < self._oldest or entry.flushed:
+            return
         contents = entry.raw[2:]
         for generation in (self._new, self._old):
             if generation.get(contents) is entry:

@@ -22,12 +22,13 @@ from fared.ospf.packet.packets import PacketBody
 class SendQueue(msgspec.Struct, eq=False):
     """LSAs and acknowledgments for one neighbor, or for all on an interface.
 
-    ``wake`` marks the interface for the next drain.
+    ``wake`` marks the interface for the next drain. ``acked`` counts the headers in ``acks``.
     """
 
     wake: Callable[[], None]
     updates: dict[LsaKey, LsaEntry] = msgspec.field(default_factory=dict)
     acks: list[bytes] = msgspec.field(default_factory=list)
+    acked: int = 0
 
     def update(self, entry: LsaEntry) -> None:
         """Queue an LSA."""
@@ -37,6 +38,7 @@ class SendQueue(msgspec.Struct, eq=False):
     def ack(self, headers: bytes) -> None:
         """Queue acknowledgments: headers of LSAs as received, one after another."""
         self.acks.append(headers)
+        self.acked += len(headers) // _SIZE
         self.wake()
 
     def take_back_acks(self, instance: bytes) -> None:
@@ -44,16 +46,13 @@ class SendQueue(msgspec.Struct, eq=False):
         if any(instance in headers for headers in self.acks):
             split = _split(b"".join(self.acks))
             self.acks = [header for header in split if instance_of(header) != instance]
-
-    @property
-    def acked(self) -> int:
-        """The LSAs whose acknowledgment is queued."""
-        return sum(map(len, self.acks)) // _SIZE
+            self.acked = len(self.acks)
 
     def take_acks(self, *, once: bool) -> bytes:
         """Take the headers to acknowledge; ``once``: each instance once, its last header."""
         headers = b"".join(self.acks)
         self.acks.clear()
+        self.acked = 0
         if once:
             last = {instance_of(header): header for header in _split(headers)}
             headers = b"".join(last.values())
@@ -63,6 +62,7 @@ class SendQueue(msgspec.Struct, eq=False):
         """Empty the queue."""
         self.updates.clear()
         self.acks.clear()
+        self.acked = 0
 
 
 def _split(headers: bytes) -> Iterator[bytes]:
@@ -92,6 +92,7 @@ class InterfaceTx(SendQueue, eq=False):
     def ack(self, headers: bytes) -> None:
         """Queue acknowledgments; the next drain need not look at those that wait for a timer."""
         self.acks.append(headers)
+        self.acked += len(headers) // _SIZE
         if not self.acks_wanted or self.acked >= self.acks_wanted:
             self.wake()
 

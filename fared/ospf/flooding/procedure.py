@@ -253,6 +253,9 @@ class Flooding:
         # §13 (5): no database copy, or a less recent one (§13.1)
         if entry is None or header.ls_sequence_number > entry.sequence_number:
             order = 1  # the first rule of ``compare``, which decides nearly always
+        elif known and header.ls_age == MAX_AGE:
+            # §13.1: of one instance, that at MaxAge is more recent (premature aging, §14.1)
+            order = 0 if entry.is_maxage(self._process.now) else 1
         else:
             order = compare(header, entry.header(self._process.now))
         if order > 0:

@@ -258,6 +258,8 @@ class Transmitter:
 
     def _aged_by(self, entry: LsaEntry, delay: int) -> bytes:
         """RFC 2328 §13.3 (5), §13.6: increment the age by InfTransDelay, up to MaxAge."""
+        if entry.flushed:
+            return entry.raw
         aged = self._aged.get((entry, delay))
         if aged is None:
             age = min(MAX_AGE, entry.age(self._process.now) + delay)
