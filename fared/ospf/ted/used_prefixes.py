@@ -60,7 +60,7 @@ class UsedPrefixes:
 
     def beyond(self, entry: LsaEntry, body: LsaBody | None) -> LsaBody | None:
         """Return the body of an LSA with a prefix beyond the area, None if that is not used."""
-        before, listed = int(entry.marks & USED != 0), int(body is not None)
+        before, listed = int(entry.used), int(body is not None)
         if listed == before or entry.key.ls_type not in _LIMITED:
             return body
         source, originator, own = self._of(entry)
