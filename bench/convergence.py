@@ -26,7 +26,8 @@ itself.
 
 In five stages FRR with tuned timers takes 17 to 29 ms or 68 to 75, which is longer by its SPF hold
 time of 50 ms: the latter in two to five of ten failures. Its median was 22 and 46 ms in two runs in
-which fared's was 22 and 25, so one run does not tell which is quicker.
+which fared's was 22 and 25, so one run does not tell which is quicker there. On a machine twice as
+fast fared's was 15 to 16 ms in five runs, and FRR's 17 to 42.
 
 ``python bench/convergence.py [--full] [--only CASE ...] [--failures N]``; without arguments as in
 ``make bench``. ``--full`` runs every case with 10 failures (3 if a daemon is slow).

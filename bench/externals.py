@@ -186,7 +186,7 @@ def rows() -> list[Row]:
     small = ours["seconds"] is not None and ours["bytes an LSA"] <= LSA_BYTES
     return [
         learnt,
-        compared(f"{name}: withdrawn", ours["withdrawn"], other.get("withdrawn"), "s"),
+        compared(f"{name}: withdrawn", ours["withdrawn"], other.get("withdrawn"), "s", 1.0),
         compared(f"{name}: CPU of the middle", ours["cpu"], other.get("cpu"), "s"),
         compared(f"{name}: memory of the middle", ours["memory"], other.get("memory"), "MB"),
         held_row
