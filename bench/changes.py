@@ -214,11 +214,15 @@ def learnt(held: int) -> tuple[Leaf, int, float]:
 
 
 def withdrawn(leaf: Leaf, router: int, held: int) -> float:
-    """Flush so many externals, and return the CPU seconds."""
+    """Flush so many externals (RFC 2328 §14.1), and return the CPU seconds.
+
+    One of them has changed before, ``CHANGES`` times.
+    """
     before = leaf.spent
+    last = {held // 2: (CHANGES, 20 + CHANGES)}
     for first in range(0, held, OF_AN_UPDATE):
         numbers = range(first, min(held, first + OF_AN_UPDATE))
-        gone = [external(number, CHANGES + 1, 20, router, MAX_AGE) for number in numbers]
+        gone = [external(number, *last.get(number, (0, 20)), router, MAX_AGE) for number in numbers]
         leaf.speakers[10].flood(gone)()
         leaf.run(_TICK)
     leaf.run(_CALM)

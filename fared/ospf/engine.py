@@ -8,7 +8,7 @@ The engine connects the parts and dispatches to them. Work that is done once for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -144,6 +144,7 @@ class OspfEngine(ProcessEngine[Output]):
     def _database_watcher(self) -> DatabaseWatcher:
         return DatabaseWatcher(
             changed=self._lsa_changed,
+            withdrawn=self._externals_withdrawn,
             expired=lambda entry: self._flooding.flood(entry),
             refresh=lambda entry: self._self_lsas.refresh(entry),
             removed=self._lsa_removed,
@@ -347,6 +348,13 @@ class OspfEngine(ProcessEngine[Output]):
         self._flooding.dynamic.lsa_changed(entry)
         self._helper.lsa_changed(entry)
         self._restarter.lsa_changed(entry)
+
+    def _externals_withdrawn(self, entries: Sequence[LsaEntry]) -> None:
+        """Like ``_lsa_changed``, for AS-external LSAs of one other router at MaxAge."""
+        self._ted.externals_withdrawn(entries)
+        for entry in entries:
+            self._helper.lsa_changed(entry)
+            self._external.lsa_changed(entry, None)
 
     def _share_changed(self, interface: Interface) -> None:
         """The neighbor derates a link, or no longer."""

@@ -47,7 +47,8 @@ OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
 _SEQUENCE_NUMBER = slice(12, 16)
 """Of an LSA (RFC 2328 §A.4.1)."""
 _GENERATION = 2048
-_MAX_AGE = MAX_AGE.to_bytes(2, "big")
+MAX_AGE_BYTES = MAX_AGE.to_bytes(2, "big")
+"""MaxAge, as an LSA begins."""
 CURRENT, FLOODED_IN, WITHIN_MIN_LS_ARRIVAL, USED = 1, 2, 4, 8
 """The bits of ``LsaEntry.marks``."""
 
@@ -113,7 +114,7 @@ class LsaEntry:
     @property
     def flushed(self) -> bool:
         """Whether it was at MaxAge when it was installed."""
-        return self.raw[:2] == _MAX_AGE
+        return self.raw[:2] == MAX_AGE_BYTES
 
     def mark(self, bit: int, *, on: bool) -> None:
         """Set or clear one of the marks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.participants import Participants
 
@@ -24,10 +26,11 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self.floods or self.bandwidths or self.due)
 
-    def flood(self, entry: LsaEntry, neighbors: int, *, bandwidth: bool) -> None:
-        """Flood an LSA to neighbors on point-to-point links."""
+    def flood(self, entries: Sequence[LsaEntry], neighbors: int, *, bandwidth: bool) -> None:
+        """Flood LSAs to neighbors on point-to-point links."""
         queue = self.bandwidths if bandwidth else self.floods
-        queue[entry] = queue.get(entry, 0) | neighbors
+        for entry in entries:
+            queue[entry] = queue.get(entry, 0) | neighbors
 
     def direct(self, entry: LsaEntry, neighbors: int) -> None:
         """Send an LSA to neighbors with the next drain, on any network."""

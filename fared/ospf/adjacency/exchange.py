@@ -85,7 +85,7 @@ class Exchange:
         instance.participants.admit(neighbor)
         for entry in instance.maxage_list:
             if entry.lsdb in databases and (opaque or entry.key.ls_type not in OPAQUE_TYPES):
-                self._retransmitter.enlist(entry, neighbor.bit)
+                self._retransmitter.enlist((entry,), neighbor.bit)
                 self._flooding.send_direct(neighbor, entry)
 
     def finish(self, neighbor: Neighbor) -> NeighborState:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from fared.ospf.interface import InterfaceState, Neighbor
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE
 
 
-def acknowledge(neighbor: Neighbor, lsa: bytes) -> None:
-    """Acknowledge an LSA to all routers on the link, delayed."""
+def acknowledge(neighbor: Neighbor, headers: bytes) -> None:
+    """Acknowledge headers to all routers on the link, delayed."""
     interface = neighbor.interface
     # RFC 2328 table 19: the BDR acknowledges only LSAs received from the DR
     backup = interface.state is InterfaceState.BACKUP
     if backup and neighbor.address != interface.designated_router:
         return
-    interface.tx.ack(lsa[:LSA_HEADER_SIZE])
+    interface.tx.ack(headers)
 
 
 def acknowledge_directly(neighbor: Neighbor, headers: bytes) -> None:
@@ -27,8 +26,8 @@ def acknowledge_directly(neighbor: Neighbor, headers: bytes) -> None:
         queue.ack(headers)
 
 
-def acknowledge_implied(neighbor: Neighbor, lsa: bytes) -> None:
+def acknowledge_implied(neighbor: Neighbor, header: bytes) -> None:
     """Acknowledge a duplicate that was an implied acknowledgment: RFC 2328 §13 (7)(b)."""
     # RFC 2328 table 19: only the BDR acknowledges it
     if neighbor.interface.state is InterfaceState.BACKUP:
-        acknowledge(neighbor, lsa)
+        acknowledge(neighbor, header)

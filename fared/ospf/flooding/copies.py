@@ -55,6 +55,9 @@ class KnownUpdates:
         known = self._known.get(lsas)
         if known is not None and known.hold(area, now):
             return known, []
+        # Old copies need a closer look: an update of LSAs at MaxAge has no others.
+        if min(lsas, default=_OLD)[:2] > _OLD:
+            return None, list(lsas)
         found = area.recent.copied(lsas)
         if None in found and beyond is not None:
             others = beyond.recent.copied(lsas)

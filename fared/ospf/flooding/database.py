@@ -5,7 +5,7 @@ A self-originated LSA is due at LSRefreshTime (§12.4 (1)), another one at MaxAg
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -52,6 +52,8 @@ class DatabaseWatcher(msgspec.Struct, frozen=True):
     """An LSA of another router has reached MaxAge and must be reflooded (§14)."""
     refresh: Callable[[LsaEntry], None]
     """A self-originated LSA has reached LSRefreshTime (§12.4 (1))."""
+    withdrawn: Callable[[Sequence[LsaEntry]], None]
+    """AS-external LSAs of one other router are at MaxAge; ``changed`` is not called for them."""
     removed: Callable[[LsaEntry], None]
     """A MaxAge LSA has left the database."""
 
@@ -107,11 +109,7 @@ class Database:
         else:
             lsdb.originators[key.advertising_router] += 1
         lsdb.size += len(raw) - (0 if old is None else len(old.raw))
-        lsdb.entries[entry.key] = entry
-        lsdb.recent.add(entry)
-        if lsdb.described is not None:
-            lsdb.described[entry.instance] = entry
-        lsdb.version += 1
+        self._put(entry)
         if key.ls_type == LsType.ROUTER:
             lsdb.routers += 1
         # RFC 2328 §14: a MaxAge LSA awaits its removal, all others age
@@ -128,6 +126,22 @@ class Database:
     def age_out(self, entry: LsaEntry) -> LsaEntry:
         """Premature aging (RFC 2328 §14.1): the same instance at MaxAge."""
         return self.install(entry.lsdb, entry.key, entry.aged(MAX_AGE), flooded_in=False)
+
+    def withdraw(self, entries: Sequence[LsaEntry], lsas: Sequence[bytes]) -> list[LsaEntry]:
+        """Install received AS-external LSAs of one other router, the same instances at MaxAge.
+
+        ``install`` for each of them. The caller floods them.
+        """
+        lsdb, now, aged = entries[0].lsdb, self._process.now, []
+        for old, raw in zip(entries, lsas, strict=True):
+            self._detach(old)
+            marks = CURRENT | FLOODED_IN | old.marks & USED
+            entry = LsaEntry(lsdb, old.key, raw, now, marks)
+            self._put(entry)
+            self._await_removal(entry)
+            aged.append(entry)
+        self._watcher.withdrawn(aged)
+        return aged
 
     def sweep(self) -> bool:
         """Remove MaxAge LSAs from the databases (RFC 2328 §14); return whether there were any."""
@@ -165,14 +179,25 @@ class Database:
         lsdb.version += 1
         lsdb.routers += 1
 
+    def _put(self, entry: LsaEntry) -> None:
+        """Put an LSA into its database, in place of its predecessor, if it has one."""
+        lsdb = entry.lsdb
+        lsdb.entries[entry.key] = entry
+        lsdb.recent.add(entry)
+        if lsdb.described is not None:
+            lsdb.described[entry.instance] = entry
+        lsdb.version += 1
+
     def _detach(self, entry: LsaEntry) -> None:
         entry.marks &= ~CURRENT
         entry.lsdb.replaced += 1
         if entry.lsdb.described is not None:
             entry.lsdb.described.pop(entry.instance, None)
         entry.lsdb.recent.discard(entry)
-        self._aging.cancel(entry)
-        self._instance.maxage_list.pop(entry, None)
+        if entry.base_age >= MAX_AGE:
+            self._instance.maxage_list.pop(entry, None)
+        else:
+            self._aging.cancel(entry)
 
     def _await_removal(self, entry: LsaEntry) -> None:
         self._instance.maxage_list[entry] = None

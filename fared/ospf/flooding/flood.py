@@ -6,7 +6,7 @@ bitmap; of those in Exchange or Loading the request list is examined first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fared.core.ids import AreaId
 from fared.ospf.flooding.dynamic import DynamicAreas
@@ -80,31 +80,57 @@ class Flooder:
             sorted_out = self._dynamic.sort(entry.lsdb, sender, self.group)
             neighbors &= ~sorted_out.spared
             covered &= ~sorted_out.now & ~sorted_out.later
-            self._flood_later(entry, neighbors & sorted_out.later, bandwidth=bandwidth, hops=_HOPS)
+            later = neighbors & sorted_out.later
+            self._flood_later((entry,), later, bandwidth=bandwidth, hops=_HOPS)
             neighbors &= ~sorted_out.later
-        passed_on = sender is not None and sender.router_id != entry.key.advertising_router
-        self._flood_later(entry, neighbors & covered, bandwidth=bandwidth, passed_on=passed_on)
-        neighbors &= ~covered
-        self._flood_now(entry, neighbors, bandwidth=bandwidth)
+        self._flood_to((entry,), neighbors, covered, sender, bandwidth=bandwidth)
         if group.exchanging:
             listed = self._unrequested(group.exchanging, entry, sender)
             listed &= group.exchanging_opaque if opaque else -1
-            self._flood_now(entry, listed, bandwidth=False)
+            self._flood_now((entry,), listed, bandwidth=False)
         back = False
         for interface in group.lans:
             if self._flood_out_of(interface, entry, sender):
                 back = back or (sender is not None and sender.interface is interface)
         return back
 
-    def _flood_now(self, entry: LsaEntry, neighbors: int, *, bandwidth: bool) -> None:
+    def alike(self, lsdb: Lsdb) -> bool:
+        """Whether an LSA that is not opaque goes to all neighbors in the same way.
+
+        They are Full, on point-to-point links, and no flooding topology tells them apart.
+        """
+        group = self.group(lsdb)
+        return not (group.exchanging or group.lans or self._dynamic.active)
+
+    def flood_alike(self, entries: Sequence[LsaEntry], sender: Neighbor, covered: int) -> None:
+        """Like ``flood`` for several LSAs of one originator, none opaque, if it is ``alike``."""
+        neighbors = self.group(entries[0].lsdb).full & ~sender.bit
+        self._flood_to(entries, neighbors, covered, sender, bandwidth=False)
+
+    def _flood_to(
+        self,
+        entries: Sequence[LsaEntry],
+        neighbors: int,
+        covered: int,
+        sender: Neighbor | None,
+        *,
+        bandwidth: bool,
+    ) -> None:
+        """Flood LSAs of one originator to Full neighbors, later to those that are covered."""
+        later = neighbors & covered
+        passed_on = sender is not None and sender.router_id != entries[0].key.advertising_router
+        self._flood_later(entries, later, bandwidth=bandwidth, passed_on=passed_on)
+        self._flood_now(entries, neighbors & ~covered, bandwidth=bandwidth)
+
+    def _flood_now(self, entries: Sequence[LsaEntry], neighbors: int, *, bandwidth: bool) -> None:
         """§13.3 (1)(d) and (5)."""
         if neighbors:
-            self._retransmitter.enlist(entry, neighbors)
-            self._instance.outbox.flood(entry, neighbors, bandwidth=bandwidth)
+            self._retransmitter.enlist(entries, neighbors)
+            self._instance.outbox.flood(entries, neighbors, bandwidth=bandwidth)
 
     def _flood_later(
         self,
-        entry: LsaEntry,
+        entries: Sequence[LsaEntry],
         neighbors: int,
         *,
         bandwidth: bool,
@@ -116,7 +142,7 @@ class Flooder:
             instance, paced = self._instance, 0.0
             if bandwidth:
                 paced = hops * instance.bandwidth_rate.pacing(self._process.now, instance.settings)
-            self._retransmitter.defer(entry, neighbors, paced=paced, passed_on=passed_on)
+            self._retransmitter.defer(entries, neighbors, paced=paced, passed_on=passed_on)
 
     def _flood_out_of(self, interface: Interface, entry: LsaEntry, sender: Neighbor | None) -> bool:
         """Flood out of an interface to a LAN."""
@@ -125,7 +151,7 @@ class Flooder:
         for neighbor in list(interface.neighbors.values()):
             if self._needs(neighbor, entry, sender):
                 # §13.3 (1)(d)
-                self._retransmitter.enlist(entry, neighbor.bit)
+                self._retransmitter.enlist((entry,), neighbor.bit)
                 listed |= neighbor.bit
         # §13.3 (2): added to no retransmission list; (3), (4)
         if not listed or (sender is not None and _designated_floods(interface, sender)):

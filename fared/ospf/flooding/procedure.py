@@ -6,7 +6,7 @@ waits for. These are recognized by the bytes of their headers; only new LSAs are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from fared.core.ids import dotted
 from fared.core.wire import DecodeError
@@ -20,6 +20,7 @@ from fared.ospf.flooding.flood import Flooder
 from fared.ospf.flooding.limits import DatabaseLimits
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.flooding.suppression import FloodSuppression
+from fared.ospf.flooding.withdrawals import Withdrawals
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
@@ -78,6 +79,7 @@ class Flooding:
         self.dynamic = DynamicAreas(instance, retransmitter, database)
         self.limits = DatabaseLimits(instance, request)
         self._flooder = Flooder(instance, retransmitter, self.dynamic, requests_served)
+        self._withdrawals = Withdrawals(instance, database, self._flooder, self._covered)
 
     def lsdb_for(self, ls_type: int, interface: Interface) -> Lsdb | None:
         """The database of an LS type; None: unknown, or flooded in the AS, to a stub area."""
@@ -104,7 +106,7 @@ class Flooding:
 
     def _process_update(self, neighbor: Neighbor, update: LsUpdate, area: Area) -> None:
         """Process an update, its copies of what the database has as a whole."""
-        rest: Iterable[bytes] = update.packed
+        rest: Sequence[bytes] = update.packed
         copies = None
         # An instance on the request list needs a closer look: §13 (6)
         if not neighbor.requests:
@@ -114,7 +116,7 @@ class Flooding:
             if copies and not rest and self.duplicates.gather(neighbor, update, copies):
                 return
         self.duplicates.settle()
-        for raw in rest:
+        for raw in self._withdrawals.process(neighbor, rest):
             if not self._receive(neighbor, raw):
                 break
         if copies is not None and neighbor.state >= NeighborState.EXCHANGE:
@@ -136,8 +138,10 @@ class Flooding:
                 if instance[_ADVERTISING_ROUTER] == self._us:
                     self._own_acknowledged(neighbor, age.to_bytes(2, "big") + instance)
                 continue
-            # §13.1: instances with equal fields are the same if neither is old, as nearly always
-            if age > MAX_AGE_DIFF or entry.base_age + now - entry.installed_at > MAX_AGE_DIFF:
+            # §13.1: instances with equal fields are the same if neither is old, as nearly always,
+            # or both are at MaxAge
+            old = age > MAX_AGE_DIFF or entry.base_age + now - entry.installed_at > MAX_AGE_DIFF
+            if old and not age == MAX_AGE == entry.base_age:
                 acknowledged = decode_header(age.to_bytes(2, "big") + instance)
                 if compare(entry.header(now), acknowledged) != 0:
                     continue
@@ -157,7 +161,7 @@ class Flooding:
         if entry is None or entry.unacknowledged & neighbor.bit:
             return
         if compare(acknowledged, entry.header(self._process.now)) > 0:
-            self._retransmitter.enlist(entry, neighbor.bit)
+            self._retransmitter.enlist((entry,), neighbor.bit)
 
     def install_and_flood(
         self,
@@ -283,7 +287,7 @@ class Flooding:
         self.limits.ignore(lsdb, key_of(raw), neighbor)
         neighbor.requests.pop(name_of(raw), None)
         neighbor.outstanding.pop(name_of(raw), None)
-        acknowledge(neighbor, raw)
+        acknowledge(neighbor, raw[:LSA_HEADER_SIZE])
 
     def _accept(
         self, neighbor: Neighbor, lsdb: Lsdb, key: LsaKey, entry: LsaEntry | None, lsa: Lsa
@@ -307,7 +311,7 @@ class Flooding:
         installed, back = self.install_and_flood(lsdb, key, lsa.raw, sender=neighbor, body=body)
         # §13 (5)(e): no acknowledgment if it was flooded back out of this interface (table 19)
         if not back:
-            acknowledge(neighbor, lsa.raw)
+            acknowledge(neighbor, lsa.raw[:LSA_HEADER_SIZE])
         # §13 (5)(f)
         if self._is_self_originated(key):
             self._self_originated_received(installed)

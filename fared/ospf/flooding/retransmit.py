@@ -8,6 +8,7 @@ clears a bit.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
 import msgspec
 
@@ -61,44 +62,51 @@ class Retransmitter:
         self._timer: Timer | None = None
         self._intervals = _Intervals()
 
-    def enlist(self, entry: LsaEntry, neighbors: int) -> None:
-        """Put ``entry`` on the retransmission lists of neighbors: §13.3 (1)(d).
+    def enlist(self, entries: Sequence[LsaEntry], neighbors: int) -> None:
+        """Put LSAs on the retransmission lists of neighbors: §13.3 (1)(d).
 
         A neighbor with MinLSArrival (§13 (5)(a)) discards an instance that follows its predecessor
         within a second. Such an instance is first retransmitted shortly after that second, if
         RxmtInterval is longer.
         """
-        self._list(entry, neighbors)
-        entry.deferred &= ~neighbors
-        self._schedule(entry, neighbors)
+        self._list(entries, neighbors)
+        for entry in entries:
+            entry.deferred &= ~neighbors
+        self._schedule(entries, neighbors)
 
     def defer(
-        self, entry: LsaEntry, neighbors: int, *, paced: float = 0.0, passed_on: bool = False
+        self,
+        entries: Sequence[LsaEntry],
+        neighbors: int,
+        *,
+        paced: float = 0.0,
+        passed_on: bool = False,
     ) -> None:
-        """Put ``entry`` on the lists and send it after the flood delay, unless it is off by then.
+        """Put LSAs on the lists and send them after the flood delay, unless they are off by then.
 
         Flood suppression draws one delay for all neighbors, so that one wakeup serves them all;
         flooding reduction draws one for each. ``paced``: seconds for which others may hold it back.
-        ``passed_on``: another router than its originator has sent it.
+        ``passed_on``: another router than their originator has sent them.
         """
-        self._list(entry, neighbors)
-        entry.deferred |= neighbors
+        self._list(entries, neighbors)
+        for entry in entries:
+            entry.deferred |= neighbors
         instance = self._instance
         now, rng, reduction = self._process.now, self._process.rng, instance.settings.reduction
         if reduction.active:
             for neighbor in instance.participants.of(neighbors):
                 due = neighbor.flood_delay.due(reduction, now, rng) + paced
-                self._add(entry, neighbor.bit, due, _DEFERRED)
+                self._add(entries, neighbor.bit, due, _DEFERRED)
         elif paced:
             # Copies of several turns share their packets, as the copies sent at once do.
             settings = ReductionSettings(delay=SUPPRESSION.delay + paced)
             due = self._bulk_delay.due(settings, now, rng) + paced
-            self._add(entry, neighbors, due, _DEFERRED)
+            self._add(entries, neighbors, due, _DEFERRED)
         else:
             soon = self._hasten(now) if passed_on else None
             due = self._flood_delay.due(SUPPRESSION, now, rng) if soon is None else soon
-            self._add(entry, neighbors, due, _DEFERRED)
-        self._process.counters.lsdb["deferred"] += neighbors.bit_count()
+            self._add(entries, neighbors, due, _DEFERRED)
+        self._process.counters.lsdb["deferred"] += neighbors.bit_count() * len(entries)
 
     def _hasten(self, now: float) -> float | None:
         """Send what is deferred soon, and return when; None: nothing is, or not for long enough.
@@ -116,16 +124,16 @@ class Retransmitter:
         if due < wave.due:
             del self._waves[wave.due, _DEFERRED]
             for entry, neighbors in wave.entries.items():
-                self._add(entry, neighbors, due, _DEFERRED)
+                self._add((entry,), neighbors, due, _DEFERRED)
         return due
 
     def defer_until(self, due: float, entry: LsaEntry, neighbors: int) -> None:
         """Put ``entry`` on more lists and send it at ``due``, unless it is off by then."""
         neighbors &= ~entry.unacknowledged
         if neighbors:
-            self._list(entry, neighbors)
+            self._list((entry,), neighbors)
             entry.deferred |= neighbors
-            self._add(entry, neighbors, due, _DEFERRED)
+            self._add((entry,), neighbors, due, _DEFERRED)
 
     def acknowledged(self, entry: LsaEntry, neighbors: int) -> None:
         """Take a listed LSA off the lists of neighbors (§13.7, §13 (7)(a))."""
@@ -152,10 +160,11 @@ class Retransmitter:
         self._instance.outbox.forget(neighbor.bit)
         self._instance.participants.dismiss(neighbor)
 
-    def _list(self, entry: LsaEntry, neighbors: int) -> None:
-        if not entry.unacknowledged:
-            entry.lsdb.listed[entry.instance] = entry
-        entry.unacknowledged |= neighbors
+    def _list(self, entries: Sequence[LsaEntry], neighbors: int) -> None:
+        for entry in entries:
+            if not entry.unacknowledged:
+                entry.lsdb.listed[entry.instance] = entry
+            entry.unacknowledged |= neighbors
 
     def _done(self, entry: LsaEntry) -> None:
         """All neighbors have acknowledged an LSA."""
@@ -177,17 +186,18 @@ class Retransmitter:
 
     # When
 
-    def _schedule(self, entry: LsaEntry, neighbors: int) -> None:
+    def _schedule(self, entries: Sequence[LsaEntry], neighbors: int) -> None:
         now, intervals = self._process.now, self._present_intervals()
-        new = -1 if entry.within_min_ls_arrival else self._newly_full(intervals)
+        soon = any(entry.within_min_ls_arrival for entry in entries)
+        new = -1 if soon else self._newly_full(intervals)
         for interval, some in intervals.by_interval.items():
             group = some & neighbors
             early = group & new
             if early:
                 wait = min(interval, _AFTER_MIN_LS_ARRIVAL)
-                self._add(entry, early, now + wait, interval)
+                self._add(entries, early, now + wait, interval)
             if group != early:
-                self._add(entry, group & ~early, now + interval, interval)
+                self._add(entries, group & ~early, now + interval, interval)
 
     def _present_intervals(self) -> _Intervals:
         known, participants = self._intervals, self._instance.participants
@@ -210,14 +220,18 @@ class Retransmitter:
                     known.new |= neighbor.bit
         return known.new
 
-    def _add(self, entry: LsaEntry, neighbors: int, due: float, interval: float) -> None:
+    def _add(
+        self, entries: Sequence[LsaEntry], neighbors: int, due: float, interval: float
+    ) -> None:
         wave = self._waves.get((due, interval))
         if wave is None:
             wave = self._waves[due, interval] = Wave(due, interval)
             heapq.heappush(self._order, (due, interval))
             self._arm()
-        wave.entries[entry] = wave.entries.get(entry, 0) | neighbors
-        entry.wave = wave
+        known = wave.entries
+        for entry in entries:
+            known[entry] = known.get(entry, 0) | neighbors
+            entry.wave = wave
 
     def _arm(self) -> None:
         while self._order and self._order[0] not in self._waves:
@@ -251,7 +265,7 @@ class Retransmitter:
             for entry, neighbors in left[:room]:
                 self._send(entry, neighbors, wave.interval)
             for entry, neighbors in left[room:]:
-                self._add(entry, neighbors, now + _BATCH_GAP, wave.interval)
+                self._add((entry,), neighbors, now + _BATCH_GAP, wave.interval)
             room = max(0, room - len(left))
         self._arm()
 
@@ -261,12 +275,12 @@ class Retransmitter:
             due = neighbors & entry.deferred
             if due:
                 entry.deferred &= ~due
-                self._schedule(entry, due)
+                self._schedule((entry,), due)
                 counters["deferred-sent"] += due.bit_count()
         else:
             due = neighbors & entry.unacknowledged & ~entry.deferred
             if due:
-                self._add(entry, due, self._process.now + interval, interval)
+                self._add((entry,), due, self._process.now + interval, interval)
                 counters["retransmitted"] += due.bit_count()
         if due:
             self._instance.outbox.direct(entry, due)

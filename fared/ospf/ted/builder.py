@@ -33,6 +33,8 @@ from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fared.ospf.ted.bier import BierTable
 
 _WORD = 0xFFFFFFFF
@@ -115,6 +117,12 @@ class TedBuilder:
         if router.cause is None:
             router.cause, router.since = cause(), self._process.now
         self._dirty[key] = router
+
+    def externals_withdrawn(self, entries: Sequence[LsaEntry]) -> None:
+        """Process AS-external LSAs of one other router at MaxAge."""
+        self.prefixes.withdrawn(entries)
+        keys = [entry.key for entry in entries]
+        self._reachability.externals_changed(keys, None, partial(_describe, entries[0]))
 
     def _opaque_lsa(self, area: AreaId, router: RouterFacts, entry: LsaEntry) -> bool:
         """Process an opaque LSA of an area; return whether it changes the router's block."""

@@ -8,7 +8,7 @@ LSAs (RFC 7684) are attached to the summary of the same router and prefix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -100,7 +100,7 @@ class Reachability:
         """
         key, area = entry.key, entry.lsdb.area
         if key.ls_type == LsType.AS_EXTERNAL:
-            self._external(key, _read_external(key, body), cause)
+            self.externals_changed((key,), _read_external(key, body), cause)
             return False
         # §16.2 (2): originated by the calculating router
         if area is None or key.advertising_router == self._instance.router_id:
@@ -131,11 +131,10 @@ class Reachability:
             if not known:
                 del self._asbr_areas[router]
         if not is_asbr:
-            for key in self._external_keys(router):
-                self._change((area, router), key, None, cause)
+            self._change((area, router), self._external_keys(router), None, cause)
             return
         for key, external in self._externals(router):
-            self._change((area, router), key, external if self._floods(area) else None, cause)
+            self._change((area, router), (key,), external if self._floods(area) else None, cause)
 
     def _external_keys(self, router: int) -> Iterator[LsaKey]:
         """The externals of an AS boundary router; one at MaxAge may not be withdrawn yet."""
@@ -153,11 +152,19 @@ class Reachability:
                 yield key, item
 
     def _change(
-        self, at: RouterKey, source: Source, item: PrefixReachability | None, cause: Cause
+        self,
+        at: RouterKey,
+        sources: Iterable[Source],
+        item: PrefixReachability | None,
+        cause: Cause,
     ) -> None:
+        """Report that some LSAs, if any, now advertise a prefix, or none."""
+        changes: dict[Hashable, PrefixReachability | None] = dict.fromkeys(sources, item)
+        if not changes:
+            return
         if at not in self._changed:
             self._changed[at] = PrefixChanges(cause(), self._process.now)
-        self._changed[at].changes[source] = item
+        self._changed[at].changes.update(changes)
 
     def _summary(
         self,
@@ -175,7 +182,7 @@ class Reachability:
             border.summaries[key] = item
             border.of_prefix.setdefault(item.prefix, {})[key] = None
         if item != before:
-            self._change(at, key, None if item is None else border.summary(key), cause)
+            self._change(at, (key,), None if item is None else border.summary(key), cause)
 
     def _capacity(
         self,
@@ -197,7 +204,7 @@ class Reachability:
             if prefix in advertised:
                 border.advertised.setdefault(prefix, {})[key] = advertised[prefix]
             for summary in border.of_prefix.get(prefix, ()):
-                self._change(at, summary, border.summary(summary), cause)
+                self._change(at, (summary,), border.summary(summary), cause)
 
     def _asbr(
         self,
@@ -215,28 +222,31 @@ class Reachability:
             return False
         if before is not None:
             _discard(self._asbr_summaries, before[0], (at, key))
-            for external in self._external_keys(before[0]):
-                self._change(at, (external, key), None, cause)
+            externals = self._external_keys(before[0])
+            self._change(at, [(external, key) for external in externals], None, cause)
         if route is not None:
             self._asbr_summaries.setdefault(route[0], {})[at, key] = None
             for external, item in self._externals(route[0]):
-                self._via_border(at, key, external, item, cause)
+                self._via_border(at, key, (external,), item, cause)
         return True
 
-    def _external(self, key: LsaKey, item: PrefixReachability | None, cause: Cause) -> None:
-        """Process an AS-external LSA: attach it to all paths to its ASBR (§16.4 (3))."""
-        router = key.advertising_router
+    def externals_changed(
+        self, keys: Sequence[LsaKey], item: PrefixReachability | None, cause: Cause
+    ) -> None:
+        """Process AS-external LSAs of one router that advertise the same prefix, or None."""
+        router = keys[0].advertising_router
+        # RFC 2328 §16.4 (3): attach them to all paths to their ASBR
         for area in self._asbr_areas.get(router, ()):
             reachable = item if self._floods(area) else None
-            self._change((area, router), key, reachable, cause)
+            self._change((area, router), keys, reachable, cause)
         for at, summary in self._asbr_summaries.get(router, ()):
-            self._via_border(at, summary, key, item, cause)
+            self._via_border(at, summary, keys, item, cause)
 
     def _via_border(
         self,
         at: RouterKey,
         summary: LsaKey,
-        key: LsaKey,
+        keys: Sequence[LsaKey],
         item: PrefixReachability | None,
         cause: Cause,
     ) -> None:
@@ -244,7 +254,7 @@ class Reachability:
         if item is not None and self._floods(at[0]):
             asbr, cost = self._borders[at].asbrs[summary]
             reachable = _seen_from(item, asbr, cost)
-        self._change(at, (key, summary), reachable, cause)
+        self._change(at, [(key, summary) for key in keys], reachable, cause)
 
     def _floods(self, area: AreaId) -> bool:
         """Whether AS-external-LSAs are flooded into an area (RFC 2328 §3.6)."""

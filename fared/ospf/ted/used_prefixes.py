@@ -6,7 +6,7 @@ Those of network LSAs are not counted: their number is that of the LSAs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,15 @@ class UsedPrefixes:
         if used != before:
             entry.mark(USED, on=bool(used))
         return body if used else None
+
+    def withdrawn(self, entries: Sequence[LsaEntry]) -> None:
+        """``beyond`` for AS-external LSAs of one other router without a body, at MaxAge."""
+        used = [entry for entry in entries if entry.marks & USED]
+        if used:
+            source, originator, own = self._of(used[0])
+            self.limit.admit(source, originator, len(used), 0, own=own)
+            for entry in used:
+                entry.marks &= ~USED
 
     def _of(self, entry: LsaEntry) -> tuple[_Source, int, bool]:
         """The LSA as a source of prefixes, its originator, and whether that is this router."""
