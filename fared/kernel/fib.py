@@ -205,7 +205,8 @@ class KernelFib:
 
         Writing a route makes its place ours, deleting the route gives the place up.
         """
-        claimed, put_route, other = self._claimed, self._encoder.put_route, self._encoder.other
+        claimed, encoder = self._claimed, self._encoder
+        put_route, delete_route = encoder.put_route, encoder.delete_route
         requests: list[Message] = []
         others: list[FibOperation] = []
         for operation in operations:
@@ -215,12 +216,14 @@ class KernelFib:
                 flags = _PUT if prefix in claimed else _NEW
                 requests.append((RTM_NEWROUTE, flags, put_route(prefix, nexthop_id)))
                 claimed.add(prefix)
-                continue
-            if type(operation) is DeleteRoute:
-                claimed.discard(operation.prefix)
-                self._taken.pop(operation.prefix, None)
-            requests.append(other(operation))
-            others.append(operation)
+            elif type(operation) is DeleteRoute:
+                prefix = operation.prefix
+                claimed.discard(prefix)
+                self._taken.pop(prefix, None)
+                requests.append(delete_route(prefix))
+            else:
+                requests.append(encoder.other(operation))
+                others.append(operation)
         return requests, others
 
     # --- reading

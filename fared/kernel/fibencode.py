@@ -11,7 +11,6 @@ from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.fib.model import (
     DeleteGroup,
     DeleteNextHop,
-    DeleteRoute,
     FibOperation,
     Member,
     PutGroup,
@@ -46,7 +45,9 @@ from fared.kernel.rtnetlink import (
     RES_IDLE,
     RES_UNBALANCED,
     ROUTE4,
+    ROUTE4_DELETED,
     ROUTE6,
+    ROUTE6_DELETED,
     RTA_DST,
     RTA_NH_ID,
     RTA_PRIORITY,
@@ -54,6 +55,7 @@ from fared.kernel.rtnetlink import (
     RTM_NEWNEXTHOP,
     RTN_UNICAST,
     RTNH_F_ONLINK,
+    SCOPE_ANY,
     delete_nexthop,
     route_body,
 )
@@ -76,25 +78,19 @@ class FibEncoder:
         self._settings = settings
         self.put_route = _route_packer(place)
         """Packs a route to a prefix that points at a next hop or group."""
+        self.delete_route = _deletion_packer(place)
+        """Packs the deletion of our route; the protocol number spares routes of others."""
         self._timers = u32_attribute(RES_IDLE, round(idle_timer * 100)) + u32_attribute(
             RES_UNBALANCED, round(unbalanced_timer * 100)
         )
 
-    def delete_route(self, prefix: Prefix) -> Message:
-        """Pack the deletion of our route; the protocol number spares routes of others."""
-        place = self._place
-        metric = place.metrics[prefix.family]
-        return RTM_DELROUTE, 0, route_body(prefix, place.table, place.protocol, metric, None)
-
     def other(self, operation: FibOperation) -> Message:
-        """Pack any operation except the writing of a route."""
+        """Pack an operation on a next hop or group."""
         match operation:
             case PutGroup():
                 return RTM_NEWNEXTHOP, _PUT, self._group(operation)
             case PutNextHop(nexthop_id, hop):
                 return RTM_NEWNEXTHOP, _PUT, self._nexthop(nexthop_id, hop)
-            case DeleteRoute(prefix):
-                return self.delete_route(prefix)
             case DeleteGroup(target) | DeleteNextHop(target):
                 return delete_nexthop(target)
         raise TypeError(f"not here: {operation}")
@@ -153,6 +149,35 @@ def _route_packer(place: RoutePlace) -> Callable[[Prefix, int], bytes]:
         return route_body(prefix, table, protocol, place.metrics[prefix.family], nexthop_id)
 
     # A table above 255 does not fit the header and needs an attribute of its own.
+    return pack if table < BYTE else pack_numbered
+
+
+def _deletion_packer(place: RoutePlace) -> Callable[[Prefix], Message]:
+    """Like ``_route_packer``, for deletions."""
+    pack4, pack6, htonl = ROUTE4_DELETED.pack, ROUTE6_DELETED.pack, socket.htonl
+    table, protocol = place.table, place.protocol
+    metric4, metric6 = place.metrics[FAMILY_IPV4], place.metrics[FAMILY_IPV6]
+
+    def pack(prefix: Prefix) -> Message:
+        family, network, length = prefix
+        if family == FAMILY_IPV4:
+            body = pack4(
+                socket.AF_INET, length, 0, 0, table, protocol, SCOPE_ANY, RTN_UNICAST, 0,
+                8, RTA_DST, htonl(network),
+                8, RTA_PRIORITY, metric4,
+            )  # fmt: skip
+        else:
+            body = pack6(
+                socket.AF_INET6, length, 0, 0, table, protocol, SCOPE_ANY, RTN_UNICAST, 0,
+                20, RTA_DST, network.to_bytes(16, "big"),
+                8, RTA_PRIORITY, metric6,
+            )  # fmt: skip
+        return RTM_DELROUTE, 0, body
+
+    def pack_numbered(prefix: Prefix) -> Message:
+        metric = place.metrics[prefix.family]
+        return RTM_DELROUTE, 0, route_body(prefix, table, protocol, metric, None)
+
     return pack if table < BYTE else pack_numbered
 
 

@@ -21,7 +21,8 @@ GROUP_TYPE_RESILIENT = 1
 RTA_DST, RTA_PRIORITY, RTA_TABLE, RTA_NH_ID = 1, 6, 15, 30
 RTNH_F_ONLINK = 4
 RTN_UNICAST = 1
-_SCOPE_ANY = 255
+SCOPE_ANY = 255
+"""A deletion matches any scope."""
 BYTE = 256
 """The table number in the header is one byte."""
 
@@ -33,8 +34,10 @@ NHMSG = struct.Struct("=BBBBI")
 MEMBER = struct.Struct("=IBBH")
 MEMBER16 = struct.Struct("=IHxx")
 RTMSG = struct.Struct("=BBBBBBBBI")
+ROUTE4_DELETED = struct.Struct("=BBBBBBBBI HHI HHI")
 ROUTE4 = struct.Struct("=BBBBBBBBI HHI HHI HHI")
 ROUTE4_DUMPED = struct.Struct("=BBBBBBBBI HHI HHI HHI HHI")
+ROUTE6_DELETED = struct.Struct("=BBBBBBBBI HH16s HHI")
 ROUTE6 = struct.Struct("=BBBBBBBBI HH16s HHI HHI")
 ROUTE6_DUMPED = struct.Struct("=BBBBBBBBI HHI HH16s HHI HHI HH32s HHB3x")
 """The kernel adds RTA_TABLE in front; an IPv6 route ends with RTA_CACHEINFO and RTA_PREF."""
@@ -51,7 +54,7 @@ def route_body(
     """Pack any route; without a next hop as for a deletion, which matches any scope."""
     family, network, length = prefix
     small = table if table < BYTE else 0
-    scope = _SCOPE_ANY if nexthop_id is None else 0
+    scope = SCOPE_ANY if nexthop_id is None else 0
     body = RTMSG.pack(AF[family], length, 0, 0, small, protocol, scope, RTN_UNICAST, 0)
     body += attribute(RTA_DST, network.to_bytes(BYTES[family], "big"))
     body += u32_attribute(RTA_PRIORITY, metric)

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from fared.core.ids import NodeId
-from fared.rib.rows import NONE, AdvertisementRows, Contents, CopiedRows, capacities, keys_at_zero
+from fared.rib.rows import (
+    NONE,
+    AdvertisementRows,
+    Contents,
+    CopiedRows,
+    capacities,
+    keys_at_zero,
+    new_numbers,
+)
 from fared.ted.change import ChangeKind, change_of_prefix, change_of_withdrawal
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
@@ -277,10 +285,32 @@ class PrefixTable:
         used = self.size - len(self._free)
         if len(self.prefixes) <= 2 * used + _COMPACT_ABOVE and not stale:
             return None
+        return self.renumbered()
+
+    def renumbered(self) -> PrefixTable:
+        """Return the same advertisements, without free rows and what only these refer to."""
         table = PrefixTable()
-        for number, mine in sorted(self._advertised.items()):
-            items = {source: self._advertisement(row) for source, row in mine.items()}
-            table.put(*self.advertisers[number], items)
+        rows = self._content.used()
+        kept = self._content.read(rows)
+        prefixes = np.unique(kept.number)
+        advertisers = np.unique(np.concatenate(([0], kept.advertiser, kept.asbr)))
+        advertisers = advertisers[advertisers != NONE]
+        number_of = new_numbers(prefixes, len(self.prefixes))
+        advertiser_of = new_numbers(advertisers, len(self.advertisers))
+        row_of = new_numbers(rows, self.size)
+        table.inside_changed = self.inside_changed
+        table._content = self._content.renumbered(kept, number_of, advertiser_of)
+        table._first.frombytes(row_of[np.array(self._first)[prefixes]].tobytes())
+        table._next.frombytes(row_of[np.array(self._next)[rows]].tobytes())
+        table.prefixes = [self.prefixes[number] for number in prefixes.tolist()]
+        table.advertisers = [self.advertisers[number] for number in advertisers.tolist()]
+        integers = table._counted(0, max(len(rows), len(prefixes)))
+        table._prefix_number = dict(zip(table.prefixes, integers, strict=False))
+        table._advertiser_number = {at: number for number, at in enumerate(table.advertisers)}
+        for number, known in sorted(self._advertised.items()):
+            again = row_of[list(known.values())].tolist()
+            mine = dict(zip(known, [integers[row] for row in again], strict=True))
+            table._advertised[int(advertiser_of[number])] = mine
         return table
 
 

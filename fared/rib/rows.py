@@ -118,6 +118,24 @@ class AdvertisementRows:
         """Free a row; the rest of it stays until it is used again."""
         self.advertiser[row] = 0
 
+    def used(self) -> NDArray[np.int64]:
+        """Return the rows that are not free."""
+        return np.frombuffer(self.advertiser, np.intc).nonzero()[0]
+
+    def renumbered(
+        self, kept: CopiedRows, numbers: NDArray[np.intc], advertisers: NDArray[np.intc]
+    ) -> AdvertisementRows:
+        """Return some rows with new numbers of their prefixes and advertisers (``new_numbers``)."""
+        rows = AdvertisementRows()
+        rows.number.frombytes(numbers[kept.number].tobytes())
+        rows.advertiser.frombytes(advertisers[kept.advertiser].tobytes())
+        rows._key.frombytes(kept.key.tobytes())
+        if self._asbr is not None:
+            rows._asbr = array("i", advertisers[kept.asbr].tobytes())
+        if self._capacity is not None:
+            rows._capacity = array("d", kept.capacity.tobytes())
+        return rows
+
     def read(self, rows: NDArray[np.integer]) -> CopiedRows:
         """Return these rows."""
         # Indexing copies; no view stays, since an array does not grow while there is one.
@@ -172,6 +190,16 @@ def _taken(
     if values is None:
         return np.full(len(rows), default, dtype)
     found: NDArray[_T] = np.frombuffer(values, dtype)[rows]
+    return found
+
+
+def new_numbers(kept: NDArray[np.integer], size: int) -> NDArray[np.intc]:
+    """Return the new number of each of ``size`` old numbers, and of NONE, by old number.
+
+    Those ``kept`` are numbered from 0 on, in their order; the others get NONE, as NONE does.
+    """
+    found = np.full(size + 1, NONE, np.intc)
+    found[kept] = np.arange(len(kept))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fared.core.ids import NodeId, ipv4_prefix
@@ -25,6 +25,7 @@ _ITEMS = [
     for capacity in (None, 1e9)
     for asbr in ((None, NodeId(9)) if kind >= PathType.EXTERNAL_1 else (None,))
 ]
+_OF_AN_ASBR = next(item for item in _ITEMS if item.asbr is not None)
 _CHANGES = st.dictionaries(st.integers(0, 3), st.none() | st.sampled_from(_ITEMS), max_size=4)
 
 
@@ -68,11 +69,28 @@ def said(advertised: dict) -> list[tuple]:
 
 
 @settings(max_examples=150)
-@given(st.lists(st.tuples(st.sampled_from(NODES), _CHANGES, st.booleans()), max_size=12))
+@given(
+    st.lists(st.tuples(st.sampled_from(NODES), _CHANGES, st.booleans(), st.booleans()), max_size=12)
+)
+@example(  # the first advertiser leaves, and the numbers of the others change
+    [
+        (NODES[0], {0: _ITEMS[0]}, False, False),
+        (NODES[1], {0: _OF_AN_ASBR}, False, False),
+        (NODES[0], {0: None}, False, False),
+        (NODES[2], {}, False, True),
+    ]
+)
 def test_rows_are_what_is_advertised_however_often_they_are_read(steps):
-    """Sources come, change their prefix and go; rows are freed and taken again before any look."""
+    """Sources come, change their prefix and go; rows are freed and taken again before any look.
+
+    They may be numbered anew in between.
+    """
     table, advertised = PrefixTable(), {}
-    for node, changes, look in steps:
+    for node, changes, look, anew in steps:
+        if anew and advertised:
+            table = table.renumbered()
+            assert table.size == len(advertised)
+            assert len(table.prefixes) == len({item.prefix for item in advertised.values()})
         table.put(0, node, changes)
         for source, item in changes.items():
             advertised.pop((node, source), None)
