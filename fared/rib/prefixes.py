@@ -205,13 +205,9 @@ class PrefixTable:
         """Assign rows to new advertisements of a node, and return them."""
         kinds = {item.path_type for item in items}
         self.inside_changed |= not kinds.issubset(EXTERNAL_TYPES)
-        asbrs = [NONE] * len(items)
-        if not kinds.isdisjoint(EXTERNAL_TYPES):
-            asbrs = [
-                NONE if item.asbr is None else self.advertiser(area, item.asbr) for item in items
-            ]
+        asbrs = None if kinds.isdisjoint(EXTERNAL_TYPES) else self._asbrs(area, items)
         numbers = self._numbers(items)
-        new = Contents(numbers, asbrs, keys_at_zero(area, items), capacities(items))
+        new = Contents(numbers, keys_at_zero(area, items, kinds), asbrs, capacities(items))
         rows = self._take_rows(advertiser, new)
         first, following = self._first, self._next
         for number, row in zip(numbers, rows, strict=True):
@@ -219,6 +215,13 @@ class PrefixTable:
             first[number] = row
         self.changed.update(numbers)
         return rows
+
+    def _asbrs(self, area: int, items: list[PrefixReachability]) -> list[int] | None:
+        """Return the numbers of the AS boundary routers, None if no item has one."""
+        asbrs = [item.asbr for item in items]
+        if asbrs.count(None) == len(asbrs):
+            return None
+        return [NONE if asbr is None else self.advertiser(area, asbr) for asbr in asbrs]
 
     def _numbers(self, items: list[PrefixReachability]) -> list[int]:
         """Return the numbers of the prefixes; assign new ones."""

@@ -20,7 +20,7 @@ from fared.ted.graph import anywhere
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,12 +64,15 @@ class AdvertisementRow(NamedTuple):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What some rows are to be, for each: the fields of ``CopiedRows``."""
+    """What some rows are to be, for each: the fields of ``CopiedRows``.
+
+    ``asbrs`` and ``capacities`` are None if no row has any.
+    """
 
     numbers: list[int]
-    asbrs: list[int]
     keys: list[int]
-    capacities: list[float]
+    asbrs: list[int] | None = None
+    capacities: list[float] | None = None
 
 
 class AdvertisementRows:
@@ -91,28 +94,20 @@ class AdvertisementRows:
 
     def write(self, again: Sequence[int], advertiser: int, new: Contents) -> None:
         """Write advertisements of one node: to rows that are used again, and then to new ones."""
-        if self._asbr is None and new.asbrs.count(NONE) < len(new.asbrs):
+        count, written = len(new.numbers), len(again)
+        if self._asbr is None and new.asbrs is not None:
             self._asbr = array("i", [NONE]) * len(self)
-        if self._capacity is None and new.capacities.count(_UNLIMITED) < len(new.capacities):
+        if self._capacity is None and new.capacities is not None:
             self._capacity = array("d", [_UNLIMITED]) * len(self)
-        for row, number, asbr, key, capacity in zip(
-            again, new.numbers, new.asbrs, new.keys, new.capacities, strict=False
-        ):
-            self.number[row], self.advertiser[row], self._key[row] = number, advertiser, key
-            if self._asbr is not None:
-                self._asbr[row] = asbr
-            if self._capacity is not None:
-                self._capacity[row] = capacity
-        written = len(again)
-        if written == len(new.numbers):
-            return
-        self.number.extend(new.numbers[written:])
-        self.advertiser.extend(array("i", [advertiser]) * (len(new.numbers) - written))
-        self._key.extend(new.keys[written:])
+        _put(self.number, again, new.numbers)
+        _put(self._key, again, new.keys)
         if self._asbr is not None:
-            self._asbr.extend(new.asbrs[written:])
+            _put(self._asbr, again, new.asbrs or [NONE] * count)
         if self._capacity is not None:
-            self._capacity.extend(new.capacities[written:])
+            _put(self._capacity, again, new.capacities or [_UNLIMITED] * count)
+        for row in again:
+            self.advertiser[row] = advertiser
+        self.advertiser.extend(array("i", [advertiser]) * (count - written))
 
     def free(self, row: int) -> None:
         """Free a row; the rest of it stays until it is used again."""
@@ -183,6 +178,15 @@ class AdvertisementRows:
         )
 
 
+def _put(column: array[Any], again: Sequence[int], values: list[Any]) -> None:
+    """Write values to rows that are used again, and then to new ones."""
+    if again:
+        for row, value in zip(again, values, strict=False):
+            column[row] = value
+        values = values[len(again) :]
+    column.fromlist(values)
+
+
 def _taken(
     values: array[Any] | None, rows: NDArray[np.integer], default: float, dtype: type[_T]
 ) -> NDArray[_T]:
@@ -229,8 +233,10 @@ def metrics(key: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def keys_at_zero(area: int, items: Sequence[PrefixReachability]) -> list[int]:
-    """Return the keys of advertisements of an area at distance 0: path type first.
+def keys_at_zero(
+    area: int, items: Sequence[PrefixReachability], kinds: Collection[PathType]
+) -> list[int]:
+    """Return the keys of advertisements, of these path types, at distance 0: path type first.
 
     For external type 2 their own metric follows, then the distance. Among externals, a path inside
     a non-backbone area to the AS boundary router comes before any other, regardless of distance
@@ -239,7 +245,7 @@ def keys_at_zero(area: int, items: Sequence[PrefixReachability]) -> list[int]:
     # RFC 2328 §16.4 (6)(a), (b): paths inside the AS first, then type 1, then type 2
     # §16.2 (5) to (7): inter-area after intra-area paths and before externals, then the least cost.
     # §16.3 is for transit areas of virtual links, which fared lacks.
-    of_type = {kind: int(kind) << TYPE_SHIFT for kind in {item.path_type for item in items}}
+    of_type = {kind: int(kind) << TYPE_SHIFT for kind in kinds}
     if of_type.keys().isdisjoint(EXTERNAL_TYPES):
         return [of_type[item.path_type] + item.metric for item in items]
     # §16.4.1: intra-area paths through the backbone and inter-area paths are equal
@@ -260,6 +266,9 @@ def _external(item: PrefixReachability, inside: int) -> int:
     return preference + item.metric
 
 
-def capacities(items: Sequence[PrefixReachability]) -> list[float]:
-    """The advertised capacities, infinite without."""
-    return [_UNLIMITED if item.capacity is None else item.capacity for item in items]
+def capacities(items: Sequence[PrefixReachability]) -> list[float] | None:
+    """The advertised capacities, infinite without; None if there are none."""
+    found = [item.capacity for item in items]
+    if found.count(None) == len(found):
+        return None
+    return [_UNLIMITED if each is None else each for each in found]
