@@ -296,7 +296,7 @@ def _first_and_again(proto: str, number: int = 300) -> tuple[float, float]:
             link = wires.nodes[far].links[far_index]
             event = (_ospf_packet if proto == "ospf" else _isis_packet)(spine, link, sequence + 1)
             begin = time.process_time_ns()
-            leaf.engine.handle(event, wires.now)
+            leaf.engine.receive(iter((event,)), wires.now)
             drained(leaf.engine)
             times[spine].append((time.process_time_ns() - begin) / 1e9)
         leaf.engine.tick(wires.now)

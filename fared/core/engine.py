@@ -26,8 +26,8 @@ class ProcessEngine(ABC, Generic[Output]):
         self._stopped = False
         self.settled = False
         """Whether ``drain`` has nothing to do."""
-        self._hellos_alone = False
-        """Whether it has nothing to do but to send hellos."""
+        self._sends_alone = False
+        """Whether it has nothing to do but to send: hellos, or acknowledgments."""
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due."""
@@ -35,12 +35,12 @@ class ProcessEngine(ABC, Generic[Output]):
         process.now, process.routine = now, 0
         fired = process.timers.fire(now)
         if fired:
-            self._hellos_alone = self.settled and fired == process.routine
+            self._sends_alone = self.settled and fired == process.routine
             self.settled = False
 
     def _unsettle(self) -> None:
         """An input has to be settled."""
-        self.settled = self._hellos_alone = False
+        self.settled = self._sends_alone = False
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
@@ -50,8 +50,8 @@ class ProcessEngine(ABC, Generic[Output]):
         """Complete the work of ``handle`` and ``tick``; call until nothing is returned."""
         if self.settled:
             return []
-        alone, self._hellos_alone = self._hellos_alone, False
-        if alone and self._send_hellos():
+        alone, self._sends_alone = self._sends_alone, False
+        if alone and self._send_alone():
             self.settled = True
             return self._process.take_outputs()
         if not self._stopped:
@@ -77,8 +77,8 @@ class ProcessEngine(ABC, Generic[Output]):
         self._process.timers.clear()
         self._stopped = True
 
-    def _send_hellos(self) -> bool:
-        """Send the hellos that are due, if nothing else waits; return whether that is so."""
+    def _send_alone(self) -> bool:
+        """Send what is due, if nothing else waits; return whether that is so."""
         return False
 
     @abstractmethod

@@ -112,9 +112,12 @@ class IsisEngine(ProcessEngine[Output]):
         if self._stopped:
             return
         self._process.now = now
+        before = self.settled or self._sends_alone
         taken = self._flooding.copies.take(packets, partial(self.handle, now=now))
         if taken:
+            alone = before and (self.settled or self._sends_alone)  # nothing else came
             self._unsettle()
+            self._sends_alone = alone
 
     def _process_input(self, event: Input) -> None:
         match event:
@@ -160,6 +163,14 @@ class IsisEngine(ProcessEngine[Output]):
         self._external.settle()
         self._originator.settle()
         self._flooding.flush()
+
+    def _send_alone(self) -> bool:
+        """Acknowledge copies of LSPs, unless they are part of a start or restart."""
+        instance = self._instance
+        if instance.starting or instance.restart is not None:
+            return False
+        self._flooding.flush()
+        return True
 
     def _publish(self) -> None:
         self._ted.flush()

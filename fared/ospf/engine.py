@@ -240,7 +240,7 @@ class OspfEngine(ProcessEngine[Output]):
             duplicates.gathering = False
             duplicates.settle()
 
-    def _send_hellos(self) -> bool:
+    def _send_alone(self) -> bool:
         if self._restarter.waits or self._self_lsas.marked:
             return False  # both await a time
         self._transmitter.flush()

@@ -42,7 +42,7 @@ def a_minute(monkeypatch: pytest.MonkeyPatch) -> tuple[Sent, dict[str, object]]:
 
 def test_all_packets_are_those_of_a_router_that_settles_everything_at_each_tick(monkeypatch):
     quick = a_minute(monkeypatch)
-    monkeypatch.setattr(OspfEngine, "_send_hellos", ProcessEngine._send_hellos)
+    monkeypatch.setattr(OspfEngine, "_send_alone", ProcessEngine._send_alone)
     assert a_minute(monkeypatch) == quick
     assert len(quick[0]) > 200
 
