@@ -227,13 +227,20 @@ class PrefixTable:
         """Return the numbers of the prefixes; assign new ones."""
         known = self._prefix_number
         prefixes = [item.prefix for item in items]
-        new = [prefix for prefix in prefixes if prefix not in known]
-        if new:
-            new = list(dict.fromkeys(new))
-            known.update(zip(new, self._counted(len(known), len(new)), strict=True))
-            self.prefixes += new
-            self._first.extend(array("i", [NONE]) * len(new))
-        return [known[prefix] for prefix in prefixes]
+        numbers = [known.get(prefix, NONE) for prefix in prefixes]
+        missing = numbers.count(NONE)
+        if not missing:
+            return numbers
+        if missing < len(prefixes):
+            pairs = zip(prefixes, numbers, strict=True)
+            new = dict.fromkeys([prefix for prefix, number in pairs if number == NONE])
+        else:
+            new = dict.fromkeys(prefixes)
+        added = self._counted(len(known), len(new))
+        known.update(zip(new, added, strict=True))
+        self.prefixes += new
+        self._first.extend(array("i", [NONE]) * len(new))
+        return added if len(new) == len(prefixes) else [known[prefix] for prefix in prefixes]
 
     def _take_rows(self, advertiser: int, new: Contents) -> list[int]:
         """Return rows for advertisements of a node, written: free ones first, then new ones."""

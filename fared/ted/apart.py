@@ -34,10 +34,14 @@ class Apart:
 
     def linked(self, block: NodeBlock) -> bool:
         """Whether any neighbor of a router lists it back."""
-        ends = set(block.neighbors.tolist()) - {block.node}
-        routers = (self._rows, self.blocks)
-        # While a database is loaded most neighbors are not there yet.
-        return any(lists(some, end, block.node) for some in routers for end in some.keys() & ends)
+        node, ends = block.node, block.neighbors.tolist()
+        for some in (self._rows, self.blocks):
+            # While a database is loaded most neighbors are not there yet.
+            if some and not some.keys().isdisjoint(ends):
+                for end in ends:
+                    if end in some and end != node and lists(some, end, node):
+                        return True
+        return False
 
     def joined_by(self, block: NodeBlock) -> list[NodeBlock]:
         """Remove and return those to which a router in the graph has a two-way link."""

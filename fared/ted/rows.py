@@ -212,7 +212,7 @@ def snap(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     if values.size > _FEW_VALUES:
         first = values.flat[0]
-        if (values == first).all():
+        if not anywhere(values != first):
             return np.full(values.shape, snapped(float(first)) if first > 0.0 else first)
         return _rounded(values)
     single = [snapped(v) if v > 0.0 else v for v in values.ravel().tolist()]

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from fared.startup import keep_freed
-from fared.ted.graph import runs
+from fared.ted.graph import anywhere, runs
 from fared.ted.model import MAX_LINK_METRIC
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class LinkStore:
         self._heads[low : low + count] = heads
         self._metrics[low : low + count] = rows.metrics
         first = int(rows.metrics[0]) if count else 0
-        shared = first < MAX_LINK_METRIC and False not in (rows.metrics == first)
+        shared = first < MAX_LINK_METRIC and not anywhere(rows.metrics != first)
         routers.uniform_metric[number] = first if shared else _MIXED
         routers.transit[number] = rows.block.transit
         routers.network[number] = rows.block.network
