@@ -207,6 +207,7 @@ class Daemon:
         """Create the auditor of the kernel, and the servers and views for people."""
         self.auditor = Auditor(
             self.fib,
+            expected=lambda: self.runner.router.planner.installed.routes,
             feed=self.runner.feed,
             drift=lambda: self.runner.router.journal.counts["drift"],
             poll=self.monitor.read_links,

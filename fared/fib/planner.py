@@ -147,6 +147,7 @@ class FibPlanner:
     def reconcile(self, actual: FibState, now: float) -> tuple[int, list[FibOperation]]:
         """Compare with a dump; return how many objects others changed, and the repair.
 
+        Where the routes are as expected the dump has the very dictionary of ``installed``.
         No operation may be unanswered while the dump is read.
         """
         drift = _differences(self._installed.state, actual)
@@ -325,7 +326,7 @@ def _differences(installed: FibState, actual: FibState) -> int:
 
 
 def _unlike(left: Mapping[_K, _V], right: Mapping[_K, _V]) -> int:
-    if left == right:
+    if left is right or left == right:
         return 0
     changed = sum(right.get(key) != value for key, value in left.items())
     return changed + sum(key not in left for key in right)
