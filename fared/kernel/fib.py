@@ -280,7 +280,8 @@ class KernelFib:
         state = reading.state
         self._leftovers = reading.leftovers
         self.marks = reading.marks
-        self._claimed.update(state.routes)
+        # With all of them the set would make room for as many more.
+        self._claimed.update([at for at in state.routes if at not in self._claimed])
         self._unsure.clear()
         if self._taken:  # ours may exist behind it, but carries no packets
             found = state.routes.items()
