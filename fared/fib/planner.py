@@ -38,6 +38,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from fared.core.ids import Prefix
+from fared.core.tables import shrink
 from fared.fib.answers import KernelAnswers
 from fared.fib.desired import DesiredRoutes, Routes
 from fared.fib.installed import InstalledState, MemberVector
@@ -242,6 +243,7 @@ class FibPlanner:
         )
         operations = plan.run(prefixes)
         self._installed.forget_vectors()
+        shrink(self._installed.state.routes)
         if operations:
             self._touch(now)
         return self._count(operations)

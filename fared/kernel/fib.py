@@ -27,6 +27,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.core.tables import shrink
 from fared.fib.model import (
     DeleteGroup,
     DeleteNextHop,
@@ -148,6 +149,7 @@ class KernelFib:
             raise PrivilegeError("CAP_NET_ADMIN", "write routes")
         failed = {id(operations[position]) for position in failures}
         self._follow_neighbors(other for other in others if id(other) not in failed)
+        shrink(self._claimed)
         return results
 
     def _failed(self, operation: FibOperation, failure: RequestFailure, flags: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from fared.core.tables import shrink
 from fared.ospf.flooding.aging import Aging
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import (
@@ -154,6 +155,9 @@ class Database:
         for entry in acknowledged:
             if entry.marks & CURRENT and entry.unacknowledged == 0:
                 self.remove(entry)
+        shrink(instance.maxage_list)
+        for lsdb in {entry.lsdb for entry in acknowledged}:
+            shrink(lsdb.entries)
         return True
 
     def remove(self, entry: LsaEntry) -> None:
@@ -248,7 +252,9 @@ class Database:
         if not check.pending:
             check.pending = [entry for lsdb in self._instance.databases() for entry in lsdb]
             check.step = max(1, -(-len(check.pending) // _CHECK_ROUNDS))
-        batch, check.pending = check.pending[: check.step], check.pending[check.step :]
+        batch, left = check.pending[: check.step], check.pending[check.step :]
+        # Others would stay in memory for the rest of the pass.
+        check.pending = [entry for entry in left if entry.marks & CURRENT]
         for entry in batch:
             if entry.lsdb.get(entry.key) is entry and not raw_checksum_ok(entry.raw):
                 self._process.counters.errors["lsdb-checksum"] += 1
