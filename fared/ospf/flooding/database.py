@@ -64,6 +64,8 @@ class _ChecksumPass(msgspec.Struct):
 
     pending: list[LsaEntry]
     step: int = 1
+    replaced: int = 0
+    """The LSAs that had been replaced or removed when such were last taken out of ``pending``."""
 
 
 class Database:
@@ -249,12 +251,17 @@ class Database:
         """
         self._checking = False
         check = self._check
+        replaced = sum([lsdb.replaced for lsdb in self._instance.databases()])
         if not check.pending:
-            check.pending = [entry for lsdb in self._instance.databases() for entry in lsdb]
+            check.replaced = replaced
+            for lsdb in self._instance.databases():
+                check.pending += lsdb  # with room for exactly as many
             check.step = max(1, -(-len(check.pending) // _CHECK_ROUNDS))
-        batch, left = check.pending[: check.step], check.pending[check.step :]
-        # Others would stay in memory for the rest of the pass.
-        check.pending = [entry for entry in left if entry.marks & CURRENT]
+        batch = check.pending[: check.step]
+        del check.pending[: check.step]
+        if replaced != check.replaced:  # those would stay in memory for the rest of the pass
+            check.replaced = replaced
+            check.pending = [entry for entry in check.pending if entry.marks & CURRENT]
         for entry in batch:
             if entry.lsdb.get(entry.key) is entry and not raw_checksum_ok(entry.raw):
                 self._process.counters.errors["lsdb-checksum"] += 1
