@@ -40,8 +40,11 @@ class Table(Protocol):
     def foreign(self) -> Mapping[Prefix, int | None]:
         """Protocol numbers of routes in our places."""
 
-    async def read(self) -> FibReading:
-        """Read all our objects in slices. Raises OSError."""
+    async def read(self, expected: dict[Prefix, int] | None = None) -> FibReading:
+        """Read all our objects in slices; store no routes if they are ``expected``.
+
+        Raises OSError.
+        """
 
     def accept(self, reading: FibReading) -> FibState:
         """Accept a reading as the present state of the kernel."""
@@ -50,15 +53,17 @@ class Table(Protocol):
 class Auditor:
     """Runs requested audits, from ``start`` to ``stop``.
 
-    ``feed`` receives the result; ``drift`` returns how many objects the router has found changed so
-    far; ``poll`` processes queued link events, and ``links`` changes with them. ``done`` counts
-    audits by reason, ``skipped`` those without a reading.
+    ``expected`` returns the routes that the router believes to be in the kernel. ``feed`` receives
+    the result; ``drift`` returns how many objects the router has found changed so far; ``poll``
+    processes queued link events, and ``links`` changes with them. ``done`` counts audits by reason,
+    ``skipped`` those without a reading.
     """
 
     def __init__(
         self,
         table: Table,
         *,
+        expected: Callable[[], dict[Prefix, int]],
         feed: Callable[[events.Input], None],
         drift: Callable[[], int],
         poll: Callable[[], None],
@@ -68,6 +73,7 @@ class Auditor:
         done: Counter[str],
     ) -> None:
         self._table = table
+        self._expected = expected
         self._feed = feed
         self._drift = drift
         self._poll = poll
@@ -114,7 +120,7 @@ class Auditor:
         for _ in range(_ATTEMPTS):
             before = self._table.written, self._links()
             try:
-                reading = await self._table.read()
+                reading = await self._table.read(self._expected())
             except OSError as failure:
                 error = failure.strerror or str(failure)
             else:

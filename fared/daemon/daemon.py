@@ -23,7 +23,7 @@ from fared.config import Config, Loaded
 from fared.core import igp
 from fared.core.ids import format_node
 from fared.daemon import actions, health
-from fared.daemon.after_flood import AfterFlood, clear_caches
+from fared.daemon.after_flood import AfterFlood, AfterManyRoutes, clear_caches
 from fared.daemon.audit import Auditor
 from fared.daemon.config_change import ConfigChanges
 from fared.daemon.defence import Defence
@@ -126,7 +126,10 @@ class Daemon:
             self._open()
             burst = self._inputs.burst
             shrink = (self._forget_senders, clear_caches, empty_free_lists, release_freed)
-            flood = AfterFlood(lambda: burst.taken, shrink, empty_free_lists)
+            written = self.runner.counts
+            flood = AfterFlood(
+                lambda: burst.taken, lambda: sum(written.values()), shrink, empty_free_lists
+            )
             self.health = health.Health(self, self.operation.check_clock, flood.look)
             self._install_signals()
             self._begin(await self._kernel.adoptable())
@@ -186,7 +189,7 @@ class Daemon:
         }
         burst.io = {name: io.interfaces for name, io in self.io.items()}
         burst.hellos = {name: io.is_hello for name, io in self.io.items()}
-        self.runner = Runner(
+        self.runner: Runner = Runner(
             router,
             self.fib,
             self.io,
@@ -198,11 +201,13 @@ class Daemon:
         self.runner.read_links = self.monitor.read_links
         self.runner.wants_debug = partial(self._logs.wants, "debug")
         self.runner.observers.append(Reports(self.notifier, self.runtime, self.log).observe)
+        self.runner.observers.append(AfterManyRoutes(release_freed).observe)
 
     def _make_onlookers(self) -> None:
         """Create the auditor of the kernel, and the servers and views for people."""
         self.auditor = Auditor(
             self.fib,
+            expected=lambda: self.runner.router.planner.installed.routes,
             feed=self.runner.feed,
             drift=lambda: self.runner.router.journal.counts["drift"],
             poll=self.monitor.read_links,

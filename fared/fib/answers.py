@@ -167,6 +167,8 @@ class KernelAnswers:
                 again |= self._refused(result, now)
         if not unanswered:
             self._lost_meanwhile &= self._down
+        if not self.previous:
+            self.previous.clear()  # and its table, which may have had room for a hundred thousand
         return again
 
     def _confirmed(self, operation: FibOperation) -> bool:

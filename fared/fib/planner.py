@@ -38,6 +38,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from fared.core.ids import Prefix
+from fared.core.tables import shrink
 from fared.fib.answers import KernelAnswers
 from fared.fib.desired import DesiredRoutes, Routes
 from fared.fib.installed import InstalledState, MemberVector
@@ -147,6 +148,7 @@ class FibPlanner:
     def reconcile(self, actual: FibState, now: float) -> tuple[int, list[FibOperation]]:
         """Compare with a dump; return how many objects others changed, and the repair.
 
+        Where the routes are as expected the dump has the very dictionary of ``installed``.
         No operation may be unanswered while the dump is read.
         """
         drift = _differences(self._installed.state, actual)
@@ -241,6 +243,7 @@ class FibPlanner:
         )
         operations = plan.run(prefixes)
         self._installed.forget_vectors()
+        shrink(self._installed.state.routes)
         if operations:
             self._touch(now)
         return self._count(operations)
@@ -325,7 +328,7 @@ def _differences(installed: FibState, actual: FibState) -> int:
 
 
 def _unlike(left: Mapping[_K, _V], right: Mapping[_K, _V]) -> int:
-    if left == right:
+    if left is right or left == right:
         return 0
     changed = sum(right.get(key) != value for key, value in left.items())
     return changed + sum(key not in left for key in right)

@@ -27,6 +27,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.core.tables import shrink
 from fared.fib.model import (
     DeleteGroup,
     DeleteNextHop,
@@ -41,7 +42,7 @@ from fared.fib.settings import FibSettings
 from fared.kernel import netlink
 from fared.kernel.dumps import SlicedDump
 from fared.kernel.errors import InterruptedDumpError, PrivilegeError
-from fared.kernel.fibdump import FibReading, RoutePlace, holder
+from fared.kernel.fibdump import ExpectedRoutes, FibReading, RoutePlace, holder
 from fared.kernel.fibencode import FibEncoder
 from fared.kernel.neighbor_cache import NeighborCache
 from fared.kernel.netlink import Message, RequestFailure
@@ -148,6 +149,7 @@ class KernelFib:
             raise PrivilegeError("CAP_NET_ADMIN", "write routes")
         failed = {id(operations[position]) for position in failures}
         self._follow_neighbors(other for other in others if id(other) not in failed)
+        shrink(self._claimed)
         return results
 
     def _failed(self, operation: FibOperation, failure: RequestFailure, flags: int) -> None:
@@ -246,35 +248,46 @@ class KernelFib:
             last = reading.state
         raise InterruptedDumpError(errno.EAGAIN, "the table changes faster than it can be read")
 
-    async def read(self) -> FibReading:
+    async def read(self, expected: dict[Prefix, int] | None = None) -> FibReading:
         """Read the same in slices between which the loop runs, and the holders of blocked places.
 
         The caller passes the reading to ``accept`` if nothing was written meanwhile (``written``).
-        Raises OSError.
+        If the kernel has exactly the ``expected`` routes, the reading holds that very dictionary,
+        and none of its own. Raises OSError.
 
         A dump that other programs' changes interrupt is read again. If tables change all the time,
         two consecutive readings that agree on all our objects are accepted: both would have to miss
         a change.
         """
+        if expected is not None:
+            reading = await self._read_once(ExpectedRoutes(expected))
+            if reading.as_expected():
+                return reading
         last: FibState | None = None
         for _ in range(_DUMP_ATTEMPTS):
-            reading = FibReading(self._place, self.settings, self._blocked)
-            for kind, body in reading.requests():
-                reading.whole &= await self._reader.dump(kind, body, reading.take)
+            reading = await self._read_once(None)
             if reading.whole or reading.state == last:
                 return reading
             last = reading.state
         raise InterruptedDumpError(errno.EAGAIN, "the table changes faster than it can be read")
+
+    async def _read_once(self, expected: ExpectedRoutes | None) -> FibReading:
+        reading = FibReading(self._place, self.settings, self._blocked, expected)
+        for kind, body in reading.requests():
+            reading.whole &= await self._reader.dump(kind, body, reading.take)
+        return reading
 
     def accept(self, reading: FibReading) -> FibState:
         """Accept a reading as the present state of the kernel."""
         state = reading.state
         self._leftovers = reading.leftovers
         self.marks = reading.marks
-        self._claimed.update(state.routes)
+        # With all of them the set would make room for as many more.
+        self._claimed.update([at for at in state.routes if at not in self._claimed])
         self._unsure.clear()
-        for prefix in self._taken:
-            state.routes.pop(prefix, None)  # ours may exist behind it, but carries no packets
+        if self._taken:  # ours may exist behind it, but carries no packets
+            found = state.routes.items()
+            state.routes = {at: object_id for at, object_id in found if at not in self._taken}
         state.taken.update(self._taken)
         if reading.blocked:
             self._blocked = dict(reading.holders)

@@ -79,18 +79,56 @@ def holder(body: bytes, place: RoutePlace) -> tuple[Prefix, int] | None:
     return Prefix(family, network, length), protocol
 
 
+class ExpectedRoutes:
+    """The routes that should be in the kernel, and how many of them a reading has found.
+
+    The kernel dumps IPv4 routes by their networks, and IPv6 routes by their last addresses (those
+    below a prefix before it): so one that comes twice is noticed without a list of all.
+    """
+
+    __slots__ = ("_at", "_lengths", "found", "routes")
+
+    def __init__(self, routes: dict[Prefix, int]) -> None:
+        self.routes = routes
+        self.found = 0
+        self._at = (0, 0)
+        self._lengths: list[int] = []
+
+    def finds(self, family: int, network: int, length: int, object_id: int) -> bool:
+        """Count a route, if it is an expected one and has not come before."""
+        if self.routes.get((family, network, length)) != object_id:  # type: ignore[call-overload]
+            return False
+        last = 0 if family == FAMILY_IPV4 else (1 << 128 - length) - 1
+        at = (family, network | last)
+        if at > self._at:
+            self._at, self._lengths = at, [length]
+        elif at == self._at and length not in self._lengths:
+            self._lengths.append(length)
+        else:
+            return False
+        self.found += 1
+        return True
+
+
 class FibReading:
     """One reading of the kernel: pass the answers to ``requests`` to ``take``, in order.
 
     Then ``state`` holds our objects; ``leftovers`` deletes those with our protocol number in other
-    places. The reader sets ``whole`` if nothing changed while it read.
+    places. The reader sets ``whole`` if nothing changed while it read. Of ``expected`` routes
+    ``state`` holds only the others: they may be a hundred thousand, nearly always those that are
+    there (``as_expected``).
     """
 
     def __init__(
-        self, place: RoutePlace, settings: FibSettings, blocked: Collection[Prefix] = ()
+        self,
+        place: RoutePlace,
+        settings: FibSettings,
+        blocked: Collection[Prefix] = (),
+        expected: ExpectedRoutes | None = None,
     ) -> None:
         """``blocked``: prefixes whose places another route may hold."""
         self.state = FibState()
+        self._expected = expected
         self.leftovers: list[Message] = []
         self.holders: dict[Prefix, int] = {}
         self.marks: set[int] = set()
@@ -107,6 +145,19 @@ class FibReading:
         protocol, kind = (0, 0) if self.blocked else (self._place.protocol, RTN_UNICAST)
         for af in AF.values():
             yield RTM_GETROUTE, RTMSG.pack(af, 0, 0, 0, 0, protocol, 0, kind, 0)
+
+    def as_expected(self) -> bool:
+        """Whether the kernel has exactly the expected routes; ``state`` then has them, too.
+
+        They are not copied: nobody may change them.
+        """
+        expected = self._expected
+        if expected is None or not self.whole or self.state.routes:
+            return False
+        if expected.found != len(expected.routes):
+            return False
+        self.state.routes = expected.routes
+        return True
 
     def take(self, kind: int, body: bytes) -> None:
         """Process one entry."""
@@ -165,12 +216,14 @@ class FibReading:
             or af != AF[family]
         ):
             return False
-        if family == FAMILY_IPV4:
-            prefix = Prefix(FAMILY_IPV4, socket.ntohl(network), length)
-        else:
-            prefix = Prefix(FAMILY_IPV6, int.from_bytes(network, "big"), length)
-        self.state.routes[prefix] = nexthop_id
+        at = socket.ntohl(network) if family == FAMILY_IPV4 else int.from_bytes(network, "big")
+        self._has_route(family, at, length, nexthop_id)
         return True
+
+    def _has_route(self, family: int, network: int, length: int, object_id: int) -> None:
+        expected = self._expected
+        if expected is None or not expected.finds(family, network, length, object_id):
+            self.state.routes[Prefix(family, network, length)] = object_id
 
     def _take_route(self, body: bytes) -> None:
         """Read a route: ours into the state; of others, who holds the place of a refused one."""
@@ -190,12 +243,14 @@ class FibReading:
         found = attributes(body, RTMSG.size)
         table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
         metric = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
-        prefix = Prefix(family, int.from_bytes(found.get(RTA_DST, b""), "big"), length)
+        network = int.from_bytes(found.get(RTA_DST, b""), "big")
         if self._settings.owns(table):
             self.marks.add(table)  # the table of a mark: ``kernel.marks``
         elif table == place.table and metric == place.metrics[family]:
-            self.state.routes[prefix] = u32(found[RTA_NH_ID]) if RTA_NH_ID in found else 0
+            object_id = u32(found[RTA_NH_ID]) if RTA_NH_ID in found else 0
+            self._has_route(family, network, length, object_id)
         else:
             # Routes are deleted before next hops, which the kernel deletes together with routes.
+            prefix = Prefix(family, network, length)
             stale = route_body(prefix, table, protocol, metric, None)
             self.leftovers.insert(0, (RTM_DELROUTE, 0, stale))

@@ -10,6 +10,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from fared.core.tables import shrink
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -57,13 +59,18 @@ class RoutingTable:
         self.routes_of(source)
         known = self._candidates[source]
         if known is self._routes:
-            return self._take_all(changed)
+            best = self._take_all(changed)
+            shrink(known)
+            return best
         for prefix, route in changed.items():
             if route is not None:
                 known[prefix] = route
             else:
                 known.pop(prefix, None)
-        return self._choose(changed)
+        best = self._choose(changed)
+        shrink(known)
+        shrink(self._routes)
+        return best
 
     def _add(self, source: str) -> None:
         """Add a source. The routes of a single one are the best ones: one dictionary for both."""

@@ -7,7 +7,7 @@ last computation are passed with it to the FIB and become one record of ``show c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from itertools import islice
 from typing import NamedTuple
 
@@ -124,12 +124,15 @@ class Journal(msgspec.Struct):
     last_change: dict[Prefix, LastChange] = msgspec.field(default_factory=dict)
     """The last change of routes or their weights, withdrawn ones included: the most recent ones."""
 
-    def changed(self, prefixes: Iterable[Prefix], at: float, causes: tuple[str, ...]) -> None:
+    def changed(self, prefixes: Collection[Prefix], at: float, causes: tuple[str, ...]) -> None:
         """Record the causes of the present routes."""
-        known, news = self.last_change, dict.fromkeys(prefixes, LastChange(at, causes))
-        for prefix in news:
+        known, change = self.last_change, LastChange(at, causes)
+        skipped = max(0, len(prefixes) - MOST_CHANGES)
+        if skipped:  # a table that once had room for all of them would keep it
+            known.clear()
+        for prefix in islice(prefixes, skipped, None):
             known.pop(prefix, None)  # the last ones changed are at the end
-        known.update(news)
+            known[prefix] = change
         if len(known) > MOST_CHANGES + MOST_CHANGES // 8:
             for prefix in list(islice(known, len(known) - MOST_CHANGES)):
                 del known[prefix]

@@ -1,12 +1,21 @@
 """Memory is returned after floods: when one has ended, and which caches are emptied."""
 
+import asyncio
 import gc
 import sys
 
 import pytest
 
 from fared.core.ids import dotted
-from fared.daemon.after_flood import FLOOD, AfterFlood, clear_caches
+from fared.daemon.after_flood import (
+    FLOOD,
+    MANY_ROUTES,
+    AfterFlood,
+    AfterManyRoutes,
+    clear_caches,
+)
+from fared.router.convergence import ConvergenceRecord
+from fared.router.events import Converged
 from fared.startup import empty_free_lists
 
 
@@ -14,8 +23,10 @@ class Counting:
     """Packets so far, by look, and the actions that were run."""
 
     def __init__(self) -> None:
-        self.taken, self.ran, self.interrupted = 0, 0, 0
-        self.flood = AfterFlood(lambda: self.taken, [self._run], self._interrupt)
+        self.taken = self.written = self.ran = self.interrupted = 0
+        self.flood = AfterFlood(
+            lambda: self.taken, lambda: self.written, [self._run], self._interrupt
+        )
 
     def _run(self) -> None:
         self.ran += 1
@@ -23,8 +34,9 @@ class Counting:
     def _interrupt(self) -> None:
         self.interrupted += 1
 
-    def look(self, packets: int) -> int:
+    def look(self, packets: int, routes: int = 0) -> int:
         self.taken += packets
+        self.written += routes
         self.flood.look()
         return self.ran
 
@@ -41,6 +53,22 @@ def test_a_flood_that_only_pauses_has_not_ended():
     assert [counting.look(packets) for packets in looks] == [0, 0, 0, 0, 0, 0, 1]
 
 
+def test_many_routes_are_a_flood_however_few_packets_brought_them():
+    counting = Counting()
+    looks = ((10, 10), (10, MANY_ROUTES - 1), (10, MANY_ROUTES), (0, 0), (0, 0), (0, 0))
+    assert [counting.look(*each) for each in looks] == [0, 0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(("operations", "releases"), [(MANY_ROUTES - 1, 0), (MANY_ROUTES, 1)])
+async def test_memory_is_released_once_many_routes_are_written(operations: int, releases: int):
+    released: list[int] = []
+    after = AfterManyRoutes(lambda: released.append(1))
+    after.observe(Converged(ConvergenceRecord(0.0, (), False, 0, operations, *[0.0] * 10)))
+    assert released == []
+    await asyncio.sleep(0)
+    assert len(released) == releases
+
+
 def test_a_long_flood_is_interrupted_every_ten_seconds_and_a_short_one_is_not():
     counting = Counting()
     seen = []
@@ -53,7 +81,8 @@ def test_a_long_flood_is_interrupted_every_ten_seconds_and_a_short_one_is_not():
 def test_packets_from_before_the_first_look_do_not_count():
     taken = 10 * FLOOD
     ran = []
-    flood = AfterFlood(lambda: taken, [lambda: ran.append(1)], lambda: ran.append(2))
+    actions = [lambda: ran.append(1)]
+    flood = AfterFlood(lambda: taken, lambda: taken, actions, lambda: ran.append(2))
     flood.look()
     flood.look()
     assert ran == []

@@ -7,6 +7,7 @@ import errno
 from collections import Counter
 from types import SimpleNamespace
 
+from fared.core.ids import Prefix
 from fared.daemon import audit as module
 from fared.daemon.audit import Auditor
 from fared.daemon.defence import Defence
@@ -14,6 +15,9 @@ from fared.fib.model import FibState
 from fared.kernel.fibdump import FibReading
 from fared.router import events
 from tests.waiting import loop_until
+
+EXPECTED: dict[Prefix, int] = {}
+"""The routes that the router believes to be in the kernel."""
 
 
 class Table:
@@ -25,7 +29,8 @@ class Table:
         self.turns: list[object] = []
         self.readings = 0
 
-    async def read(self) -> FibReading:
+    async def read(self, expected: dict[Prefix, int] | None = None) -> FibReading:
+        assert expected is EXPECTED
         self.readings += 1
         turn = self.turns.pop(0) if self.turns else None
         if isinstance(turn, BaseException):
@@ -54,6 +59,7 @@ class World:
         )
         self.auditor = Auditor(
             self.table,
+            expected=lambda: EXPECTED,
             feed=self.fed.append,
             drift=lambda: 0,
             poll=lambda: None,

@@ -1,6 +1,7 @@
 """The operations of the planner, and changes that need none."""
 
 import errno
+import sys
 from collections import Counter
 
 from fared.core.ids import ipv4_prefix
@@ -391,3 +392,9 @@ def test_swapped_vectors_never_send_a_route_the_wrong_way():
     assert bench.kernel.path(prefix(0)) == ways[1]
     assert bench.kernel.path(prefix(10)) == ways[0]
     assert sum(isinstance(op, PutGroup) for op in operations) <= 4
+
+
+def test_routes_that_were_answered_leave_no_table_behind():
+    bench = Bench()
+    bench.put(range(10_000), {1: 10, 2: 10})
+    assert sys.getsizeof(bench.planner._answers.previous) == sys.getsizeof({})

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import socket
+import sys
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from fared.fib.model import (
 from fared.fib.planner import FibPlanner
 from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
-from fared.kernel.fibdump import FibReading, RoutePlace, holder
+from fared.kernel.fibdump import ExpectedRoutes, FibReading, RoutePlace, holder
 from fared.kernel.requests import RequestSocket
 from fared.rib.model import DISCARD, NextHop, NextHopSet, Route
 from fared.ted.model import PathType
@@ -356,6 +357,80 @@ async def test_a_large_table_is_read_in_slices_between_which_the_loop_goes_on(bo
     assert box.fib.accept(reading) == box.fib.dump()
     assert len(reading.state.routes) == 10_000
     assert len(reading.state.groups) == 512
+
+
+def _many_routes(box) -> dict[Prefix, int]:
+    """Routes of both families that are in the kernel, several to one network."""
+    run("ip address add fd00::1/64 dev e0 nodad", box.name)
+    six = (box.ifindexes[0], 6, int.from_bytes(bytes.fromhex("fd" + "00" * 14 + "02")), False)
+    routes = {Prefix(4, 0x0B000000 + (n << 8), 24): BASE for n in range(2000)}
+    routes |= {Prefix(6, (0xFD01 << 112) + (n << 64), 64): BASE + 1 for n in range(2000)}
+    routes |= {Prefix(4, 0x0B000000, n): BASE for n in (8, 16, 25, 32)}
+    routes |= {Prefix(6, 0xFD01 << 112, n): BASE + 1 for n in (16, 48, 96, 128)}
+    routes |= {Prefix(4, 0, 0): BASE, Prefix(6, 0, 0): BASE + 1}
+    hops = [PutNextHop(BASE, box.hop(0)), PutNextHop(BASE + 1, six)]
+    done = box.fib.apply([*hops, *(PutRoute(at, of) for at, of in routes.items())])
+    assert not any(errors(done))
+    return routes
+
+
+async def test_routes_that_are_as_expected_are_not_stored_again(box):
+    expected = _many_routes(box)
+    reading = await box.fib.read(expected)
+    assert reading.state.routes is expected
+    size = sys.getsizeof(box.fib._claimed)
+    assert box.fib.accept(reading) == box.fib.dump()
+    assert sys.getsizeof(box.fib._claimed) == size
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "route del 11.0.7.0/24",
+        "-6 route del fd01::/96",
+        f"route replace 11.0.7.0/24 metric 20 protocol 201 nhid {BASE + 1}",
+        f"route add 11.0.7.1/32 metric 20 protocol 201 nhid {BASE}",
+        "route replace 11.0.7.0/24 metric 20 protocol 201 via 10.0.1.2",
+        "route replace blackhole 11.0.7.0/24 metric 20 protocol 188",
+        f"nexthop del id {BASE}",
+    ],
+)
+async def test_an_audit_finds_what_a_whole_reading_finds(box, change):
+    expected = _many_routes(box)
+    kept = dict(expected)
+    run(f"ip {change}", box.name)
+    state = box.fib.accept(await box.fib.read(expected))
+    assert state.routes != expected
+    assert state == box.fib.accept(await box.fib.read())
+    assert expected == kept
+
+
+async def test_a_route_that_is_lost_is_found_though_another_is_there_twice(box):
+    expected = _many_routes(box)
+    run("ip route del 11.0.7.0/24", box.name)
+    run(f"ip route append 11.0.8.0/24 metric 20 protocol 201 nhid {BASE + 1}", box.name)
+    state = box.fib.accept(await box.fib.read(expected))
+    assert parse_prefix("11.0.7.0/24") not in state.routes
+
+
+def test_an_expected_route_counts_once():
+    below, network = Prefix(6, (1 << 128) - 1, 128), Prefix(6, 0xFF << 120, 8)
+    prefixes = [Prefix(4, 0, 0), Prefix(4, 1 << 24, 25), Prefix(4, 1 << 24, 8), below, network]
+    expected = ExpectedRoutes(dict.fromkeys(prefixes, BASE))
+    again = [prefix for prefix in prefixes for _ in range(2)]
+    assert [expected.finds(*at, BASE) for at in again] == [True, False] * 5
+    assert not expected.finds(4, 1 << 24, 25, BASE)  # not in the order of the kernel's dumps
+    assert expected.found == 5
+
+
+async def test_a_route_that_is_taken_while_the_table_is_read_stays_expected(box):
+    expected = _many_routes(box)
+    reading = await box.fib.read(expected)
+    run("ip route replace blackhole 11.0.7.0/24 metric 20", box.name)
+    assert box.fib.taken(_route_message(box.name, "11.0.7.0/24"))
+    prefix = parse_prefix("11.0.7.0/24")
+    assert prefix not in box.fib.accept(reading).routes
+    assert prefix in expected
 
 
 def test_our_route_replaced_by_another_program_is_restored(box):

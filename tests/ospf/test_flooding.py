@@ -64,6 +64,26 @@ def test_instances_that_were_replaced_are_not_kept(peer):
     assert len(kept) <= 2 * len(others), "those now, and those whose checksums are being verified"
 
 
+def test_the_verification_of_checksums_keeps_no_instance_that_was_replaced(peer):
+    others = range(router_id(77), router_id(77) + 100)
+
+    def learn(instance: int) -> None:
+        peer.send(update(*(make_lsa(at, INITIAL_SEQUENCE_NUMBER + instance) for at in others)))
+
+    def verify_some() -> None:
+        for _ in range(11):
+            peer.at(peer.now + 1.0)
+            peer.greet(peer.me)
+
+    learn(0)
+    verify_some()
+    learn(1)
+    verify_some()
+    gc.collect()
+    kept = [entry for entry in gc.get_objects() if isinstance(entry, LsaEntry)]
+    assert sum(entry.key.advertising_router in others for entry in kept) == len(others)
+
+
 def test_acks_of_one_update_are_sent_in_one_packet(peer):
     peer.send(update(*(make_lsa(OTHER + n) for n in range(20))))
     (answer,) = peer.acks()

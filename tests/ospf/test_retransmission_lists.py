@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -189,5 +191,7 @@ def test_the_flood_of_many_lsas_is_acknowledged_without_a_timer_left():
     for number in range(4):
         star.send(number, ack(*own))
     assert all(star.view(number).retransmissions == 0 for number in range(4))
+    (area,) = star.engine._instance.areas.values()
+    assert sys.getsizeof(area.lsdb.listed) == sys.getsizeof({})  # nor its table
     star.at(star.now + 2 * RXMT)
     assert star.received() == {}

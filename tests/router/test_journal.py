@@ -1,5 +1,7 @@
 """The journal of changes has a limit, whatever is learnt."""
 
+import sys
+
 from fared.core.ids import Prefix
 from fared.router.convergence import MOST_CHANGES, Journal
 
@@ -28,5 +30,13 @@ def test_only_the_most_recent_changes_are_remembered():
 
 def test_more_changes_at_once_than_are_remembered_leave_the_last_of_them():
     journal = Journal()
-    journal.changed(prefixes(0, 2 * MOST_CHANGES), 1.0, ("learnt",))
+    journal.changed(prefixes(0, 1), 1.0, ("long ago",))
+    journal.changed(prefixes(0, 2 * MOST_CHANGES), 2.0, ("learnt",))
     assert list(journal.last_change) == prefixes(MOST_CHANGES, MOST_CHANGES)
+
+
+def test_a_hundred_thousand_changes_take_no_more_memory_than_those_that_are_remembered():
+    few, many = Journal(), Journal()
+    few.changed(prefixes(0, MOST_CHANGES), 1.0, ("learnt",))
+    many.changed(prefixes(0, 100_000), 1.0, ("learnt",))
+    assert sys.getsizeof(many.last_change) == sys.getsizeof(few.last_change)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from fared.core.tables import shrink
 from fared.ospf.flooding.aging import Aging
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import (
@@ -63,6 +64,8 @@ class _ChecksumPass(msgspec.Struct):
 
     pending: list[LsaEntry]
     step: int = 1
+    replaced: int = 0
+    """The LSAs that had been replaced or removed when such were last taken out of ``pending``."""
 
 
 class Database:
@@ -154,6 +157,9 @@ class Database:
         for entry in acknowledged:
             if entry.marks & CURRENT and entry.unacknowledged == 0:
                 self.remove(entry)
+        shrink(instance.maxage_list)
+        for lsdb in {entry.lsdb for entry in acknowledged}:
+            shrink(lsdb.entries)
         return True
 
     def remove(self, entry: LsaEntry) -> None:
@@ -245,10 +251,17 @@ class Database:
         """
         self._checking = False
         check = self._check
+        replaced = sum([lsdb.replaced for lsdb in self._instance.databases()])
         if not check.pending:
-            check.pending = [entry for lsdb in self._instance.databases() for entry in lsdb]
+            check.replaced = replaced
+            for lsdb in self._instance.databases():
+                check.pending += lsdb  # with room for exactly as many
             check.step = max(1, -(-len(check.pending) // _CHECK_ROUNDS))
-        batch, check.pending = check.pending[: check.step], check.pending[check.step :]
+        batch = check.pending[: check.step]
+        del check.pending[: check.step]
+        if replaced != check.replaced:  # those would stay in memory for the rest of the pass
+            check.replaced = replaced
+            check.pending = [entry for entry in check.pending if entry.marks & CURRENT]
         for entry in batch:
             if entry.lsdb.get(entry.key) is entry and not raw_checksum_ok(entry.raw):
                 self._process.counters.errors["lsdb-checksum"] += 1

@@ -168,7 +168,10 @@ class Retransmitter:
 
     def _done(self, entry: LsaEntry) -> None:
         """All neighbors have acknowledged an LSA."""
-        entry.lsdb.listed.pop(entry.instance, None)
+        listed = entry.lsdb.listed
+        listed.pop(entry.instance, None)
+        if not listed:
+            listed.clear()  # and its table, which may have had room for a hundred thousand
         if entry.base_age >= MAX_AGE:
             self._instance.maxage_acknowledged.append(entry)
         wave, entry.wave = entry.wave, None

@@ -35,6 +35,8 @@ Source = LsaKey | tuple[LsaKey, LsaKey]
 """The LSA that advertises a prefix; with the type 4 summary of an ASBR of another area."""
 Cause = Callable[[], str]
 """Describes the LSA that changed something, for people; most descriptions are not wanted."""
+_NETWORK_MASK = slice(20, 24)
+"""Of an AS-external LSA."""
 _INTER_AREA = (RouteType.INTER_AREA, RouteType.UNSPECIFIED)
 
 
@@ -100,7 +102,8 @@ class Reachability:
         """
         key, area = entry.key, entry.lsdb.area
         if key.ls_type == LsType.AS_EXTERNAL:
-            self.externals_changed((key,), _read_external(key, body), cause)
+            prefix = None if body is None else _external_prefix(entry)
+            self.externals_changed((key,), _read_external(prefix, body), cause)
             return False
         # §16.2 (2): originated by the calculating router
         if area is None or key.advertising_router == self._instance.router_id:
@@ -143,11 +146,16 @@ class Reachability:
                 yield key
 
     def _externals(self, router: int) -> Iterator[tuple[LsaKey, PrefixReachability]]:
-        """The externals of an AS boundary router, as seen from there: decoded again, not kept."""
+        """The externals of an AS boundary router, as seen from there: decoded again, not kept.
+
+        Their prefixes are: all of them are made before the first item. Python frees memory in large
+        pieces, and none in which prefixes and items alternate, a hundred thousand of each.
+        """
         now, entries = self._process.now, self._instance.as_scope.entries
-        for key in self._external_keys(router):
-            entry = entries[key]
-            item = None if entry.is_maxage(now) else _read_external(key, _body(entry))
+        keys = [key for key in self._external_keys(router) if not entries[key].is_maxage(now)]
+        prefixes = [_external_prefix(entries[key]) for key in keys]
+        for key, prefix in zip(keys, prefixes, strict=True):
+            item = _read_external(prefix, _body(entries[key]))
             if item is not None:
                 yield key, item
 
@@ -328,14 +336,16 @@ def _asbr(key: LsaKey, body: LsaBody | None) -> tuple[NodeId, int] | None:
     return NodeId(key.link_state_id), body.metric
 
 
-def _read_external(key: LsaKey, body: LsaBody | None) -> PrefixReachability | None:
-    """The prefix of an AS-external LSA; None: LSInfinity or MaxAge (RFC 2328 §16.4 (1))."""
-    if not isinstance(body, AsExternalLsa) or body.metric >= LS_INFINITY:
-        return None
-    length = mask_length(body.network_mask)
-    if length is None:
+def _external_prefix(entry: LsaEntry) -> Prefix | None:
+    """The prefix of an AS-external LSA (RFC 2328 §A.4.5); None if its mask is none."""
+    length = mask_length(int.from_bytes(entry.raw[_NETWORK_MASK], "big"))
+    # §16.4 (3): the link state id masked with the network mask
+    return None if length is None else ipv4_prefix(entry.key.link_state_id, length)
+
+
+def _read_external(prefix: Prefix | None, body: LsaBody | None) -> PrefixReachability | None:
+    """What an AS-external LSA advertises; None: LSInfinity or MaxAge (RFC 2328 §16.4 (1))."""
+    if prefix is None or not isinstance(body, AsExternalLsa) or body.metric >= LS_INFINITY:
         return None
     kind = PathType.EXTERNAL_2 if body.type_2 else PathType.EXTERNAL_1
-    # §16.4 (3): the link state id masked with the network mask
-    prefix = ipv4_prefix(key.link_state_id, length)
     return PrefixReachability(prefix, body.metric, kind, forward=body.forwarding_address)
