@@ -64,13 +64,15 @@ class GraphDelta(NamedTuple):
 
     ``kind`` is NONE, LOAD or CAPACITY if only values of the same graph changed, TOPOLOGY if the
     graph is another object. ``cut``: the edges of the earlier graph (ascending) whose loss is the
-    only difference besides capacities; None if there are other differences.
+    only difference besides capacities; None if there are other differences. ``cut_alone``: there
+    is a cut, and all other edges have the same capacities.
     """
 
     graph: Graph
     version: int
     kind: ChangeKind
     cut: tuple[int, ...] | None
+    cut_alone: bool = False
 
 
 def change_of_links(

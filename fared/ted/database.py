@@ -74,6 +74,8 @@ class Ted:
         self._before_cut = 0
         self._cut: tuple[int, ...] | None = None
         """The edges that the latest TOPOLOGY version lost; None if it differs by more than that."""
+        self._cut_alone = 0
+        """The latest version that lost edges, and has all others with the same capacities."""
 
     @property
     def blocks(self) -> Mapping[NodeId, NodeBlock]:
@@ -206,7 +208,9 @@ class Ted:
                 kind = found
         # The cut starts from the topology before the latest change of it.
         simple = kind is ChangeKind.TOPOLOGY and version >= self._before_cut
-        return GraphDelta(graph, self._version, kind, self._cut if simple else None)
+        cut = self._cut if simple else None
+        alone = cut is not None and self._cut_alone == self._version == version + 1
+        return GraphDelta(graph, self._version, kind, cut, alone)
 
     def _applied(self) -> Graph:
         """Apply the collected blocks and return the graph, with a new version."""
@@ -238,6 +242,8 @@ class Ted:
         if graph is not before:
             kind = ChangeKind.TOPOLOGY
             self._before_cut, self._cut = self._latest.get(kind, 0), cut
+            if cut is not None and not kinds:
+                self._cut_alone = self._version
         else:  # a link that only one end advertises changes nothing in the graph
             kind = min(max(kinds, default=ChangeKind.NONE), ChangeKind.CAPACITY)
         self._latest[kind] = self._version

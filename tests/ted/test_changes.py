@@ -19,6 +19,7 @@ from fared.ted.graph import Graph, same_metric
 from fared.ted.graph_update import without_edges
 from fared.ted.model import NodeBlock
 from fared.ted.rows import snap
+from tests.ted.fabrics import three_stage
 
 _NODES = 6
 _ARRAYS = ("nodes", "indptr", "src", "dst", "metric", "reverse", "transit", "network")
@@ -153,6 +154,32 @@ def true_of(before: Graph, delta: GraphDelta) -> None:
         for name in ("src", "dst", "metric"):
             left = np.delete(getattr(before, name), delta.cut)
             np.testing.assert_array_equal(left, getattr(now, name), name)
+    if delta.cut_alone:
+        assert delta.cut is not None
+        for name in ("capacity", "available"):
+            left = np.delete(getattr(before, name), delta.cut)
+            np.testing.assert_array_equal(left, getattr(now, name), name)
+
+
+def test_a_lost_link_is_the_only_difference_unless_a_bandwidth_changed_too():
+    fabric, ted = three_stage(3, 4), Ted()
+    for name in fabric.names:
+        ted.put(fabric.block(name))
+    version = ted.since(0).version
+    fabric.cut("S1", "L1")
+    ted.put(fabric.block("S1"))
+    assert ted.since(version).cut_alone
+    ted.put(fabric.block("L1"))
+    delta = ted.since(version)
+    assert delta.cut is not None
+    assert not delta.cut_alone  # of two versions together, nothing is said
+    fabric.cut("S1", "L2")
+    fabric.limit("S2", "L2", 100.0)
+    for name in ("S1", "S2"):
+        ted.put(fabric.block(name))
+    delta = ted.since(delta.version)
+    assert delta.cut is not None
+    assert not delta.cut_alone
 
 
 def play(history: list[tuple[int, Router | Bandwidths | Lost | None, bool]]) -> None:
