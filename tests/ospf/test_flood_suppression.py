@@ -1,10 +1,13 @@
 """Flood suppression: a neighbor that receives an LSA from its originator is sent no second copy."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import BACKBONE, AreaId, ipv4_prefix, parse_dotted
 from fared.ospf.flooding import suppression
+from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.packets import LsUpdate
 from fared.ospf.settings import AreaSettings
@@ -226,3 +229,22 @@ def test_which_neighbors_get_the_summaries_of_a_router_is_found_once_until_a_rou
     net.set_up(cable(net, 2, 9), False)
     net.run(3)
     assert advertise("10.9.5.0") == 0  # 2 is no border router any more
+
+
+LINKS = st.lists(
+    st.builds(RouterLink, st.sampled_from([1, 1, 2]), st.integers(1, 9), st.just(1), st.just(10)),
+    max_size=9,
+    unique=True,
+)
+
+
+@given(LINKS, LINKS, st.integers(0, 9), st.integers(0, 3))
+def test_links_are_lost_if_a_router_lsa_lacks_them_and_has_no_other(links, other, low, lost):
+    """Wherever the others are listed now."""
+    before = RouterLsa(0, tuple(links))
+    less = links[:low] + links[low + lost :]
+    for present in (less, less[::-1], less + other[:1], other):
+        gone = set(links) - set(present)
+        only = gone and not set(present) - set(links) and all(k.link_type == 1 for k in gone)
+        found = suppression._lost_neighbors(before, RouterLsa(0, tuple(dict.fromkeys(present))))
+        assert found == ({k.link_id for k in gone} if only else set())

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fared.core.alike import common_ends
 from fared.core.ids import BACKBONE, AreaId
 from fared.core.reduction import ReductionSettings
 from fared.ospf.flooding.group import FloodGroup
@@ -142,8 +143,10 @@ def _lost_neighbors(before: RouterLsa, after: RouterLsa) -> set[int]:
     """Neighbors to which a link was lost, if nothing else changed; empty otherwise."""
     if before.flags != after.flags or len(after.links) >= len(before.links):
         return set()
-    kept = set(after.links)
-    gone = [link for link in before.links if link not in kept]
+    alike = common_ends(before.links, after.links)
+    kept = set(after.links[alike.begin : len(after.links) - alike.end])
+    differ = before.links[alike.begin : len(before.links) - alike.end]
+    gone = [link for link in differ if link not in kept]
     # More gone than the count fell by: links were added, or changed their metric.
     if len(gone) != len(before.links) - len(after.links):
         return set()
