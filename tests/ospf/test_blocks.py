@@ -2,32 +2,42 @@
 
 import math
 
-from hypothesis import given
+import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.ids import NodeId
 from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
-from fared.ospf.ted.blocks import RouterFacts, _look_up, _match, _names, build, renamed
+from fared.ospf.ted.blocks import (
+    RouterFacts,
+    _look_up,
+    _match,
+    _names,
+    build,
+    fits,
+    present_row,
+    renamed,
+    shrunk,
+)
+from fared.ted.model import NodeBlock
 
 FEW = st.integers(1, 3)
 ADDRESSES = st.sampled_from([0, 1, 2, 0x0A000001, 0x0A000002, 0x0A000003])
 LINKS = st.lists(st.builds(RouterLink, st.just(1), FEW, ADDRESSES, st.just(10)), max_size=6)
-TE = st.lists(
-    st.builds(
-        TeFacts,
-        link_type=st.just(1),
-        link_id=FEW,
-        local=ADDRESSES,
-        remote=st.just(0),
-        local_identifier=st.sampled_from([0, 1, 2]),
-        remote_identifier=st.just(0),
-        capacity=st.floats(1e6, 1e9),
-        available=st.just(1e6),
-    ),
-    max_size=6,
+TE_LINK = st.builds(
+    TeFacts,
+    link_type=st.just(1),
+    link_id=FEW,
+    local=ADDRESSES,
+    remote=st.just(0),
+    local_identifier=st.sampled_from([0, 1, 2]),
+    remote_identifier=st.just(0),
+    capacity=st.floats(1e6, 1e9),
+    available=st.just(1e6),
 )
+TE = st.lists(TE_LINK, max_size=6)
 
 
 def router(te: list[TeFacts], links: list[RouterLink]) -> RouterFacts:
@@ -65,3 +75,69 @@ def test_with_a_te_lsa_only_its_own_name_goes(links, te):
         renamed(known, gone, None)
         assert known.named == (_names(known.te) if unique else None)
         assert not unique or known.named is before
+
+
+METRICS = st.sampled_from([10, 0xFFFF, 0xFFFF])
+LISTED = st.lists(
+    st.one_of(
+        st.builds(RouterLink, st.sampled_from([1, 1, 2]), FEW, ADDRESSES, METRICS),
+        st.builds(RouterLink, st.just(3), FEW, st.sampled_from([0xFFFFFF00, 0xFF]), METRICS),
+    ),
+    max_size=7,
+    unique=True,
+)
+
+
+def same_state(ours: RouterFacts, theirs: RouterFacts) -> None:
+    """Two routers match the same TE links to the same rows of their blocks."""
+    for name in ("rows", "row_of"):
+        rows = {key: present_row(ours, row) for key, row in getattr(ours, name).items()}
+        assert rows == getattr(theirs, name), name
+    assert {present_row(ours, row) for row in ours.claimed} == theirs.claimed
+    assert ours.named is None or ours.named == _names(theirs.te)
+
+
+@st.composite
+def listed(draw) -> tuple[list[RouterLink], list[TeFacts], list[TeFacts]]:
+    """Links of a router, and TE links, most of them of these; some come after the router LSA."""
+    links = draw(LISTED)
+    te = draw(st.lists(TE_LINK, max_size=2))
+    for at in draw(st.lists(st.integers(0, 6), max_size=7, unique=True)):
+        if at < len(links):
+            name = {"link_id": links[at].link_id, "local": links[at].link_data}
+            te.append(draw(TE_LINK)._replace(local_identifier=0, **name))
+    order = draw(st.permutations(te))
+    early = draw(st.integers(0, len(te)))
+    if draw(st.booleans()):
+        order = [link for link in order if link.local]
+    return links, order[:early], order[early:]
+
+
+@settings(max_examples=1000)
+@given(listed(), st.lists(st.tuples(st.integers(0, 6), st.integers(1, 2)), max_size=3))
+def test_a_block_without_lost_links_equals_one_built_without_them(facts, losses):
+    """Also where TE LSAs came after the router LSA."""
+    links, te, later = tuple(facts[0]), facts[1], facts[2]
+    known = router(te, [])
+    block = build(known, RouterLsa(0, links))
+    for number, link in enumerate(later, len(te)):
+        key = LsaKey(10, 1 << 24 | number, 1)
+        if fits(known, key, link):
+            known.te[key] = link
+            known.patched[key] = None
+            renamed(known, None, link)
+    for low, lost in losses:
+        links = links[:low] + links[low + lost :]
+        smaller = shrunk(known, block, RouterLsa(0, links))
+        if smaller is None:
+            return
+        fresh = router([], [])
+        fresh.te = dict(known.te)
+        whole = build(fresh, RouterLsa(0, links))
+        same_state(known, fresh)
+        assert known.patched.keys() <= known.row_of.keys()
+        block = smaller
+        for name in NodeBlock.__struct_fields__:
+            if known.patched and name in ("capacities", "availables", "remote_ids"):
+                continue
+            np.testing.assert_array_equal(getattr(block, name), getattr(whole, name), name)

@@ -8,22 +8,32 @@ are matched one by one, and as a last resort by order.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from fared.core.alike import common_ends
 from fared.core.ids import NETWORK_NODE, NodeId, ipv4_prefix, mask_length
 from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
+from fared.ted.graph import anywhere
 from fared.ted.model import NodeBlock, PrefixReachability
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_T = TypeVar("_T", bound=np.generic)
 _WORD = 0xFFFFFFFF
 _HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
 _TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
+_MOST_LOST = 16
+"""The most links to remove from a block one by one."""
 RowKey = tuple[int, int]
 
 
@@ -32,17 +42,24 @@ class RouterFacts(msgspec.Struct):
 
     node: NodeId
     body: RouterLsa | None = None
+    listed: RouterLsa | None = None
+    """The router LSA of ``block``."""
     hostname: str | None = None
     hostname_key: LsaKey | None = None
     te: dict[LsaKey, TeFacts] = msgspec.field(default_factory=dict)
     named: dict[RowKey, LsaKey] | None = None
     """TE links by link id and address; None after a link in ``te`` changed its identity."""
     rows: dict[RowKey, int] = msgspec.field(default_factory=dict)
+    """Rows as they were when ``build`` numbered them, also in ``row_of`` and ``claimed``."""
     row_of: dict[LsaKey, int] = msgspec.field(default_factory=dict)
     claimed: set[int] = msgspec.field(default_factory=set)
+    lost_rows: list[int] = msgspec.field(default_factory=list)
+    """Those that are gone since, ascending."""
     block: NodeBlock | None = None
     emitted: NodeBlock | None = None
     rebuild: bool = False
+    relisted: bool = False
+    """Whether ``body`` is new."""
     beyond: bool = False
     """Whether its E-bit or its type 4 summaries may have changed."""
     patched: dict[LsaKey, None] = msgspec.field(default_factory=dict)
@@ -75,6 +92,8 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
     router.row_of = _look_up(router, links) or _match(router, links)
     router.claimed = set(router.row_of.values())
+    router.lost_rows = []
+    router.listed = body
     neighbors = np.array(ids, dtype=np.int64)
     # §16.1: the link id of a type 2 link is the vertex id of a network
     if RouterLinkType.TRANSIT in kinds:
@@ -96,6 +115,87 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     )
 
 
+def shrunk(router: RouterFacts, block: NodeBlock, body: RouterLsa) -> NodeBlock | None:
+    """Return the block without the links that the router LSA has lost, at a cost of these.
+
+    None where the LSA differs in another way, or TE links may match other rows than before.
+    """
+    old = () if router.listed is None else router.listed.links
+    alike = common_ends(old, body.links)
+    low, high = alike.begin, len(old) - alike.end
+    if alike.begin + alike.end < len(body.links) or high - low > _MOST_LOST:
+        return None
+    rows = _forget(router, block, [k for k in old[low:high] if k.link_type in _TO_VERTICES])
+    if rows is None:
+        return None
+    router.listed = body
+    metrics = _left(block.metrics, rows)
+    return replace(
+        block,
+        neighbors=_left(block.neighbors, rows),
+        metrics=metrics,
+        capacities=_left(block.capacities, rows),
+        availables=_left(block.availables, rows),
+        local_ids=_left(block.local_ids, rows),
+        remote_ids=_left(block.remote_ids, rows),
+        prefixes=block.prefixes if high - low == len(rows) else _kept(block, old, low, high),
+        transit=not len(metrics) or anywhere(metrics != contents.MAX_LINK_METRIC),
+    )
+
+
+def _forget(router: RouterFacts, block: NodeBlock, lost: list[RouterLink]) -> list[int] | None:
+    """Forget lost links and what matched them; return the rows of the block that they had.
+
+    None, and nothing is forgotten, unless each link and each TE link has an address of its own: as
+    in ``_look_up``, all others match the same rows as before.
+    """
+    te, named = router.te, router.named
+    if named is None:
+        named = router.named = _names(te)
+    if len(router.rows) < len(block.neighbors) or len(named) < len(te):
+        return None
+    if te and int(block.local_ids.min(initial=_WORD)) <= _HIGHEST_INDEX:
+        return None
+    names = [(link.link_id, link.link_data) for link in lost]
+    rows = [router.rows[name] for name in names]
+    keys = [named.get(name) for name in names]
+    for key, row in zip(keys, rows, strict=True):
+        if row in router.claimed if key is None else router.row_of.get(key) != row:
+            return None
+    places = [present_row(router, row) for row in rows]
+    for name, key, row in zip(names, keys, rows, strict=True):
+        del router.rows[name]
+        router.lost_rows.append(row)
+        if key is not None:
+            del router.row_of[key]
+            router.claimed.discard(row)
+            router.patched.pop(key, None)
+    router.lost_rows.sort()
+    return places
+
+
+def _left(values: NDArray[_T], rows: list[int]) -> NDArray[_T]:
+    """Remove a few rows, ascending."""
+    for row in reversed(rows):
+        values = np.concatenate((values[:row], values[row + 1 :]))
+    return values
+
+
+def _kept(
+    block: NodeBlock, links: tuple[RouterLink, ...], low: int, high: int
+) -> tuple[PrefixReachability, ...]:
+    """Return the prefixes of a block without those of the links ``low`` to ``high - 1``."""
+    stubs = [at for at, link in enumerate(links) if link.link_type == RouterLinkType.STUB]
+    if len(stubs) != len(block.prefixes):  # some have no valid mask
+        return _prefixes(links[:low] + links[high:])
+    return block.prefixes[: bisect_left(stubs, low)] + block.prefixes[bisect_left(stubs, high) :]
+
+
+def present_row(router: RouterFacts, row: int) -> int:
+    """Return where in the block a row of ``RouterFacts`` is."""
+    return row - bisect_left(router.lost_rows, row)
+
+
 def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
     """Copy the arrays that TE LSAs fill, and update the rows of the changed LSAs.
 
@@ -103,7 +203,7 @@ def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, 
     """
     changed = {}
     for key in router.patched:
-        row, link = router.row_of[key], router.te[key]
+        row, link = present_row(router, router.row_of[key]), router.te[key]
         capacity, available, remote_id = _values(link)
         if (
             _other(float(block.availables[row]), available)
