@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fared.core.ids import NodeId
 from fared.ted.apart import Apart
 from fared.ted.assemble import assemble, refresh
 from fared.ted.change import (
@@ -29,7 +30,7 @@ from fared.ted.change import (
     change_of_adjacencies,
     change_of_links,
     lists,
-    lost_end,
+    lost_row,
 )
 from fared.ted.compare import same_role
 from fared.ted.graph_update import updated_graph
@@ -40,7 +41,6 @@ from fared.ted.store import LinkStore
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fared.core.ids import NodeId
     from fared.ted.graph import Graph
     from fared.ted.model import LocalLink, NodeBlock
 
@@ -121,9 +121,10 @@ class Ted:
             return kind if same_role(old, block) else max(kind, ChangeKind.PREFIX)
         if joined := self._apart.joined_by(block):
             self._enter(*joined)
-        lost = lost_end(old, block)
+        row = lost_row(old, block)
+        lost = None if row is None else NodeId(int(old.neighbors[row]))
         kind = max(change_of_links(self._rows, old, block, lost), ChangeKind.CAPACITY)
-        renewed = self._insert(block)
+        renewed = self._insert(block, None if row is None else rows.without(row, block))
         self._lost[block.node] = None if block.node in self._lost else lost
         # Where a capacity is unknown, edges of the far ends may depend on it.
         if self._partners is not None:
@@ -288,8 +289,8 @@ class Ted:
         for block in blocks:
             self._insert(block)
 
-    def _insert(self, block: NodeBlock) -> LinkRows:
-        rows = self._rows[block.node] = LinkRows.of(block)
+    def _insert(self, block: NodeBlock, made: LinkRows | None = None) -> LinkRows:
+        rows = self._rows[block.node] = made or LinkRows.of(block)
         if self._graph is None:
             self._unstored.pop(block.node, None)
             self._store.put(rows)

@@ -56,7 +56,7 @@ def updated_graph(
 ) -> tuple[Graph | None, tuple[int, ...] | None]:
     """Return the graph with the links of the ``changed`` routers as in ``routers``, and lost edges.
 
-    ``changed`` has the neighbor of each to which it only lost its link (``lost_end``), else None.
+    ``changed`` has the neighbor of each to which it only lost its link (``lost_row``), else None.
     Requires that the graph has the same routers and that all capacities are known. The graph is the
     same object if no edge changed, for example while only one end advertises a new link; it is None
     if it must be rebuilt, or if that is cheaper. The caller writes the capacities of changed

@@ -52,7 +52,8 @@ def link_capacities(graph: Graph, mode: WeightMode, floor: float) -> NDArray[np.
     must still be tried.
     """
     if mode is WeightMode.AVAILABLE:
-        return np.fmax(graph.available, graph.capacity * floor)
+        least = graph.capacity * floor
+        return np.fmax(graph.available, least, out=least)
     return graph.capacity
 
 

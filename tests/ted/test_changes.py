@@ -18,10 +18,11 @@ from fared.ted.database import Ted
 from fared.ted.graph import Graph, same_metric
 from fared.ted.graph_update import without_edges
 from fared.ted.model import NodeBlock
-from fared.ted.rows import snap
+from fared.ted.rows import LinkRows, snap
 from tests.ted.fabrics import three_stage
 
 _NODES = 6
+_COLUMNS = ("neighbors", "metrics", "local_ids", "remote_ids", "capacities", "availables")
 _ARRAYS = ("nodes", "indptr", "src", "dst", "metric", "reverse", "transit", "network")
 
 
@@ -95,8 +96,7 @@ class Lost:
 
     def left(self, block: NodeBlock) -> NodeBlock:
         row = self.which % len(block.neighbors)
-        names = ("neighbors", "metrics", "local_ids", "remote_ids", "capacities", "availables")
-        return replace(block, **{name: np.delete(getattr(block, name), row) for name in names})
+        return replace(block, **{name: np.delete(getattr(block, name), row) for name in _COLUMNS})
 
 
 def bandwidths(known: bool):
@@ -328,6 +328,36 @@ def test_ids_of_removed_routers_are_freed():
             ted.graph()
     assert len(ted._store._numbers) < 2000
     same_graph(ted.graph(), from_nothing(ted))
+
+
+@given(
+    routers(known=False),
+    bandwidths(known=False),
+    st.integers(0, 7),
+    st.sampled_from([None, None, "capacities", "availables"]),
+)
+def test_rows_without_a_lost_link_equal_those_of_the_block_without_it(router, other, which, faster):
+    """Also after the bandwidths of some were patched."""
+    block = router.block(1)
+    if not router.links:
+        return
+    rows = LinkRows.of(block)
+    rows.patch(*other.patched(block))
+    before = rows.block
+    after, row = Lost(which).left(before), which % len(router.links)
+    differs = faster is not None and len(router.links) > 1
+    if differs:
+        getattr(after, faster)[-1] = 7e9
+    found, fresh = rows.without(row, after), LinkRows.of(after)
+    assert (found is None) == differs
+    if found is None:
+        return
+    assert found.block is after
+    assert (found.unknown, found.advertised) == (fresh.unknown, fresh.advertised)
+    for name in _COLUMNS:
+        np.testing.assert_array_equal(getattr(found, name), getattr(fresh, name), name)
+    every = range(len(after.metrics))
+    assert [found.places([at]) for at in every] == [fresh.places([at]) for at in every]
 
 
 @settings(max_examples=100)
