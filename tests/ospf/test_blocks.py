@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,13 +15,13 @@ from fared.ospf.ted.blocks import (
     RouterFacts,
     _look_up,
     _match,
-    _names,
     build,
     fits,
-    present_row,
+    names_of,
+    patch,
     renamed,
-    shrunk,
 )
+from fared.ospf.ted.lost_links import shrunk, withdraw
 from fared.ted.model import NodeBlock
 
 FEW = st.integers(1, 3)
@@ -73,7 +74,7 @@ def test_with_a_te_lsa_only_its_own_name_goes(links, te):
         unique = before is not None and len(before) == len(known.te)
         del known.te[key]
         renamed(known, gone, None)
-        assert known.named == (_names(known.te) if unique else None)
+        assert known.named == (names_of(known.te) if unique else None)
         assert not unique or known.named is before
 
 
@@ -91,10 +92,10 @@ LISTED = st.lists(
 def same_state(ours: RouterFacts, theirs: RouterFacts) -> None:
     """Two routers match the same TE links to the same rows of their blocks."""
     for name in ("rows", "row_of"):
-        rows = {key: present_row(ours, row) for key, row in getattr(ours, name).items()}
+        rows = {key: ours.place(row) for key, row in getattr(ours, name).items()}
         assert rows == getattr(theirs, name), name
-    assert {present_row(ours, row) for row in ours.claimed} == theirs.claimed
-    assert ours.named is None or ours.named == _names(theirs.te)
+    assert {ours.place(row) for row in ours.claimed} == theirs.claimed
+    assert ours.named is None or ours.named == names_of(theirs.te)
 
 
 @st.composite
@@ -113,10 +114,16 @@ def listed(draw) -> tuple[list[RouterLink], list[TeFacts], list[TeFacts]]:
     return links, order[:early], order[early:]
 
 
+STEPS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 6), st.integers(1, 2), st.booleans()), max_size=4
+)
+"""Links are lost, the first and how many, or a TE LSA is gone; and whether rows are patched."""
+
+
 @settings(max_examples=1000)
-@given(listed(), st.lists(st.tuples(st.integers(0, 6), st.integers(1, 2)), max_size=3))
-def test_a_block_without_lost_links_equals_one_built_without_them(facts, losses):
-    """Also where TE LSAs came after the router LSA."""
+@given(listed(), STEPS)
+def test_a_block_without_lost_links_equals_one_built_without_them(facts, steps):
+    """Also where TE LSAs came after the router LSA, or are gone."""
     links, te, later = tuple(facts[0]), facts[1], facts[2]
     known = router(te, [])
     block = build(known, RouterLsa(0, links))
@@ -126,18 +133,46 @@ def test_a_block_without_lost_links_equals_one_built_without_them(facts, losses)
             known.te[key] = link
             known.patched[key] = None
             renamed(known, None, link)
-    for low, lost in losses:
-        links = links[:low] + links[low + lost :]
-        smaller = shrunk(known, block, RouterLsa(0, links))
-        if smaller is None:
-            return
+    for loses, which, lost, patched in (*steps, (False, 0, 0, True)):
+        if loses:
+            links = links[:which] + links[which + lost :]
+            smaller = shrunk(known, block, RouterLsa(0, links))
+            if smaller is None:
+                return
+            block = smaller
+        elif lost and known.te:
+            key = sorted(known.te)[which % len(known.te)]
+            known.block, gone = block, known.te.pop(key)
+            renamed(known, gone, None)
+            if not withdraw(known, key, gone):
+                return
         fresh = router([], [])
         fresh.te = dict(known.te)
         whole = build(fresh, RouterLsa(0, links))
         same_state(known, fresh)
-        assert known.patched.keys() <= known.row_of.keys()
-        block = smaller
-        for name in NodeBlock.__struct_fields__:
-            if known.patched and name in ("capacities", "availables", "remote_ids"):
-                continue
-            np.testing.assert_array_equal(getattr(block, name), getattr(whole, name), name)
+        if patched:
+            block, _ = patch(known, block)
+            known.patched.clear()
+            known.vacant.clear()
+            for name in NodeBlock.__struct_fields__:
+                np.testing.assert_array_equal(getattr(block, name), getattr(whole, name), name)
+
+
+@pytest.mark.parametrize(
+    ("data", "te"),
+    [
+        ([0x0A000001], [0x0A000001, 0x0A000001]),  # the other TE LSA takes the row
+        ([1], [1, 0x0A000001]),  # the row may be that of any TE LSA to the neighbor
+    ],
+)
+def test_where_another_te_lsa_may_take_the_row_all_are_matched_again(data, te):
+    links = [RouterLink(1, 1, local, 10) for local in data]
+    facts = [TeFacts(1, 1, local, 0, 0, 0, 1e9 + at, 1e9) for at, local in enumerate(te)]
+    known = router(facts, [])
+    known.block = build(known, RouterLsa(0, tuple(links)))
+    assert known.block.capacities.tolist() == [1e9]
+    key = min(known.te)
+    gone = known.te.pop(key)
+    renamed(known, gone, None)
+    assert not withdraw(known, key, gone)
+    assert build(known, RouterLsa(0, tuple(links))).capacities.tolist() == [1e9 + 1]

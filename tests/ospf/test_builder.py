@@ -172,11 +172,28 @@ def test_a_lost_link_is_removed_from_the_block_and_all_others_are_patched_as_bef
         assert built.kinds[-1] is ChangeKind.DROPPED
         assert block.neighbors.tolist() == [k.link_id for k in left if k.link_type == 1]
         assert len(block.prefixes) == len(left) - len(block.neighbors)
+    built.install(6, None)
+    built.install(1, replace(distinct_te(1), attributes=TeAttributes(max_bandwidth=3e9)))
+    block = built.flush()
+    assert block is not None
+    assert block.neighbors.tolist() == [1, 4, 5, 6]
+    np.testing.assert_array_equal(block.capacities, [3e9, 4e9, 5e9, np.nan])
+    assert (built.updates[-1].rows, built.kinds[-1]) == (None, ChangeKind.CAPACITY)
+    built.install(2, None)  # of a link that is gone
+    updates = len(built.updates)
+    built.flush()
+    assert len(built.updates) == updates
+    built.install(6, distinct_te(6))
+    built.install(5, None)  # and at once again as it was
+    built.install(5, distinct_te(5))
+    block = built.flush()
+    assert block is not None
+    assert block.capacities.tolist() == [3e9, 4e9, 5e9, 6e9]
     built.install(5, replace(distinct_te(5), attributes=TeAttributes(max_bandwidth=7e9)))
     block = built.flush()
     assert block is not None
     assert built.updates[-1].rows == (2,)
-    assert block.capacities.tolist() == [1e9, 4e9, 7e9, 6e9]
+    assert block.capacities.tolist() == [3e9, 4e9, 7e9, 6e9]
 
 
 def unnumbered(number: int, rate: float) -> TeLink:

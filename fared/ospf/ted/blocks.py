@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core.alike import common_ends
 from fared.core.ids import NETWORK_NODE, NodeId, ipv4_prefix, mask_length
 from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
-from fared.ted.graph import anywhere
 from fared.ted.model import NodeBlock, PrefixReachability
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-_T = TypeVar("_T", bound=np.generic)
 _WORD = 0xFFFFFFFF
-_HIGHEST_INDEX = 0x00FFFFFF
+HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
-_TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
-_MOST_LOST = 16
-"""The most links to remove from a block one by one."""
+TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
 RowKey = tuple[int, int]
 
 
@@ -63,8 +54,14 @@ class RouterFacts(msgspec.Struct):
     beyond: bool = False
     """Whether its E-bit or its type 4 summaries may have changed."""
     patched: dict[LsaKey, None] = msgspec.field(default_factory=dict)
+    vacant: list[int] = msgspec.field(default_factory=list)
+    """Rows whose TE LSA is gone."""
     cause: str | None = None
     since: float = 0.0
+
+    def place(self, row: int) -> int:
+        """Return where in the block a row is."""
+        return row - bisect_left(self.lost_rows, row)
 
 
 def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
@@ -86,13 +83,13 @@ def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
 def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     """Make a block from the router LSA and match all TE links to its rows."""
     # RFC 2328 §16.1 (2): links to routers and transit networks; stub networks are its prefixes
-    links = [k for k in body.links if k.link_type in _TO_VERTICES]
+    links = [k for k in body.links if k.link_type in TO_VERTICES]
     count = len(links)
     kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
     router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
     router.row_of = _look_up(router, links) or _match(router, links)
     router.claimed = set(router.row_of.values())
-    router.lost_rows = []
+    router.lost_rows, router.vacant = [], []
     router.listed = body
     neighbors = np.array(ids, dtype=np.int64)
     # §16.1: the link id of a type 2 link is the vertex id of a network
@@ -107,7 +104,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
         availables=np.array(availables, dtype=np.float64),
         local_ids=np.array(data, dtype=np.int64),
         remote_ids=np.array(remote_ids, dtype=np.int64),
-        prefixes=_prefixes(body.links),
+        prefixes=prefixes_of(body.links),
         # RFC 6987 §2: a stub router advertises MaxLinkMetric on all links but stub networks.
         # Deviation: by RFC 2328 §16.1 alone, paths of that cost would remain as a last resort.
         transit=not links or set(metrics) != {contents.MAX_LINK_METRIC},
@@ -115,95 +112,18 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     )
 
 
-def shrunk(router: RouterFacts, block: NodeBlock, body: RouterLsa) -> NodeBlock | None:
-    """Return the block without the links that the router LSA has lost, at a cost of these.
-
-    None where the LSA differs in another way, or TE links may match other rows than before.
-    """
-    old = () if router.listed is None else router.listed.links
-    alike = common_ends(old, body.links)
-    low, high = alike.begin, len(old) - alike.end
-    if alike.begin + alike.end < len(body.links) or high - low > _MOST_LOST:
-        return None
-    rows = _forget(router, block, [k for k in old[low:high] if k.link_type in _TO_VERTICES])
-    if rows is None:
-        return None
-    router.listed = body
-    metrics = _left(block.metrics, rows)
-    return replace(
-        block,
-        neighbors=_left(block.neighbors, rows),
-        metrics=metrics,
-        capacities=_left(block.capacities, rows),
-        availables=_left(block.availables, rows),
-        local_ids=_left(block.local_ids, rows),
-        remote_ids=_left(block.remote_ids, rows),
-        prefixes=block.prefixes if high - low == len(rows) else _kept(block, old, low, high),
-        transit=not len(metrics) or anywhere(metrics != contents.MAX_LINK_METRIC),
-    )
-
-
-def _forget(router: RouterFacts, block: NodeBlock, lost: list[RouterLink]) -> list[int] | None:
-    """Forget lost links and what matched them; return the rows of the block that they had.
-
-    None, and nothing is forgotten, unless each link and each TE link has an address of its own: as
-    in ``_look_up``, all others match the same rows as before.
-    """
-    te, named = router.te, router.named
-    if named is None:
-        named = router.named = _names(te)
-    if len(router.rows) < len(block.neighbors) or len(named) < len(te):
-        return None
-    if te and int(block.local_ids.min(initial=_WORD)) <= _HIGHEST_INDEX:
-        return None
-    names = [(link.link_id, link.link_data) for link in lost]
-    rows = [router.rows[name] for name in names]
-    keys = [named.get(name) for name in names]
-    for key, row in zip(keys, rows, strict=True):
-        if row in router.claimed if key is None else router.row_of.get(key) != row:
-            return None
-    places = [present_row(router, row) for row in rows]
-    for name, key, row in zip(names, keys, rows, strict=True):
-        del router.rows[name]
-        router.lost_rows.append(row)
-        if key is not None:
-            del router.row_of[key]
-            router.claimed.discard(row)
-            router.patched.pop(key, None)
-    router.lost_rows.sort()
-    return places
-
-
-def _left(values: NDArray[_T], rows: list[int]) -> NDArray[_T]:
-    """Remove a few rows, ascending."""
-    for row in reversed(rows):
-        values = np.concatenate((values[:row], values[row + 1 :]))
-    return values
-
-
-def _kept(
-    block: NodeBlock, links: tuple[RouterLink, ...], low: int, high: int
-) -> tuple[PrefixReachability, ...]:
-    """Return the prefixes of a block without those of the links ``low`` to ``high - 1``."""
-    stubs = [at for at, link in enumerate(links) if link.link_type == RouterLinkType.STUB]
-    if len(stubs) != len(block.prefixes):  # some have no valid mask
-        return _prefixes(links[:low] + links[high:])
-    return block.prefixes[: bisect_left(stubs, low)] + block.prefixes[bisect_left(stubs, high) :]
-
-
-def present_row(router: RouterFacts, row: int) -> int:
-    """Return where in the block a row of ``RouterFacts`` is."""
-    return row - bisect_left(router.lost_rows, row)
-
-
 def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
-    """Copy the arrays that TE LSAs fill, and update the rows of the changed LSAs.
+    """Copy the arrays that TE LSAs fill, and update the rows of LSAs that changed or are gone.
 
     Returns the block, and the rows that differ.
     """
-    changed = {}
+    changed: dict[int, tuple[float, float, int]] = {
+        router.place(row): (math.nan, math.nan, 0)
+        for row in router.vacant
+        if row not in router.lost_rows
+    }
     for key in router.patched:
-        row, link = present_row(router, router.row_of[key]), router.te[key]
+        row, link = router.place(router.row_of[key]), router.te[key]
         capacity, available, remote_id = _values(link)
         if (
             _other(float(block.availables[row]), available)
@@ -211,6 +131,8 @@ def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, 
             or block.remote_ids[row] != remote_id
         ):
             changed[row] = capacity, available, remote_id
+        else:
+            changed.pop(row, None)
     if not changed:
         return block, ()
     capacities, availables = block.capacities.copy(), block.availables.copy()
@@ -246,12 +168,12 @@ def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] 
     """Find the row of each TE link by its only address; None if that is ambiguous."""
     te, rows = router.te, router.rows
     if router.named is None:
-        router.named = _names(te)
+        router.named = names_of(te)
     if len(router.named) < len(te) or len(rows) < len(links):
         return None
     found = {key: rows[name] for name, key in router.named.items() if name in rows}
     left = len(found) < len(te)
-    if left and min([link.link_data for link in links], default=_WORD) <= _HIGHEST_INDEX:
+    if left and min([link.link_data for link in links], default=_WORD) <= HIGHEST_INDEX:
         return None
     return found
 
@@ -268,7 +190,7 @@ def renamed(router: RouterFacts, old: TeFacts | None, new: TeFacts | None) -> No
         del named[old.link_id, old.local]
 
 
-def _names(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
+def names_of(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
     """TE links by link id and local address, those with exactly one address."""
     return {
         (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
@@ -303,7 +225,7 @@ def _match_by_order(
     """Match TE links without a matching address to unnumbered rows of the same neighbor."""
     free: dict[int, list[int]] = {}
     for row, link in enumerate(links):
-        if row not in taken and link.link_data <= _HIGHEST_INDEX:
+        if row not in taken and link.link_data <= HIGHEST_INDEX:
             free.setdefault(link.link_id, []).append(row)
     for key, te in left:
         rows = free.get(te.link_id)
@@ -311,7 +233,7 @@ def _match_by_order(
             matched[key] = rows.pop(0)
 
 
-def _prefixes(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
+def prefixes_of(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
     """The stub networks of a router LSA (RFC 2328 §16.1, second stage)."""
     attachments = []
     for link in links:

@@ -24,7 +24,8 @@ from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
-from fared.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed, shrunk
+from fared.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed
+from fared.ospf.ted.lost_links import shrunk, withdraw
 from fared.ospf.ted.networks import NetworkTable
 from fared.ospf.ted.reachability import Reachability
 from fared.ospf.ted.used_prefixes import UsedPrefixes
@@ -217,10 +218,9 @@ class TedBuilder:
         same = old is not None and new is not None and old.identity == new.identity
         if not same:
             renamed(router, old, new)
-        patchable = (same and key in router.row_of) or (
-            old is None and new is not None and fits(router, key, new)
-        )
-        if patchable:
+        if new is None:
+            router.rebuild |= old is not None and not withdraw(router, key, old)
+        elif (same and key in router.row_of) or (old is None and fits(router, key, new)):
             router.patched[key] = None
         else:
             router.rebuild = True
@@ -249,6 +249,7 @@ class TedBuilder:
         router.beyond = False
         router.rebuild = router.relisted = False
         router.patched.clear()
+        router.vacant.clear()
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
         if rows or (rows is None and not same_block(before, router.block)):
@@ -266,8 +267,8 @@ class TedBuilder:
         if block is None or router.rebuild:
             router.block = build(router, body)
             return None
-        alone = block is router.emitted and not router.beyond
-        router.block, found = patch(router, block) if router.patched else (block, ())
+        alone = block is router.emitted and not (router.beyond or router.vacant)
+        router.block, found = patch(router, block)
         return found if alone and router.patched else None
 
     def _with_beyond(
