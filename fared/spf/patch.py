@@ -169,10 +169,12 @@ def _goes(plan: SpfPlan, tail: int, node: int, others: NDArray[np.int64]) -> sli
     None if they are not consecutive.
     """
     hops, mine = plan.slot_hop, plan.slots(node)
-    fed = np.zeros(len(plan.hops), bool)
-    fed[hops[runs(plan.slot_start[others], plan.slot_count[others])]] = True
     lost = hops[plan.slots(tail)]
-    lost = lost[~fed[lost]]
+    # a direct neighbor feeds the slots that begin with itself, and no other one does
+    if plan.distance[tail] != plan.graph.uniform_metric:
+        fed = np.zeros(len(plan.hops), bool)
+        fed[hops[runs(plan.slot_start[others], plan.slot_count[others])]] = True
+        lost = lost[~fed[lost]]
     if not len(lost):
         return slice(mine.start, mine.start)
     places = mine.start + hops[mine].searchsorted(lost)
@@ -182,7 +184,8 @@ def _goes(plan: SpfPlan, tail: int, node: int, others: NDArray[np.int64]) -> sli
 
 def _fed_otherwise(plan: SpfPlan, graph: Graph, node: int, hops: Sequence[int]) -> bool:
     """Whether all nodes behind a node can do without paths through it that begin with ``hops``."""
-    if not hops or not graph.transit[node]:
+    last = plan.distance[node] == len(plan.laid.steps) * graph.uniform_metric
+    if last or not hops or not graph.transit[node]:
         return True
     heads = _behind(plan, graph, node)
     return not len(heads) or all(_each_fed(plan, graph, node, hop, heads) for hop in hops)

@@ -42,6 +42,10 @@ def after_loss(
     if len(hops) > _MOST_HOPS:
         return None
     flow = np.concatenate((before.bound[: delta.low], before.bound[delta.high :]))
+    # all slots that the edge fed went with it, and they fed no other
+    last = plan.distance[delta.node] == len(plan.laid.steps) * plan.graph.uniform_metric
+    if last and delta.high - delta.low == len(hops):
+        return SlotCapacities(flow, None)
     if all(_follow(plan, capacity, flow, delta.node, hop) for hop in hops):
         return SlotCapacities(flow, None)
     return None

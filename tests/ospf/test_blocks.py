@@ -1,6 +1,7 @@
 """TE links are matched with the rows of their router: by a table if possible, else one by one."""
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fared.core.ids import NodeId
 from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
+from fared.ospf.ted import lost_links
 from fared.ospf.ted.blocks import (
     RouterFacts,
     _look_up,
@@ -39,6 +41,13 @@ TE_LINK = st.builds(
     available=st.just(1e6),
 )
 TE = st.lists(TE_LINK, max_size=6)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def any_links_are_many():
+    """Else lost links are never removed from blocks of so few."""
+    with mock.patch.object(lost_links, "_FEW_LINKS", 0):
+        yield
 
 
 def router(te: list[TeFacts], links: list[RouterLink]) -> RouterFacts:
@@ -176,3 +185,13 @@ def test_where_another_te_lsa_may_take_the_row_all_are_matched_again(data, te):
     renamed(known, gone, None)
     assert not withdraw(known, key, gone)
     assert build(known, RouterLsa(0, tuple(links))).capacities.tolist() == [1e9 + 1]
+
+
+def test_where_a_te_link_may_match_another_row_a_block_is_built_again():
+    """It is the only one to the neighbor, and that row has no address."""
+    links = (RouterLink(1, 1, 1, 10), RouterLink(1, 1, 2, 10))
+    known = router([TeFacts(1, 1, 1, 0, 0, 0, 1e9, 1e9)], [])
+    block = build(known, RouterLsa(0, links))
+    np.testing.assert_array_equal(block.capacities, [1e9, np.nan])
+    assert shrunk(known, block, RouterLsa(0, links[1:])) is None
+    assert build(known, RouterLsa(0, links[1:])).capacities.tolist() == [1e9]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, LsType, enco
 from fared.ospf.packet.opaque import OpaqueType, TeLink
 from fared.ospf.settings import AreaSettings, OspfSettings
 from fared.ospf.ted import builder as ted_builder
+from fared.ospf.ted import lost_links
 from fared.ospf.ted.builder import TedBuilder
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver
@@ -53,6 +55,13 @@ STEPS = st.lists(
     st.tuples(st.integers(-3, 6), st.one_of(st.none(), TE, TE, TE), ROUTER, LOST, st.booleans()),
     max_size=25,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def any_links_are_many():
+    """Else lost links are never removed from blocks of so few."""
+    with mock.patch.object(lost_links, "_FEW_LINKS", 0):
+        yield
 
 
 class Built:

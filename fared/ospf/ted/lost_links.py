@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fared.ted.model import NodeBlock, PrefixReachability
 
 _T = TypeVar("_T", bound=np.generic)
+_FEW_LINKS = 24
+"""A block of fewer links is built as fast as shrunk."""
 _MOST_LOST = 16
 """The most links to remove from a block one by one."""
 
@@ -37,6 +39,8 @@ def shrunk(router: RouterFacts, block: NodeBlock, body: RouterLsa) -> NodeBlock 
     None where the LSA differs in another way, or TE links may match other rows than before.
     """
     old = () if router.listed is None else router.listed.links
+    if len(old) < _FEW_LINKS:
+        return None
     alike = common_ends(old, body.links)
     low, high = alike.begin, len(old) - alike.end
     if alike.begin + alike.end < len(body.links) or high - low > _MOST_LOST:
