@@ -18,6 +18,7 @@ from fared.ted.database import Ted
 from fared.ted.graph import Graph, same_metric
 from fared.ted.graph_update import without_edges
 from fared.ted.model import NodeBlock
+from fared.ted.opposite import Opposite
 from fared.ted.rows import LinkRows, snap
 from tests.ted.fabrics import three_stage
 
@@ -265,6 +266,25 @@ def test_links_lost_from_a_large_graph_leave_the_graph_of_the_others(pairs):
     same_graph(graph, from_nothing(ted))
 
 
+@pytest.mark.parametrize("size", [5, 40])
+def test_opposite_edges_are_right_however_many_losses_later_they_are_wanted(size):
+    fabric, ted = three_stage(5, size), Ted()
+    for name in fabric.names:
+        ted.put(fabric.block(name))
+    graph = ted.graph()
+    for turn in range(14):
+        link = fabric.links[7 * turn % len(fabric.links)]
+        fabric.cut(link.tail, link.head)
+        ted.put(fabric.block(link.tail))
+        before, graph = graph, ted.graph()
+        assert graph is not before
+        assert "edges" not in graph.opposite.__dict__
+        if turn % 10 in (3, 4, 9):
+            src = np.arange(len(graph.nodes)).repeat(np.diff(graph.indptr))
+            expected = opposites(src, graph.dst, len(graph.nodes))
+            np.testing.assert_array_equal(graph.reverse, expected)
+
+
 def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
     size = 400
     src = np.arange(size).repeat(size - 1)
@@ -275,7 +295,7 @@ def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
         indptr=np.arange(size + 1) * (size - 1),
         dst=dst,
         metric=same_metric(10, len(dst)),
-        reverse=opposites(src, dst, size),
+        opposite=Opposite(opposites(src, dst, size)),
         capacity=rates,
         available=rates,
         transit=np.ones(size, bool),
@@ -286,6 +306,7 @@ def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
     tracemalloc.start()
     try:
         left = without_edges(graph, cut)
+        assert len(left.reverse) == len(left.dst)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
