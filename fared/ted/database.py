@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from fared.ted.graph import Graph
     from fared.ted.model import LocalLink, NodeBlock
 
+_FEW_LINKS = 16
+"""The rows of so few links are made anew as fast as one is removed."""
+
 
 class Ted:
     """The database of one area. No order or result depends on the order of arrival.
@@ -124,7 +127,10 @@ class Ted:
         row = lost_row(old, block)
         lost = None if row is None else NodeId(int(old.neighbors[row]))
         kind = max(change_of_links(self._rows, old, block, lost), ChangeKind.CAPACITY)
-        renewed = self._insert(block, None if row is None else rows.without(row, block))
+        made = None
+        if row is not None and len(old.neighbors) > _FEW_LINKS:
+            made = rows.without(row, block)
+        renewed = self._insert(block, made)
         self._lost[block.node] = None if block.node in self._lost else lost
         # Where a capacity is unknown, edges of the far ends may depend on it.
         if self._partners is not None:

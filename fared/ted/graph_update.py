@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.ted.graph import Graph, common, run_starts, same_metric
-from fared.ted.opposite import Opposite, parts_left, renumbered
+from fared.ted.opposite import edit, parts_left
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,7 +169,7 @@ def _applied(
     np.add.at(change, [edge.tail + 1 for edge in new], 1)
 
     def edited(values: NDArray[_T], fresh: Sequence[float]) -> NDArray[_T]:
-        return _edited(values, cut, places, np.array(fresh, values.dtype))
+        return edit(values, cut, places, np.array(fresh, values.dtype))
 
     uniform_metric, size = graph.uniform_metric, len(graph.dst) + len(new) - len(cut)
     if uniform_metric and size and all(edge.metric == uniform_metric for edge in new):
@@ -186,13 +186,8 @@ def _applied(
         indptr=graph.indptr + change.cumsum(),
         dst=edited(graph.dst, [edge.head for edge in new]),
         metric=metric,
-        opposite=Opposite(
-            _edited(
-                renumbered(graph.reverse, cut, places),
-                cut,
-                places,
-                np.array([number[edge.head, edge.tail] for edge in new], np.int64),
-            )
+        opposite=graph.opposite.edited(
+            cut, places, np.array([number[edge.head, edge.tail] for edge in new], np.int64)
         ),
         capacity=capacity,
         available=available,
@@ -216,22 +211,8 @@ def without_edges(graph: Graph, cut: Sequence[int]) -> Graph:
         indptr=graph.indptr - np.array(cut, np.int64).searchsorted(graph.indptr),
         dst=left(graph.dst),
         metric=metric,
-        opposite=graph.opposite.without(tuple(cut)),
+        opposite=graph.opposite.without(cut),
         capacity=capacity,
         available=capacity if graph.without_load else left(graph.available),
         uniform_metric=uniform_metric or common(metric),
     )
-
-
-def _edited(
-    values: NDArray[_T], cut: Sequence[int], places: Sequence[int], fresh: NDArray[_T]
-) -> NDArray[_T]:
-    """Remove the values at ``cut`` and insert ``fresh`` ones before those at ``places``."""
-    parts, done = [], 0
-    stops = [(place, 0, at) for at, place in enumerate(places)] + [(c, 1, 0) for c in cut]
-    for place, skip, at in sorted(stops):
-        parts.append(values[done:place])
-        if not skip:
-            parts.append(fresh[at : at + 1])
-        done = place + skip
-    return np.concatenate((*parts, values[done:]))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,33 +18,55 @@ if TYPE_CHECKING:
 _FEW_CUTS = 8
 _FEW_EDGES = 512
 """Edges that are looked up one by one, in fewer steps."""
-_MOST_PENDING = 8
-"""Losses after which the numbers are computed, wanted or not."""
+_MOST_PENDING = 64
+"""Lost edges after which the numbers are computed, wanted or not."""
+_T = TypeVar("_T", bound=np.generic)
 
 
 class Opposite(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """The opposite edges: those ``known`` of an earlier graph, without the edges ``cut`` since.
+    """The opposite edges: those ``known`` of an earlier graph, without the edges ``cut`` of it.
 
-    Each cut has the numbers that were valid before it. The numbers are computed at first use: a
-    lost link is urgent, and needs none of them.
+    The numbers are computed at first use: a lost link is urgent, and needs none of them.
     """
 
     known: NDArray[np.int64]
-    cuts: tuple[tuple[int, ...], ...] = ()
+    cut: tuple[int, ...] = ()
 
     @cached_property
     def edges(self) -> NDArray[np.int64]:
         """The opposite edge of each edge (E,)."""
-        edges = self.known
-        for cut in self.cuts:
-            edges = _renumbered_left(edges, cut)
-        return edges
+        return _renumbered_left(self.known, self.cut) if self.cut else self.known
 
-    def without(self, cut: tuple[int, ...]) -> Opposite:
+    def without(self, cut: Sequence[int]) -> Opposite:
         """Return the opposite edges without these edges, ascending."""
-        if "edges" in self.__dict__ or len(self.cuts) >= _MOST_PENDING:
-            return Opposite(self.edges, (cut,))
-        return Opposite(self.known, (*self.cuts, cut))
+        known, gone = self._settled()
+        return Opposite(known, tuple(sorted((*gone, *_first_numbers(gone, cut)))))
+
+    def edited(
+        self, cut: Sequence[int], places: Sequence[int], fresh: NDArray[np.int64]
+    ) -> Opposite:
+        """Return the opposite edges without ``cut``, and with ``fresh`` ones before ``places``."""
+        known, before = self._settled()
+        gone = sorted((*before, *_first_numbers(before, cut)))
+        new = _first_numbers(before, places)
+        # A link that comes back moves no other edge: it does what its loss undid.
+        lost, added = gone.copy(), new.copy()
+        for edge in gone:
+            if edge + 1 in added:
+                added.remove(edge + 1)
+                lost.remove(edge)
+        return Opposite(edit(renumbered(known, lost, added), gone, new, fresh))
+
+    def _settled(self) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+        """Return ``known`` and ``cut``, or ``edges`` and no cut where they are or should be."""
+        settled = "edges" in self.__dict__ or len(self.cut) > _MOST_PENDING
+        return (self.edges, ()) if settled else (self.known, self.cut)
+
+
+def _first_numbers(cut: Sequence[int], present: Sequence[int]) -> list[int]:
+    """Return the numbers that edges had before ``cut`` (ascending)."""
+    left = [edge - at for at, edge in enumerate(cut)]
+    return [number + bisect_right(left, number) for number in present]
 
 
 def renumbered(
@@ -90,3 +113,17 @@ def _renumbered_left(edges: NDArray[np.int64], cut: Sequence[int]) -> NDArray[np
         np.subtract(mine, shift, out=left[at : at + len(mine)])
         at += len(mine)
     return left
+
+
+def edit(
+    values: NDArray[_T], cut: Sequence[int], places: Sequence[int], fresh: NDArray[_T]
+) -> NDArray[_T]:
+    """Remove the values at ``cut`` and insert ``fresh`` ones before those at ``places``."""
+    parts, done = [], 0
+    stops = [(place, 0, at) for at, place in enumerate(places)] + [(c, 1, 0) for c in cut]
+    for place, skip, at in sorted(stops):
+        parts.append(values[done:place])
+        if not skip:
+            parts.append(fresh[at : at + 1])
+        done = place + skip
+    return np.concatenate((*parts, values[done:]))

@@ -20,7 +20,7 @@ from fared.ted.graph_update import without_edges
 from fared.ted.model import NodeBlock
 from fared.ted.opposite import Opposite
 from fared.ted.rows import LinkRows, snap
-from tests.ted.fabrics import three_stage
+from tests.ted.fabrics import Link, three_stage
 
 _NODES = 6
 _COLUMNS = ("neighbors", "metrics", "local_ids", "remote_ids", "capacities", "availables")
@@ -267,22 +267,47 @@ def test_links_lost_from_a_large_graph_leave_the_graph_of_the_others(pairs):
 
 
 @pytest.mark.parametrize("size", [5, 40])
-def test_opposite_edges_are_right_however_many_losses_later_they_are_wanted(size):
-    fabric, ted = three_stage(5, size), Ted()
+@pytest.mark.parametrize("seed", range(4))
+def test_opposite_edges_are_right_however_many_losses_later_they_are_wanted(size, seed):
+    """Also where lost links come back, alone or with others."""
+    fabric, ted, random = three_stage(5, size), Ted(), np.random.default_rng(seed)
     for name in fabric.names:
         ted.put(fabric.block(name))
     graph = ted.graph()
-    for turn in range(14):
-        link = fabric.links[7 * turn % len(fabric.links)]
-        fabric.cut(link.tail, link.head)
-        ted.put(fabric.block(link.tail))
-        before, graph = graph, ted.graph()
-        assert graph is not before
-        assert "edges" not in graph.opposite.__dict__
-        if turn % 10 in (3, 4, 9):
+    lost: list[list[Link]] = []
+    for _ in range(60):
+        if len(lost) > 12 or (lost and random.random() < 0.4):
+            changed = lost.pop(int(random.integers(len(lost))))
+            fabric.links += changed
+        else:
+            one = fabric.links[int(random.integers(len(fabric.links)))]
+            changed = [k for k in fabric.links if {k.tail, k.head} == {one.tail, one.head}]
+            fabric.cut(one.tail, one.head)
+            lost.append(changed)
+        for link in changed:
+            ted.put(fabric.block(link.tail))
+        if random.random() < 0.8:
+            graph = ted.graph()
+        if random.random() < 0.3:
             src = np.arange(len(graph.nodes)).repeat(np.diff(graph.indptr))
             expected = opposites(src, graph.dst, len(graph.nodes))
             np.testing.assert_array_equal(graph.reverse, expected)
+
+
+def test_a_lost_link_waits_for_opposite_edges_no_more_than_one_that_comes_back():
+    fabric, ted = three_stage(5, 9), Ted()
+    for name in fabric.names:
+        ted.put(fabric.block(name))
+    before, whole = ted.graph(), list(fabric.links)
+    fabric.cut("S2", "L3")
+    ted.put(fabric.block("S2"))
+    left = ted.graph()
+    assert "edges" not in left.opposite.__dict__
+    fabric.links = whole
+    ted.put(fabric.block("L3"))
+    ted.put(fabric.block("S2"))
+    assert "edges" not in left.opposite.__dict__
+    np.testing.assert_array_equal(ted.graph().reverse, before.reverse)
 
 
 def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
