@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fared.core.alike import common_ends
+from fared.core.common_ends import common_ends
 from fared.core.ids import BACKBONE, AreaId
 from fared.core.reduction import ReductionSettings
 from fared.ospf.flooding.group import FloodGroup

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from fared.core.alike import common_ends
+from fared.core.common_ends import common_ends
 from fared.core.wire import DecodeError
 from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
 from fared.ospf.packet.extended_prefix import (

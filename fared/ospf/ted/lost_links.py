@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core.alike import common_ends
+from fared.core.common_ends import common_ends
 from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.ted.blocks import HIGHEST_INDEX, TO_VERTICES, RouterFacts, names_of, prefixes_of

@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Alike(NamedTuple):
+class CommonEnds(NamedTuple):
     """How many items two sequences have in common at their beginning, and at their end."""
 
     begin: int
     end: int
 
 
-def common_ends(old: Sequence[Any], new: Sequence[Any], size: int = 1) -> Alike:
+def common_ends(old: Sequence[Any], new: Sequence[Any], size: int = 1) -> CommonEnds:
     """Compare two sequences, such as bytes, whose items take ``size`` places each.
 
     Whole slices are compared, in a few steps; of equal items none counts at both ends.
@@ -37,4 +37,4 @@ def common_ends(old: Sequence[Any], new: Sequence[Any], size: int = 1) -> Alike:
             low = middle
         else:
             high = middle - 1
-    return Alike(begin, low)
+    return CommonEnds(begin, low)
