@@ -24,6 +24,7 @@ from fared.spf.search import UNREACHABLE
 from fared.ted.change import ChangeKind
 from fared.ted.database import Ted
 from fared.ted.graph import run_lengths, runs
+from fared.weights.lost_link import after_loss
 from fared.weights.path_capacity import (
     CapacityRow,
     Contraction,
@@ -144,7 +145,8 @@ class AreaSolver:
             and not delta.rebuilt
         ):
             cut = since.cut if since.version == old.version + 1 else None
-            if cut is not None and equal_without(old.capacity, new.capacity, cut):
+            same = since.cut_alone or cut is None or equal_without(old.capacity, new.capacity, cut)
+            if cut is not None and same:
                 new.contractions = still_contracted(old.contractions, plan, delta)
         self.solution, kept = new, tuple(new.contractions)
         return AreaDelta(delta.spf_ran, touched, delta.moved, links_changed, kept, step)
@@ -160,7 +162,10 @@ class AreaSolver:
         """Sweep the plan, make the sets of rows that differ, and mark the nodes (N,) using them."""
         capacity = link_capacities(since.graph, settings.mode, settings.floor)
         members, builder = self._members(old, plan, delta, capacity, settings)
-        flow = propagate(plan, capacity)
+        flow = None
+        if since.cut_alone and old is not None:
+            flow = after_loss(old.flow, plan, delta, capacity)
+        flow = flow or propagate(plan, capacity)
         same_slots = old is not None and members is old.members and plan is old.plan
         limit = old.limit if old and same_slots else members.local[plan.slot_hop]
         packed = _packed(flow, limit, members)

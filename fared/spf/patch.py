@@ -1,22 +1,23 @@
 """Derive the next plan from the present one: ``advance`` maps a ``GraphDelta`` to a ``PlanDelta``.
 
 After the usual loss in a Clos fabric every node keeps its distance: the DAG lacks one edge, and the
-head of that edge the slots that it fed. Then the plan is cut at that edge instead of being rebuilt.
-Any other change of the topology calls ``build_plan``.
+head of that edge the slots that it fed. Then the plan is cut at that edge instead of being rebuilt,
+at a cost that the links of the two ends determine: its steps stay as they are (``Laid``). Any other
+change of the topology calls ``build_plan``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from fared.spf.plan import SpfPlan, SweepStep, build_plan
+from fared.spf.plan import SpfPlan, build_plan
 from fared.spf.search import UNREACHABLE
 from fared.ted.change import ChangeKind
-from fared.ted.graph import anywhere
+from fared.ted.graph import anywhere, runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +27,10 @@ if TYPE_CHECKING:
     from fared.ted.change import GraphDelta
     from fared.ted.graph import Graph
 
-_T = TypeVar("_T", bound=np.generic)
 _MOST_CUT = 100
-"""The most edges to cut: ``_shifted`` counts them in eight bits."""
-_FEW_EDGES = 512
-"""Edges that are looked up one by one: so few take fewer steps, which count with cold caches."""
+"""The most edges to cut from a plan before it is built again, without them."""
+_WITNESSES = 4
+"""How many nodes are asked for all nodes behind at once, before these are looked at one by one."""
 
 
 class PlanDelta(msgspec.Struct, frozen=True):
@@ -38,14 +38,16 @@ class PlanDelta(msgspec.Struct, frozen=True):
 
     ``spf_ran``: the graph is another object. ``rebuilt``: no former slot is kept. If False,
     ``node`` lost the former slots ``low`` to ``high - 1`` (-1, and no slots, where no path
-    changed); later slots moved up, in the same order. ``moved``: a node may be at another distance,
-    at another index, or attached to other networks.
+    changed); later slots moved up, in the same order. ``tail``: from where no path leads to
+    ``node`` any more. ``moved``: a node may be at another distance, at another index, or attached
+    to other networks.
     """
 
     spf_ran: bool = True
     rebuilt: bool = False
     moved: bool = False
     node: int = -1
+    tail: int = -1
     low: int = 0
     high: int = 0
 
@@ -112,12 +114,13 @@ def cut_plan(old: SpfPlan, graph: Graph, cut: Sequence[int]) -> tuple[SpfPlan, P
         or graph.uniform_metric != before.uniform_metric
         or anywhere(before.network)
     )
-    if len(cut) > _MOST_CUT or unlike:
+    if len(cut) + len(old.laid.lost_edges) > _MOST_CUT or unlike:
         return None
     lost = [edge for edge in cut if _on_path(old, edge)]
     # The loss of an edge shortens no path, and no path crossed these.
     if not lost:
-        return _renumbered(old, graph, cut), PlanDelta()
+        left = replace(old, graph=graph, via=_shifted(old.via, cut), laid=old.laid.without(cut, ()))
+        return left, PlanDelta()
     return _without(old, graph, cut, lost[0]) if len(lost) == 1 else None
 
 
@@ -127,43 +130,29 @@ def _without(
     """Return the plan without this one edge of its DAG."""
     tail, node = old.graph.tail(edge), int(old.graph.dst[edge])
     others = _tails(old, graph, node)
-    depth = int(old.distance[node]) // graph.uniform_metric - 1
     # Another predecessor at the same distance keeps the distance of the node, and so of all nodes
     # behind it. An edge of the root would take a first hop along.
-    gone = _goes(old, edge, depth) if tail != old.root and len(others) else None
-    if gone is None:
+    gone = _goes(old, tail, node, others) if tail != old.root and len(others) else None
+    if gone is None or not _fed_otherwise(old, graph, node, old.slot_hop[gone].tolist()):
         return None
-    low, high = gone.low, gone.high
+    low, high = gone.start, gone.stop
     row_of, count = old.row_of, old.slot_count.copy()
     # The only predecessor left: share its row, as ``build_plan`` would.
     if len(others) == 1 and count[others[0]]:
         row_of = np.where(row_of == node, row_of[others[0]], row_of)
     count[node] -= high - low
-    kept = replace(
+    left = replace(
         old,
+        graph=graph,
+        via=_shifted(old.via, cut),
         slot_node=_cut(old.slot_node, low, high),
         slot_hop=_cut(old.slot_hop, low, high),
         slot_start=old.slot_start - (high - low) * (old.slot_start > low),
         slot_count=count,
         row_of=row_of,
+        laid=old.laid.without(cut, range(low, high)),
     )
-    return _renumbered(kept, graph, cut, gone), PlanDelta(node=node, low=low, high=high)
-
-
-class _Gone(msgspec.Struct, frozen=True):
-    """What a lost edge takes along: the edge at ``place`` of the level at ``depth``.
-
-    ``first`` to ``last`` are its pairs in the step, ``low`` to ``high`` the slots that only these
-    fed, ``behind`` the pairs of later steps, by depth, that these slots fed.
-    """
-
-    depth: int
-    place: int
-    first: int
-    last: int
-    low: int
-    high: int
-    behind: dict[int, NDArray[np.int64]]
+    return left, PlanDelta(node=node, tail=tail, low=low, high=high)
 
 
 def _on_path(plan: SpfPlan, edge: int) -> bool:
@@ -174,48 +163,66 @@ def _on_path(plan: SpfPlan, edge: int) -> bool:
     return crossed and near + graph.uniform_metric == int(plan.distance[head])
 
 
-def _goes(plan: SpfPlan, edge: int, depth: int) -> _Gone | None:
-    """Return what an edge takes along; None if the plan cannot be cut there.
+def _goes(plan: SpfPlan, tail: int, node: int, others: NDArray[np.int64]) -> slice | None:
+    """Return the slots of a node that only ``tail`` fed, and none of its ``others``.
 
-    It cannot if only lost slots feed another, or if pairs share slots and one of these is not fed
-    any more.
+    None if they are not consecutive.
     """
-    step, level = plan.steps[depth], plan.levels[depth]
-    fed = (step.edge == edge).nonzero()[0]
-    if not len(fed):
-        return None
-    first, last = int(fed[0]), int(fed[-1]) + 1
-    place = first if step.edge is level else int((level == edge).nonzero()[0][0])
-    # Shared slots stay while other pairs feed them; no slot is lost.
-    if step.target is not None:
-        there = _still_fed(step.target, step.target[first:last])
-        return _Gone(depth, place, first, last, step.low, step.low, {}) if there else None
-    low, high = step.low + first, step.low + last
-    behind = _behind(plan, depth, low, high)
-    return None if behind is None else _Gone(depth, place, first, last, low, high, behind)
+    hops, mine = plan.slot_hop, plan.slots(node)
+    lost = hops[plan.slots(tail)]
+    # a direct neighbor feeds the slots that begin with itself, and no other one does
+    if plan.distance[tail] != plan.graph.uniform_metric:
+        fed = np.zeros(len(plan.hops), bool)
+        fed[hops[runs(plan.slot_start[others], plan.slot_count[others])]] = True
+        lost = lost[~fed[lost]]
+    if not len(lost):
+        return slice(mine.start, mine.start)
+    places = mine.start + hops[mine].searchsorted(lost)
+    low, high = int(places[0]), int(places[-1]) + 1
+    return slice(low, high) if high - low == len(lost) else None
 
 
-def _behind(plan: SpfPlan, depth: int, low: int, high: int) -> dict[int, NDArray[np.int64]] | None:
-    """Return the pairs that the slots ``low`` to ``high - 1`` feed in steps behind ``depth``.
+def _fed_otherwise(plan: SpfPlan, graph: Graph, node: int, hops: Sequence[int]) -> bool:
+    """Whether all nodes behind a node can do without paths through it that begin with ``hops``."""
+    last = plan.distance[node] == len(plan.laid.steps) * graph.uniform_metric
+    if last or not hops or not graph.transit[node]:
+        return True
+    heads = _behind(plan, graph, node)
+    return not len(heads) or all(_each_fed(plan, graph, node, hop, heads) for hop in hops)
 
-    None if a slot there is fed by nothing else, and would go as well.
-    """
-    found = {}
-    for number, later in enumerate(plan.steps[depth + 1 :], depth + 1):
-        fed = (low <= later.source) & (later.source < high)
-        if not anywhere(fed):
-            continue
-        if later.target is None or not _still_fed(later.target, later.target[fed]):
-            return None
-        found[number] = fed.nonzero()[0]
+
+def _each_fed(plan: SpfPlan, graph: Graph, node: int, hop: int, heads: NDArray[np.int64]) -> bool:
+    """Whether paths that begin with a hop lead to each of ``heads`` through other nodes, too."""
+    nodes = plan.slot_node[plan.slot_hop == hop]
+    nodes = nodes[(plan.distance[nodes] == plan.distance[node]) & graph.transit[nodes]]
+    at = int(nodes.searchsorted(node))
+    # In a Clos fabric any other node leads to the same nodes, the next ones most probably.
+    for other in (*nodes[at + 1 :][:_WITNESSES].tolist(), *nodes[:at][-_WITNESSES:].tolist()):
+        heads = heads[~_among(heads, _behind(plan, graph, other))]
+        if not len(heads):
+            return True
+    through = np.zeros(len(graph.nodes), bool)
+    through[nodes] = True
+    through[node] = False
+    return all(bool(through[_tails(plan, graph, head)].any()) for head in heads.tolist())
+
+
+def _among(values: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which values are among others."""
+    if not len(ascending):
+        return np.zeros(len(values), bool)
+    place = np.minimum(ascending.searchsorted(values), len(ascending) - 1)
+    found: NDArray[np.bool_] = ascending[place] == values
     return found
 
 
-def _still_fed(target: NDArray[np.int64], gone: NDArray[np.int64]) -> bool:
-    """Whether other pairs also feed all slots that the pairs with the targets ``gone`` feed."""
-    count = np.bincount(target)
-    own, times = np.unique(gone, return_counts=True)
-    return bool((count[own] > times).all())
+def _behind(plan: SpfPlan, graph: Graph, node: int) -> NDArray[np.int64]:
+    """Return the neighbors to which shortest paths lead through a node in ``graph``."""
+    ends = graph.dst[int(graph.indptr[node]) : int(graph.indptr[node + 1])]
+    heads: NDArray[np.int64] = ends[
+        plan.distance[ends] == plan.distance[node] + graph.uniform_metric
+    ]
+    return heads
 
 
 def _tails(plan: SpfPlan, graph: Graph, node: int) -> NDArray[np.int64]:
@@ -226,81 +233,12 @@ def _tails(plan: SpfPlan, graph: Graph, node: int) -> NDArray[np.int64]:
     return tails
 
 
-def _cut(values: NDArray[_T], low: int, high: int) -> NDArray[_T]:
+def _cut(values: NDArray[np.int64], low: int, high: int) -> NDArray[np.int64]:
     if low == high:
         return values
     return np.concatenate((values[:low], values[high:]))
 
 
-def _renumbered(
-    plan: SpfPlan,
-    graph: Graph,
-    cut: Sequence[int],
-    gone: _Gone | None = None,
-) -> SpfPlan:
-    """Return the same paths with the present edge numbers, without the lost edge and slots."""
-    steps, levels = [], []
-    for depth, (step, level) in enumerate(zip(plan.steps, plan.levels, strict=True)):
-        at = gone if gone is not None and depth == gone.depth else None
-        whole = _shifted(level, cut)
-        if at is not None:
-            whole = _cut(whole, at.place, at.place + 1)
-        edge = whole
-        if step.edge is not level:
-            edge = _shifted(step.edge, cut)
-            if at is not None:
-                edge = _cut(edge, at.first, at.last)
-        levels.append(whole)
-        moved = _moved(step, edge, gone, here=at is not None)
-        fed = None if gone is None else gone.behind.get(depth)
-        steps.append(moved if fed is None else _without_pairs(moved, fed))
-    return replace(
-        plan,
-        graph=graph,
-        via=_shifted(plan.via, cut),
-        steps=tuple(steps),
-        levels=tuple(levels),
-    )
-
-
-def _moved(
-    step: SweepStep, edge: NDArray[np.int64], gone: _Gone | None, *, here: bool
-) -> SweepStep:
-    """Return a step without the lost slots; ``edge`` is already renumbered."""
-    size = 0 if gone is None else gone.high - gone.low
-    if gone is not None and here:
-        source, target = _cut(step.source, gone.first, gone.last), step.target
-        if target is not None:
-            target = _cut(target, gone.first, gone.last)
-        return replace(step, high=step.high - size, source=source, edge=edge, target=target)
-    if gone is None or not size or step.high <= gone.low:
-        return replace(step, edge=edge)
-    return replace(
-        step,
-        low=step.low - size,
-        high=step.high - size,
-        source=step.source - size * (step.source >= gone.high),
-        edge=edge,
-        seeds=step.seeds - size * (step.seeds >= gone.high),
-    )
-
-
-def _without_pairs(step: SweepStep, pairs: NDArray[np.int64]) -> SweepStep:
-    """Return a step without some of its pairs; others feed their slots, too."""
-    assert step.target is not None
-    return replace(
-        step,
-        source=np.delete(step.source, pairs),
-        edge=np.delete(step.edge, pairs),
-        target=np.delete(step.target, pairs),
-    )
-
-
 def _shifted(edges: NDArray[np.int64], cut: Sequence[int]) -> NDArray[np.int64]:
     """Return edge numbers after the removal of the edges ``cut`` (ascending)."""
-    if len(edges) <= _FEW_EDGES:
-        return edges - np.array(cut, np.int64).searchsorted(edges)
-    shift = np.zeros(len(edges), np.int8)
-    for edge in cut:
-        shift += (edges > edge).view(np.int8)
-    return edges - shift
+    return edges - np.array(cut, np.int64).searchsorted(edges)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from fared.spf.laid import Laid, SweepStep
 from fared.spf.search import UNREACHABLE, shortest_paths
 from fared.ted.graph import out_edges, run_lengths, runs
 from fared.ted.model import MAX_LINK_METRIC
@@ -37,23 +38,6 @@ if TYPE_CHECKING:
     from fared.ted.graph import Graph
 
 
-class SweepStep(msgspec.Struct, frozen=True, eq=False):
-    """One depth: slots ``low`` to ``high - 1`` are fed by pairs (source slot, edge).
-
-    ``source``, ``edge`` (K,); ``target`` (K,) counts from ``low``, or is None where pair i feeds
-    slot ``low + i``. ``seeds`` are the slots of direct neighbors, which are unlimited.
-    ``unlimited``: all sources are such slots without another feed, so only the edges limit.
-    """
-
-    low: int
-    high: int
-    source: NDArray[np.int64]
-    edge: NDArray[np.int64]
-    target: NDArray[np.int64] | None
-    seeds: NDArray[np.int64]
-    unlimited: bool
-
-
 class SpfPlan(msgspec.Struct, frozen=True, eq=False):
     """Shortest paths from ``root`` (an index of ``graph``); N nodes, H first hops, S slots.
 
@@ -61,8 +45,8 @@ class SpfPlan(msgspec.Struct, frozen=True, eq=False):
     begin a shortest path, ``via`` (H,) the root's edge toward them (toward the transit network
     where that lies between), in ascending order of neighbor. ``slot_node``, ``slot_hop`` (S,);
     the slots of node n are ``slot_start[n]`` to ``slot_start[n] + slot_count[n] - 1``,
-    ascending by hop. ``row_of`` (N,): the node whose row gives the weights of n. ``levels`` are the
-    edges of the DAG, grouped by the depth of their heads.
+    ascending by hop. ``row_of`` (N,): the node whose row gives the weights of n. ``laid`` has the
+    steps of a sweep.
     """
 
     graph: Graph
@@ -74,9 +58,13 @@ class SpfPlan(msgspec.Struct, frozen=True, eq=False):
     slot_hop: NDArray[np.int64]
     slot_start: NDArray[np.int64]
     slot_count: NDArray[np.int64]
-    steps: tuple[SweepStep, ...]
     row_of: NDArray[np.int64]
-    levels: tuple[NDArray[np.int64], ...]
+    laid: Laid
+
+    @property
+    def levels(self) -> tuple[NDArray[np.int64], ...]:
+        """The edges of the DAG, grouped by the depth of their heads."""
+        return self.laid.present_levels
 
     @property
     def dag(self) -> NDArray[np.int64]:
@@ -126,9 +114,10 @@ def build_plan(graph: Graph, root: int) -> SpfPlan:
         slot_hop=builder.slot_hop,
         slot_start=builder.start,
         slot_count=builder.count,
-        steps=tuple(builder.steps),
         row_of=builder.row_of,
-        levels=tuple(level.edges for level in levels),
+        laid=Laid(
+            tuple(builder.steps), tuple(level.edges for level in levels), len(builder.slot_hop)
+        ),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from fared.core.ids import NodeId
 from fared.ted.graph import Graph, common, run_lengths, run_starts, same_metric
+from fared.ted.opposite import Opposite
 from fared.ted.partners import Partners
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _as_it_is(layout: GraphLayout, tail: NDArray[np.int64], reverse: NDArray[np.
         indptr=layout.row_ptr,
         dst=layout.head,
         metric=metric,
-        reverse=reverse,
+        opposite=Opposite(reverse),
         capacity=capacity,
         available=available,
         transit=layout.transit,
@@ -131,7 +132,7 @@ def _merged(
         indptr=np.append(0, np.bincount(src, minlength=count).cumsum()),
         dst=dst,
         metric=least,
-        reverse=number[runs.reverse[two_way]],
+        opposite=Opposite(number[runs.reverse[two_way]]),
         capacity=np.empty(len(src)),
         available=np.empty(len(src)),
         transit=layout.transit,

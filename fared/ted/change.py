@@ -64,13 +64,15 @@ class GraphDelta(NamedTuple):
 
     ``kind`` is NONE, LOAD or CAPACITY if only values of the same graph changed, TOPOLOGY if the
     graph is another object. ``cut``: the edges of the earlier graph (ascending) whose loss is the
-    only difference besides capacities; None if there are other differences.
+    only difference besides capacities; None if there are other differences. ``cut_alone``: there
+    is a cut, and all other edges have the same capacities.
     """
 
     graph: Graph
     version: int
     kind: ChangeKind
     cut: tuple[int, ...] | None
+    cut_alone: bool = False
 
 
 def change_of_links(
@@ -81,7 +83,8 @@ def change_of_links(
 ) -> ChangeKind:
     """Compare two descriptions of one router, whose links may differ; capacities are ignored.
 
-    ``routers`` may hold the old or the new description of it; ``lost`` is that of ``lost_end``.
+    ``routers`` may hold the old or the new description of it; ``lost`` is the far end of
+    ``lost_row``.
     """
     before, after = columns_of(old), columns_of(new)
     ends = _ends(before, after) if lost is None else {lost}
@@ -94,13 +97,15 @@ def change_of_links(
     return ChangeKind.LOSS if fewer else ChangeKind.TOPOLOGY
 
 
-def lost_end(old: NodeBlock, new: NodeBlock) -> NodeId | None:
-    """Return the neighbor to which a router has lost its only link; None if links differ more."""
+def lost_row(old: NodeBlock, new: NodeBlock) -> int | None:
+    """Return the row of the only link to its neighbor, which a router has lost.
+
+    None if links differ more.
+    """
     if len(new.neighbors) != len(old.neighbors) - 1:
         return None
-    place = one_more(columns_of(old), columns_of(new))
-    end = None if place is None else int(old.neighbors[place])
-    return None if end is None or end in new.neighbors.tolist() else NodeId(end)
+    row = one_more(columns_of(old), columns_of(new))
+    return None if row is None or anywhere(new.neighbors == old.neighbors[row]) else row
 
 
 def change_of_adjacencies(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fared.core.ids import NodeId
 from fared.ted.apart import Apart
 from fared.ted.assemble import assemble, refresh
 from fared.ted.change import (
@@ -29,7 +30,7 @@ from fared.ted.change import (
     change_of_adjacencies,
     change_of_links,
     lists,
-    lost_end,
+    lost_row,
 )
 from fared.ted.compare import same_role
 from fared.ted.graph_update import updated_graph
@@ -40,9 +41,11 @@ from fared.ted.store import LinkStore
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fared.core.ids import NodeId
     from fared.ted.graph import Graph
     from fared.ted.model import LocalLink, NodeBlock
+
+_FEW_LINKS = 16
+"""The rows of so few links are made anew as fast as one is removed."""
 
 
 class Ted:
@@ -74,6 +77,8 @@ class Ted:
         self._before_cut = 0
         self._cut: tuple[int, ...] | None = None
         """The edges that the latest TOPOLOGY version lost; None if it differs by more than that."""
+        self._cut_alone = 0
+        """The latest version that lost edges, and has all others with the same capacities."""
 
     @property
     def blocks(self) -> Mapping[NodeId, NodeBlock]:
@@ -119,9 +124,13 @@ class Ted:
             return kind if same_role(old, block) else max(kind, ChangeKind.PREFIX)
         if joined := self._apart.joined_by(block):
             self._enter(*joined)
-        lost = lost_end(old, block)
+        row = lost_row(old, block)
+        lost = None if row is None else NodeId(int(old.neighbors[row]))
         kind = max(change_of_links(self._rows, old, block, lost), ChangeKind.CAPACITY)
-        renewed = self._insert(block)
+        made = None
+        if row is not None and len(old.neighbors) > _FEW_LINKS:
+            made = rows.without(row, block)
+        renewed = self._insert(block, made)
         self._lost[block.node] = None if block.node in self._lost else lost
         # Where a capacity is unknown, edges of the far ends may depend on it.
         if self._partners is not None:
@@ -206,7 +215,9 @@ class Ted:
                 kind = found
         # The cut starts from the topology before the latest change of it.
         simple = kind is ChangeKind.TOPOLOGY and version >= self._before_cut
-        return GraphDelta(graph, self._version, kind, self._cut if simple else None)
+        cut = self._cut if simple else None
+        alone = cut is not None and self._cut_alone == self._version == version + 1
+        return GraphDelta(graph, self._version, kind, cut, alone)
 
     def _applied(self) -> Graph:
         """Apply the collected blocks and return the graph, with a new version."""
@@ -238,6 +249,8 @@ class Ted:
         if graph is not before:
             kind = ChangeKind.TOPOLOGY
             self._before_cut, self._cut = self._latest.get(kind, 0), cut
+            if cut is not None and not kinds:
+                self._cut_alone = self._version
         else:  # a link that only one end advertises changes nothing in the graph
             kind = min(max(kinds, default=ChangeKind.NONE), ChangeKind.CAPACITY)
         self._latest[kind] = self._version
@@ -282,8 +295,8 @@ class Ted:
         for block in blocks:
             self._insert(block)
 
-    def _insert(self, block: NodeBlock) -> LinkRows:
-        rows = self._rows[block.node] = LinkRows.of(block)
+    def _insert(self, block: NodeBlock, made: LinkRows | None = None) -> LinkRows:
+        rows = self._rows[block.node] = made or LinkRows.of(block)
         if self._graph is None:
             self._unstored.pop(block.node, None)
             self._store.put(rows)

@@ -18,12 +18,15 @@ from fared.ted.model import MAX_LINK_METRIC
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fared.ted.opposite import Opposite
+
 
 class Graph(msgspec.Struct, frozen=True, eq=False, dict=True):
     """A directed graph in compressed rows; N nodes, E edges, each listed by both of its ends.
 
     ``nodes`` (N,) ids ascending; ``indptr`` (N+1,) first edge of each node; ``src``, ``dst``,
-    ``metric``, ``reverse`` (E,), edges sorted by (src, dst), ``reverse[e]`` the opposite edge.
+    ``metric``, ``reverse`` (E,), edges sorted by (src, dst), ``reverse[e]`` the opposite edge, from
+    ``opposite``.
     ``capacity`` and ``available`` (E,) are bytes/s, NaN unknown, infinite out of a transit
     network; the owner writes them in place, everything else never changes.
     ``uniform_metric`` is the metric that all edges share, 0 if they differ; an edge of
@@ -35,7 +38,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False, dict=True):
     indptr: NDArray[np.int64]
     dst: NDArray[np.int64]
     metric: NDArray[np.int64]
-    reverse: NDArray[np.int64]
+    opposite: Opposite
     capacity: NDArray[np.float64]
     available: NDArray[np.float64]
     transit: NDArray[np.bool_]
@@ -46,6 +49,11 @@ class Graph(msgspec.Struct, frozen=True, eq=False, dict=True):
     def src(self) -> NDArray[np.int64]:
         """The tail of each edge (E,), computed at first use."""
         return np.arange(len(self.nodes)).repeat(self.indptr[1:] - self.indptr[:-1])
+
+    @property
+    def reverse(self) -> NDArray[np.int64]:
+        """The opposite of each edge (E,), computed at first use after a loss."""
+        return self.opposite.edges
 
     @property
     def without_load(self) -> bool:

@@ -6,7 +6,6 @@ the arrays or inserted at their places, and the graph is not built again.
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -15,6 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.ted.graph import Graph, common, run_starts, same_metric
+from fared.ted.opposite import edit, parts_left
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", bound=np.generic)
 _FEW_PAIRS = 256
-_FEW_CUTS = 8
-_FEW_EDGES = 512
-"""Edges that are looked up one by one, in fewer steps."""
 
 
 class _Delta(msgspec.Struct):
@@ -56,7 +53,7 @@ def updated_graph(
 ) -> tuple[Graph | None, tuple[int, ...] | None]:
     """Return the graph with the links of the ``changed`` routers as in ``routers``, and lost edges.
 
-    ``changed`` has the neighbor of each to which it only lost its link (``lost_end``), else None.
+    ``changed`` has the neighbor of each to which it only lost its link (``lost_row``), else None.
     Requires that the graph has the same routers and that all capacities are known. The graph is the
     same object if no edge changed, for example while only one end advertises a new link; it is None
     if it must be rebuilt, or if that is cheaper. The caller writes the capacities of changed
@@ -172,7 +169,7 @@ def _applied(
     np.add.at(change, [edge.tail + 1 for edge in new], 1)
 
     def edited(values: NDArray[_T], fresh: Sequence[float]) -> NDArray[_T]:
-        return _edited(values, cut, places, np.array(fresh, values.dtype))
+        return edit(values, cut, places, np.array(fresh, values.dtype))
 
     uniform_metric, size = graph.uniform_metric, len(graph.dst) + len(new) - len(cut)
     if uniform_metric and size and all(edge.metric == uniform_metric for edge in new):
@@ -189,11 +186,8 @@ def _applied(
         indptr=graph.indptr + change.cumsum(),
         dst=edited(graph.dst, [edge.head for edge in new]),
         metric=metric,
-        reverse=_edited(
-            _renumbered(graph.reverse, cut, places),
-            cut,
-            places,
-            np.array([number[edge.head, edge.tail] for edge in new], np.int64),
+        opposite=graph.opposite.edited(
+            cut, places, np.array([number[edge.head, edge.tail] for edge in new], np.int64)
         ),
         capacity=capacity,
         available=available,
@@ -203,8 +197,7 @@ def _applied(
 
 def without_edges(graph: Graph, cut: Sequence[int]) -> Graph:
     """Return the graph without these edges: a lost link is urgent, and needs few steps."""
-    stops = [-1, *cut, len(graph.dst)]
-    kept = [slice(before + 1, at) for before, at in itertools.pairwise(stops)]
+    kept = parts_left(cut, len(graph.dst))
 
     def left(values: NDArray[_T]) -> NDArray[_T]:
         return np.concatenate([values[part] for part in kept])
@@ -218,64 +211,8 @@ def without_edges(graph: Graph, cut: Sequence[int]) -> Graph:
         indptr=graph.indptr - np.array(cut, np.int64).searchsorted(graph.indptr),
         dst=left(graph.dst),
         metric=metric,
-        reverse=_renumbered_left(graph.reverse, cut, kept),
+        opposite=graph.opposite.without(cut),
         capacity=capacity,
         available=capacity if graph.without_load else left(graph.available),
         uniform_metric=uniform_metric or common(metric),
     )
-
-
-def _renumbered(
-    edges: NDArray[np.int64], cut: Sequence[int], places: Sequence[int]
-) -> NDArray[np.int64]:
-    """Map old edge numbers to new ones; ``cut`` and ``places`` ascend."""
-    if len(edges) <= _FEW_EDGES:
-        shifted: NDArray[np.int64] = edges - np.array(cut, np.int64).searchsorted(edges)
-        if places:
-            shifted += np.array(places, np.int64).searchsorted(edges, "right")
-        return shifted
-    if len(cut) + len(places) > _FEW_CUTS:
-        shift = np.zeros(len(edges) + 1, np.int64)
-        np.add.at(shift, np.array(places, np.int64), 1)
-        np.subtract.at(shift, np.array(cut, np.int64) + 1, 1)
-        renumbered: NDArray[np.int64] = (np.arange(len(edges)) + shift[:-1].cumsum())[edges]
-        return renumbered
-    shift = np.zeros(len(edges), np.int8)
-    for place in cut:
-        shift -= (edges > place).view(np.int8)
-    for place in places:
-        shift += (edges >= place).view(np.int8)
-    return edges + shift
-
-
-def _renumbered_left(
-    edges: NDArray[np.int64], cut: Sequence[int], kept: Sequence[slice]
-) -> NDArray[np.int64]:
-    """Map the edge numbers in the ``kept`` parts, which are between those of ``cut``."""
-    if len(edges) <= _FEW_EDGES or len(cut) > _FEW_CUTS:
-        renumbered = _renumbered(edges, cut, ())
-        return np.concatenate([renumbered[part] for part in kept])
-    # Written once: to copy so many numbers takes as long as to map them.
-    left, at = np.empty(len(edges) - len(cut), np.int64), 0
-    for part in kept:
-        mine = edges[part]
-        shift = np.zeros(len(mine), np.int8)
-        for edge in cut:
-            shift += (mine > edge).view(np.int8)
-        np.subtract(mine, shift, out=left[at : at + len(mine)])
-        at += len(mine)
-    return left
-
-
-def _edited(
-    values: NDArray[_T], cut: Sequence[int], places: Sequence[int], fresh: NDArray[_T]
-) -> NDArray[_T]:
-    """Remove the values at ``cut`` and insert ``fresh`` ones before those at ``places``."""
-    parts, done = [], 0
-    stops = [(place, 0, at) for at, place in enumerate(places)] + [(c, 1, 0) for c in cut]
-    for place, skip, at in sorted(stops):
-        parts.append(values[done:place])
-        if not skip:
-            parts.append(fresh[at : at + 1])
-        done = place + skip
-    return np.concatenate((*parts, values[done:]))

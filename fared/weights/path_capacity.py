@@ -52,7 +52,8 @@ def link_capacities(graph: Graph, mode: WeightMode, floor: float) -> NDArray[np.
     must still be tried.
     """
     if mode is WeightMode.AVAILABLE:
-        return np.fmax(graph.available, graph.capacity * floor)
+        least = graph.capacity * floor
+        return np.fmax(graph.available, least, out=least)
     return graph.capacity
 
 
@@ -67,17 +68,23 @@ def propagate(plan: SpfPlan, capacity: NDArray[np.float64]) -> SlotCapacities:
 
 
 def _sweep(plan: SpfPlan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
-    flow = np.zeros(len(plan.slot_node))
-    for step in plan.steps:
+    laid = plan.laid
+    # Lost edges carry 0, which something unknown beside them would hide.
+    hidden = laid.lost_edges and np.isnan(np.minimum.reduce(capacity, initial=np.inf))
+    capacity = laid.by_first_number(capacity)
+    flow = np.zeros(laid.size)
+    for number, step in enumerate(laid.steps):
         value = capacity[step.edge]
         if not step.unlimited:  # else F of the sources is infinite
             value = np.minimum(flow[step.source], value)
+        if hidden:
+            value[laid.dead[number]] = 0.0
         if step.target is None:
             flow[step.low : step.high] = value
         else:
             flow[step.low : step.high] = np.bincount(step.target, value, step.high - step.low)
             flow[step.seeds] = np.inf
-    return flow
+    return laid.present(flow)
 
 
 def aggregate_capacities(plan: SpfPlan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.ospf.instance import Area, Instance
@@ -16,6 +19,8 @@ from fared.ospf.packet.body import encode_body, opaque_link_state_id
 from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, LsType, encode_lsa
 from fared.ospf.packet.opaque import OpaqueType, TeLink
 from fared.ospf.settings import AreaSettings, OspfSettings
+from fared.ospf.ted import builder as ted_builder
+from fared.ospf.ted import lost_links
 from fared.ospf.ted.builder import TedBuilder
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver
@@ -29,7 +34,11 @@ ORIGINATOR = router_id(9)
 FAR = st.integers(1, 3)
 ADDRESSES = st.sampled_from([1, 2, 3, 0x0A000001, 0x0A000002, 0x0A000003])
 RATES = st.sampled_from([None, 1e9, 2e9, 5e9])
-LINKS = st.builds(RouterLink, st.just(1), FAR, ADDRESSES, st.sampled_from([10, 20]))
+COSTS = st.sampled_from([10, 20, 0xFFFF])
+STUBS = st.builds(RouterLink, st.just(3), ADDRESSES, st.sampled_from([0xFFFFFFFE, 0xFF]), COSTS)
+LINKS = st.one_of(
+    *[st.builds(RouterLink, st.sampled_from([1, 1, 2]), FAR, ADDRESSES, COSTS)] * 3, STUBS
+)
 ROUTER = st.builds(RouterLsa, st.just(0), st.lists(LINKS, max_size=5).map(tuple))
 TE = st.builds(
     TeLink,
@@ -40,10 +49,19 @@ TE = st.builds(
     local_identifier=st.one_of(st.none(), st.integers(1, 3)),
     attributes=st.builds(TeAttributes, max_bandwidth=RATES, available_bandwidth=RATES),
 )
+LOST = st.tuples(st.integers(0, 5), st.integers(1, 2))
+"""Which links a router LSA loses: the first, and how many."""
 STEPS = st.lists(
-    st.tuples(st.integers(0, 6), st.one_of(st.none(), TE, TE, TE), ROUTER, st.booleans()),
+    st.tuples(st.integers(-3, 6), st.one_of(st.none(), TE, TE, TE), ROUTER, LOST, st.booleans()),
     max_size=25,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def any_links_are_many():
+    """Else lost links are never removed from blocks of so few."""
+    with mock.patch.object(lost_links, "_FEW_LINKS", 0):
+        yield
 
 
 class Built:
@@ -100,12 +118,27 @@ def same(ours: NodeBlock | None, theirs: NodeBlock | None) -> None:
         np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)
 
 
+@pytest.mark.parametrize("numbered", [False, True])
 @settings(max_examples=200)
-@given(STEPS)
-def test_any_history_of_lsas_of_a_router(steps):
+@given(st.data())
+def test_any_history_of_lsas_of_a_router(numbered, data):
+    """Where TE LSAs and links are numbered, and all are different, links are lost in place."""
     built, present = Built(), {}
-    for number, link, router, flushed in steps:
+    steps = data.draw(STEPS)
+    if numbered:
+        present = {number: distinct_te(number) for number in range(1, 7)}
+        present[0] = distinct_links()
+        for number, body in present.items():
+            built.install(number, body)
+        built.flush()
+    for what, link, router, (low, lost), flushed in steps:
+        number = max(what, 0)
         body = link if number else router
+        known = present.get(0)
+        if what < 0 and known is not None:
+            body = replace(known, links=known.links[:low] + known.links[low + lost :])
+        if numbered and number and isinstance(body, TeLink):
+            body = replace(distinct_te(number), attributes=body.attributes)
         present[number] = body
         built.install(number, body)
         if flushed:
@@ -115,6 +148,61 @@ def test_any_history_of_lsas_of_a_router(steps):
         if body is not None:
             fresh.install(number, body)
     same(built.flush(), fresh.flush())
+
+
+def distinct_te(number: int) -> TeLink:
+    return TeLink(
+        link_type=1,
+        link_id=number,
+        local_addresses=(0x0A000000 + number,),
+        remote_addresses=(),
+        local_identifier=None,
+        attributes=TeAttributes(max_bandwidth=1e9 * number),
+    )
+
+
+def distinct_links() -> RouterLsa:
+    links = [RouterLink(1, number, 0x0A000000 + number, 10) for number in range(1, 7)]
+    stub = RouterLink(3, 0x0A000000, 0xFFFFFF00, 10)
+    return RouterLsa(0, (*links[:3], stub, *links[3:], stub))
+
+
+def test_a_lost_link_is_removed_from_the_block_and_all_others_are_patched_as_before(monkeypatch):
+    built, links = Built(), distinct_links().links
+    built.install(0, distinct_links())
+    for number in range(1, 7):
+        built.install(number, distinct_te(number))
+    built.flush()
+    monkeypatch.setattr(ted_builder, "build", None)  # not to be built again
+    for left in ((*links[:1], *links[2:]), (*links[:1], *links[4:])):
+        built.install(0, RouterLsa(0, left))
+        block = built.flush()
+        assert block is not None
+        assert built.kinds[-1] is ChangeKind.DROPPED
+        assert block.neighbors.tolist() == [k.link_id for k in left if k.link_type == 1]
+        assert len(block.prefixes) == len(left) - len(block.neighbors)
+    built.install(6, None)
+    built.install(1, replace(distinct_te(1), attributes=TeAttributes(max_bandwidth=3e9)))
+    block = built.flush()
+    assert block is not None
+    assert block.neighbors.tolist() == [1, 4, 5, 6]
+    np.testing.assert_array_equal(block.capacities, [3e9, 4e9, 5e9, np.nan])
+    assert (built.updates[-1].rows, built.kinds[-1]) == (None, ChangeKind.CAPACITY)
+    built.install(2, None)  # of a link that is gone
+    updates = len(built.updates)
+    built.flush()
+    assert len(built.updates) == updates
+    built.install(6, distinct_te(6))
+    built.install(5, None)  # and at once again as it was
+    built.install(5, distinct_te(5))
+    block = built.flush()
+    assert block is not None
+    assert block.capacities.tolist() == [3e9, 4e9, 5e9, 6e9]
+    built.install(5, replace(distinct_te(5), attributes=TeAttributes(max_bandwidth=7e9)))
+    block = built.flush()
+    assert block is not None
+    assert built.updates[-1].rows == (2,)
+    assert block.capacities.tolist() == [3e9, 4e9, 7e9, 6e9]
 
 
 def unnumbered(number: int, rate: float) -> TeLink:

@@ -1,10 +1,17 @@
 """Flood suppression: a neighbor that receives an LSA from its originator is sent no second copy."""
 
+from collections import Counter
+from unittest import mock
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import BACKBONE, AreaId, ipv4_prefix, parse_dotted
 from fared.ospf.flooding import suppression
+from fared.ospf.lsdb import Lsdb, Scope
+from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.packets import LsUpdate
 from fared.ospf.settings import AreaSettings
@@ -226,3 +233,37 @@ def test_which_neighbors_get_the_summaries_of_a_router_is_found_once_until_a_rou
     net.set_up(cable(net, 2, 9), False)
     net.run(3)
     assert advertise("10.9.5.0") == 0  # 2 is no border router any more
+
+
+def distinct(links: list[RouterLink]) -> list[RouterLink]:
+    return list(dict.fromkeys(links))
+
+
+LINKS = st.lists(
+    st.builds(RouterLink, st.sampled_from([1, 1, 2]), st.integers(1, 9), st.just(1), st.just(10)),
+    max_size=9,
+)
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), LINKS), max_size=9))
+def test_far_ends_follow_the_router_lsas_of_all_routers(history):
+    kept, area, present = suppression.FloodSuppression(), Lsdb(Scope.AREA, BACKBONE), {}
+    with mock.patch.object(suppression, "_ENDS_KEPT", 2):
+        for router, links in history:
+            present[router] = RouterLsa(0, tuple(links))
+            for known, body in present.items():
+                far = Counter(k.link_id for k in body.links if k.link_type == 1)
+                assert kept._ends_of(area, known, body) == far
+    assert len(kept._ends) <= 2
+
+
+@given(LINKS.map(distinct), LINKS, st.integers(0, 9), st.integers(0, 3))
+def test_links_are_lost_if_a_router_lsa_lacks_them_and_has_no_other(links, other, low, lost):
+    """Wherever the others are listed now."""
+    before = RouterLsa(0, tuple(links))
+    less = links[:low] + links[low + lost :]
+    for present in (less, less[::-1], less + other[:1], other):
+        gone = set(links) - set(present)
+        only = gone and not set(present) - set(links) and all(k.link_type == 1 for k in gone)
+        found = suppression._lost_neighbors(before, RouterLsa(0, tuple(dict.fromkeys(present))))
+        assert found == ({k.link_id for k in gone} if only else set())

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fared.core.ids import NodeId, ipv4_prefix
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver
-from fared.ted.change import ChangeKind, change_of_prefix, lost_end
+from fared.ted.change import ChangeKind, change_of_prefix, lost_row
 from fared.ted.database import Ted
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
@@ -84,7 +84,8 @@ def test_changes_that_one_router_decides_do_not_need_the_other_end(after, kind):
     ],
 )
 def test_the_far_end_of_the_one_link_that_a_router_lost(before, after, end):
-    assert lost_end(before, after) == end
+    row = lost_row(before, after)
+    assert (None if row is None else before.neighbors[row]) == end
 
 
 MANY = range(2, 102)

@@ -18,9 +18,12 @@ from fared.ted.database import Ted
 from fared.ted.graph import Graph, same_metric
 from fared.ted.graph_update import without_edges
 from fared.ted.model import NodeBlock
-from fared.ted.rows import snap
+from fared.ted.opposite import Opposite
+from fared.ted.rows import LinkRows, snap
+from tests.ted.fabrics import Link, three_stage
 
 _NODES = 6
+_COLUMNS = ("neighbors", "metrics", "local_ids", "remote_ids", "capacities", "availables")
 _ARRAYS = ("nodes", "indptr", "src", "dst", "metric", "reverse", "transit", "network")
 
 
@@ -94,8 +97,7 @@ class Lost:
 
     def left(self, block: NodeBlock) -> NodeBlock:
         row = self.which % len(block.neighbors)
-        names = ("neighbors", "metrics", "local_ids", "remote_ids", "capacities", "availables")
-        return replace(block, **{name: np.delete(getattr(block, name), row) for name in names})
+        return replace(block, **{name: np.delete(getattr(block, name), row) for name in _COLUMNS})
 
 
 def bandwidths(known: bool):
@@ -153,6 +155,32 @@ def true_of(before: Graph, delta: GraphDelta) -> None:
         for name in ("src", "dst", "metric"):
             left = np.delete(getattr(before, name), delta.cut)
             np.testing.assert_array_equal(left, getattr(now, name), name)
+    if delta.cut_alone:
+        assert delta.cut is not None
+        for name in ("capacity", "available"):
+            left = np.delete(getattr(before, name), delta.cut)
+            np.testing.assert_array_equal(left, getattr(now, name), name)
+
+
+def test_a_lost_link_is_the_only_difference_unless_a_bandwidth_changed_too():
+    fabric, ted = three_stage(3, 4), Ted()
+    for name in fabric.names:
+        ted.put(fabric.block(name))
+    version = ted.since(0).version
+    fabric.cut("S1", "L1")
+    ted.put(fabric.block("S1"))
+    assert ted.since(version).cut_alone
+    ted.put(fabric.block("L1"))
+    delta = ted.since(version)
+    assert delta.cut is not None
+    assert not delta.cut_alone  # of two versions together, nothing is said
+    fabric.cut("S1", "L2")
+    fabric.limit("S2", "L2", 100.0)
+    for name in ("S1", "S2"):
+        ted.put(fabric.block(name))
+    delta = ted.since(delta.version)
+    assert delta.cut is not None
+    assert not delta.cut_alone
 
 
 def play(history: list[tuple[int, Router | Bandwidths | Lost | None, bool]]) -> None:
@@ -238,6 +266,50 @@ def test_links_lost_from_a_large_graph_leave_the_graph_of_the_others(pairs):
     same_graph(graph, from_nothing(ted))
 
 
+@pytest.mark.parametrize("size", [5, 40])
+@pytest.mark.parametrize("seed", range(4))
+def test_opposite_edges_are_right_however_many_losses_later_they_are_wanted(size, seed):
+    """Also where lost links come back, alone or with others."""
+    fabric, ted, random = three_stage(5, size), Ted(), np.random.default_rng(seed)
+    for name in fabric.names:
+        ted.put(fabric.block(name))
+    graph = ted.graph()
+    lost: list[list[Link]] = []
+    for _ in range(60):
+        if len(lost) > 12 or (lost and random.random() < 0.4):
+            changed = lost.pop(int(random.integers(len(lost))))
+            fabric.links += changed
+        else:
+            one = fabric.links[int(random.integers(len(fabric.links)))]
+            changed = [k for k in fabric.links if {k.tail, k.head} == {one.tail, one.head}]
+            fabric.cut(one.tail, one.head)
+            lost.append(changed)
+        for link in changed:
+            ted.put(fabric.block(link.tail))
+        if random.random() < 0.8:
+            graph = ted.graph()
+        if random.random() < 0.3:
+            src = np.arange(len(graph.nodes)).repeat(np.diff(graph.indptr))
+            expected = opposites(src, graph.dst, len(graph.nodes))
+            np.testing.assert_array_equal(graph.reverse, expected)
+
+
+def test_a_lost_link_waits_for_opposite_edges_no_more_than_one_that_comes_back():
+    fabric, ted = three_stage(5, 9), Ted()
+    for name in fabric.names:
+        ted.put(fabric.block(name))
+    before, whole = ted.graph(), list(fabric.links)
+    fabric.cut("S2", "L3")
+    ted.put(fabric.block("S2"))
+    left = ted.graph()
+    assert "edges" not in left.opposite.__dict__
+    fabric.links = whole
+    ted.put(fabric.block("L3"))
+    ted.put(fabric.block("S2"))
+    assert "edges" not in left.opposite.__dict__
+    np.testing.assert_array_equal(ted.graph().reverse, before.reverse)
+
+
 def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
     size = 400
     src = np.arange(size).repeat(size - 1)
@@ -248,7 +320,7 @@ def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
         indptr=np.arange(size + 1) * (size - 1),
         dst=dst,
         metric=same_metric(10, len(dst)),
-        reverse=opposites(src, dst, size),
+        opposite=Opposite(opposites(src, dst, size)),
         capacity=rates,
         available=rates,
         transit=np.ones(size, bool),
@@ -259,6 +331,7 @@ def test_arrays_of_many_edges_are_written_once_when_a_link_is_lost():
     tracemalloc.start()
     try:
         left = without_edges(graph, cut)
+        assert len(left.reverse) == len(left.dst)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -301,6 +374,36 @@ def test_ids_of_removed_routers_are_freed():
             ted.graph()
     assert len(ted._store._numbers) < 2000
     same_graph(ted.graph(), from_nothing(ted))
+
+
+@given(
+    routers(known=False),
+    bandwidths(known=False),
+    st.integers(0, 7),
+    st.sampled_from([None, None, "capacities", "availables"]),
+)
+def test_rows_without_a_lost_link_equal_those_of_the_block_without_it(router, other, which, faster):
+    """Also after the bandwidths of some were patched."""
+    block = router.block(1)
+    if not router.links:
+        return
+    rows = LinkRows.of(block)
+    rows.patch(*other.patched(block))
+    before = rows.block
+    after, row = Lost(which).left(before), which % len(router.links)
+    differs = faster is not None and len(router.links) > 1
+    if differs:
+        getattr(after, faster)[-1] = 7e9
+    found, fresh = rows.without(row, after), LinkRows.of(after)
+    assert (found is None) == differs
+    if found is None:
+        return
+    assert found.block is after
+    assert (found.unknown, found.advertised) == (fresh.unknown, fresh.advertised)
+    for name in _COLUMNS:
+        np.testing.assert_array_equal(getattr(found, name), getattr(fresh, name), name)
+    every = range(len(after.metrics))
+    assert [found.places([at]) for at in every] == [fresh.places([at]) for at in every]
 
 
 @settings(max_examples=100)

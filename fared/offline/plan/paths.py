@@ -18,6 +18,7 @@ from fared.offline.plan.fabric import PlanFabric
 from fared.offline.plan.sets import Failures
 from fared.spf.search import Depth, shortest_paths
 from fared.ted.graph import Graph, out_edges, run_starts, runs
+from fared.ted.opposite import Opposite
 
 NONE = -1
 ROUNDING = 1e-9
@@ -193,7 +194,7 @@ def without_edges(graph: Graph, capacity: NDArray[np.float64]) -> tuple[Graph, N
         indptr=np.concatenate(([0], np.bincount(graph.src[kept], minlength=size).cumsum())),
         dst=graph.dst[kept],
         metric=graph.metric[kept],
-        reverse=number[graph.reverse[kept]],
+        opposite=Opposite(number[graph.reverse[kept]]),
         capacity=left,
         available=left,
     )

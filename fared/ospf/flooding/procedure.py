@@ -25,7 +25,7 @@ from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.neighbor import NeighborEvent, NeighborState
-from fared.ospf.packet.body import LsaBody, decode_body
+from fared.ospf.packet.body import LsaBody, decode_again, decode_body
 from fared.ospf.packet.lsa import (
     LSA_HEADER_SIZE,
     MAX_AGE,
@@ -303,7 +303,7 @@ class Flooding:
             self._process.counters.lsdb["too-soon"] += 1
             return
         try:
-            body = _routing_body(lsa)
+            body = _routing_body(lsa, entry)
         except DecodeError:
             self._reject(neighbor, "lsa-body", key)
             return
@@ -360,11 +360,11 @@ class Flooding:
         )
 
 
-def _routing_body(lsa: Lsa) -> LsaBody | None:
+def _routing_body(lsa: Lsa, former: LsaEntry | None) -> LsaBody | None:
     """Decode the body of an LSA that routes depend on; an unreadable one is not flooded.
 
     The bodies of opaque LSAs do not matter for flooding (RFC 5250 §3.1). Raises DecodeError.
     """
     if lsa.header.ls_type in OPAQUE_TYPES or lsa.header.ls_age >= MAX_AGE:
         return None
-    return decode_body(lsa)
+    return decode_body(lsa) if former is None else decode_again(lsa, former.raw, former.body)

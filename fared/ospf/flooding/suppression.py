@@ -16,11 +16,12 @@ cannot flood, our copy is late by at most ``SUPPRESSION.delay``.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fared.core.common_ends import common_ends
 from fared.core.ids import BACKBONE, AreaId
 from fared.core.reduction import ReductionSettings
 from fared.ospf.flooding.group import FloodGroup
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
 SUPPRESSION: Final = ReductionSettings(delay=0.1)
 """The flood delay of a copy that the neighbor also receives from the originator, seconds."""
 
-_NO_ROUTER: Final[frozenset[int]] = frozenset()
 _KEPT: Final = 4096
-_P2P: Final = RouterLinkType.POINT_TO_POINT
+_ENDS_KEPT: Final = 64
+"""Routers whose far ends are kept: those that lose links, one after the other."""
+_P2P: Final = int(RouterLinkType.POINT_TO_POINT)
 _SUMMARIES: Final = (LsType.SUMMARY_NETWORK, LsType.SUMMARY_ASBR)
 
 
@@ -59,6 +61,7 @@ class FloodSuppression:
 
     def __init__(self) -> None:
         self._adjacent: dict[tuple[AreaId | None, int], _Adjacent] = {}
+        self._ends: dict[tuple[AreaId | None, int], tuple[RouterLsa, dict[int, int]]] = {}
 
     def covered(
         self,
@@ -78,7 +81,7 @@ class FloodSuppression:
             return 0
         key = new.key
         if describes_router(key):
-            return group.among(_covered_by_router_lsa(area, old, new))
+            return self._covered_by_router_lsa(area, old, new, group)
         opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
         # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link. Where that
         # one goes now, it takes no packet of its own.
@@ -97,7 +100,7 @@ class FloodSuppression:
         originator = _router_lsa(area, router_id)
         if originator is None:
             return _Adjacent(area.routers, group, 0, 0)
-        neighbors = summaries = group.among(_adjacent(originator))
+        neighbors = summaries = group.among(self._ends_of(area, router_id, originator))
         # RFC 2328 §16.2: area border routers examine backbone summaries only.
         if originator.flags & B_BIT and area.area != BACKBONE:
             summaries |= _border_routers(area, group, group.full & ~neighbors)
@@ -106,6 +109,45 @@ class FloodSuppression:
         if len(self._adjacent) > _KEPT:
             del self._adjacent[next(iter(self._adjacent))]
         return known
+
+    def _covered_by_router_lsa(
+        self, area: Lsdb, old: LsaEntry | None, new: LsaEntry, group: FloodGroup
+    ) -> int:
+        """The originator's neighbors, and those of the far ends of links that it has lost.
+
+        The far end of a lost link floods the loss to its own neighbors. Of several far ends only
+        the neighbors that all of them share are covered.
+        """
+        before = None if old is None else old.body
+        after = new.body
+        if not isinstance(after, RouterLsa):
+            return 0
+        covered = group.among(self._ends_of(area, new.key.advertising_router, after))
+        lost = _lost_neighbors(before, after) if isinstance(before, RouterLsa) else set()
+        shared = group.full if lost else 0
+        for router_id in lost:
+            body = _router_lsa(area, router_id)
+            shared &= 0 if body is None else group.among(self._ends_of(area, router_id, body))
+        return covered | shared
+
+    def _ends_of(self, area: Lsdb, router_id: int, body: RouterLsa) -> Mapping[int, int]:
+        """The far ends of a router's point-to-point links, with the number of links to each.
+
+        They are those of its former router LSA but for the links that differ, so this is valid
+        until the next call.
+        """
+        key = area.area, router_id
+        former, ends = self._ends.pop(key, (None, {}))
+        if former is None:
+            _count_ends(body.links, ends, 1)
+        elif former is not body:
+            begin, end = common_ends(former.links, body.links)
+            _count_ends(former.links[begin : len(former.links) - end], ends, -1)
+            _count_ends(body.links[begin : len(body.links) - end], ends, 1)
+        self._ends[key] = body, ends  # the latest one is the last to go
+        if len(self._ends) > _ENDS_KEPT:
+            del self._ends[next(iter(self._ends))]
+        return ends
 
 
 def _border_routers(area: Lsdb, group: FloodGroup, among: int) -> int:
@@ -119,31 +161,14 @@ def _border_routers(area: Lsdb, group: FloodGroup, among: int) -> int:
     return bits
 
 
-def _covered_by_router_lsa(area: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
-    """The originator's neighbors, and those of the far ends of links that it has lost.
-
-    The far end of a lost link floods the loss to its own neighbors. Of several far ends only
-    the neighbors that all of them share are covered.
-    """
-    before = None if old is None else old.body
-    after = new.body
-    if not isinstance(after, RouterLsa):
-        return _NO_ROUTER
-    covered = _adjacent(after)
-    lost = _lost_neighbors(before, after) if isinstance(before, RouterLsa) else set()
-    far = [_router_lsa(area, router_id) for router_id in lost]
-    if far and all(body is not None for body in far):
-        sides = [_adjacent(body) for body in far if body is not None]
-        covered |= sides[0].intersection(*sides[1:])
-    return covered
-
-
 def _lost_neighbors(before: RouterLsa, after: RouterLsa) -> set[int]:
     """Neighbors to which a link was lost, if nothing else changed; empty otherwise."""
     if before.flags != after.flags or len(after.links) >= len(before.links):
         return set()
-    kept = set(after.links)
-    gone = [link for link in before.links if link not in kept]
+    alike = common_ends(before.links, after.links)
+    kept = set(after.links[alike.begin : len(after.links) - alike.end])
+    differ = before.links[alike.begin : len(before.links) - alike.end]
+    gone = [link for link in differ if link not in kept]
     # More gone than the count fell by: links were added, or changed their metric.
     if len(gone) != len(before.links) - len(after.links):
         return set()
@@ -160,9 +185,15 @@ def _subnet_of_one(stub: RouterLink, links: list[RouterLink]) -> bool:
     )
 
 
-def _adjacent(body: RouterLsa) -> set[int]:
-    """Router ids at the far ends of the point-to-point links of a router LSA."""
-    return {link.link_id for link in body.links if link.link_type == _P2P}
+def _count_ends(links: Iterable[RouterLink], counts: dict[int, int], step: int) -> None:
+    """Count the point-to-point links of a router LSA by router id of the far end."""
+    for link_type, link_id, _, _ in links:
+        if link_type == _P2P:
+            count = counts.get(link_id, 0) + step
+            if count:
+                counts[link_id] = count
+            else:
+                del counts[link_id]
 
 
 def _router_lsa_entry(area: Lsdb, router_id: int) -> LsaEntry | None:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
+from fared.core.common_ends import common_ends
 from fared.core.wire import DecodeError
 from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
 from fared.ospf.packet.extended_prefix import (
@@ -40,6 +41,7 @@ _E_BIT: Final = 0x80
 _METRIC: Final = 0xFFFFFF
 _ROUTER = struct.Struct(">BxH")
 _LINK = struct.Struct(">IIBBH")
+_LINKS: Final = _START + _ROUTER.size
 _WORD = struct.Struct(">I")
 _SUMMARY = struct.Struct(">II")
 _EXTERNAL = struct.Struct(">IIII")
@@ -69,6 +71,25 @@ def decode_body(lsa: Lsa) -> LsaBody | None:
     return None if opaque is None else opaque(lsa.raw, _START)
 
 
+def decode_again(lsa: Lsa, raw: bytes, former: LsaBody | None) -> LsaBody | None:
+    """Decode as ``decode_body``; ``raw`` is the former instance, ``former`` its body if decoded.
+
+    The links of a router LSA that both list are the same objects, and are not decoded again.
+    """
+    old, new, size = raw[_LINKS:], lsa.raw[_LINKS:], _LINK.size
+    if not isinstance(former, RouterLsa) or lsa.header.ls_type != LsType.ROUTER or not new:
+        return decode_body(lsa)
+    flags, count = _ROUTER.unpack_from(lsa.raw, _START)
+    if len(new) != count * size or len(old) != len(former.links) * size:
+        return decode_body(lsa)
+    alike = common_ends(old, new, size)
+    differ = _plain_links(new[alike.begin * size : (count - alike.end) * size])
+    if alike.begin + len(differ) + alike.end != count:  # TOS metrics
+        return decode_body(lsa)
+    same = former.links
+    return RouterLsa(flags, (*same[: alike.begin], *differ, *same[len(same) - alike.end :]))
+
+
 def encode_body(body: LsaBody) -> bytes:
     """Encode a body: the bytes after the LSA header."""
     return _ENCODERS[type(body)](body)
@@ -89,16 +110,20 @@ def _decode_router(raw: bytes) -> RouterLsa:
     flags, count = _ROUTER.unpack_from(raw, _START)
     offset = _START + _ROUTER.size
     if len(raw) - offset == count * _LINK.size:
-        plain = _LINK.iter_unpack(raw[offset:])
-        make = tuple.__new__  # what RouterLink does, without a call of Python's for each link
-        links = [
-            make(RouterLink, (kind, id_, data, metric))
-            for id_, data, kind, tos, metric in plain
-            if not tos
-        ]
+        links = _plain_links(raw[offset:])
         if len(links) == count:
             return RouterLsa(flags, tuple(links))
     return RouterLsa(flags, _decode_tos_links(raw, offset, count))
+
+
+def _plain_links(raw: bytes) -> list[RouterLink]:
+    """Decode links without TOS metrics; those that have any are left out."""
+    make = tuple.__new__  # what RouterLink does, without a call of Python's for each link
+    return [
+        make(RouterLink, (kind, id_, data, metric))
+        for id_, data, kind, tos, metric in _LINK.iter_unpack(raw)
+        if not tos
+    ]
 
 
 def _decode_tos_links(raw: bytes, offset: int, count: int) -> tuple[RouterLink, ...]:

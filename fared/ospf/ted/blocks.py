@@ -8,6 +8,7 @@ are matched one by one, and as a last resort by order.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 import msgspec
 import numpy as np
@@ -21,9 +22,9 @@ from fared.ospf.packet.te_facts import TeFacts
 from fared.ted.model import NodeBlock, PrefixReachability
 
 _WORD = 0xFFFFFFFF
-_HIGHEST_INDEX = 0x00FFFFFF
+HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
-_TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
+TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
 RowKey = tuple[int, int]
 
 
@@ -32,22 +33,35 @@ class RouterFacts(msgspec.Struct):
 
     node: NodeId
     body: RouterLsa | None = None
+    listed: RouterLsa | None = None
+    """The router LSA of ``block``."""
     hostname: str | None = None
     hostname_key: LsaKey | None = None
     te: dict[LsaKey, TeFacts] = msgspec.field(default_factory=dict)
     named: dict[RowKey, LsaKey] | None = None
     """TE links by link id and address; None after a link in ``te`` changed its identity."""
     rows: dict[RowKey, int] = msgspec.field(default_factory=dict)
+    """Rows as they were when ``build`` numbered them, also in ``row_of`` and ``claimed``."""
     row_of: dict[LsaKey, int] = msgspec.field(default_factory=dict)
     claimed: set[int] = msgspec.field(default_factory=set)
+    lost_rows: list[int] = msgspec.field(default_factory=list)
+    """Those that are gone since, ascending."""
     block: NodeBlock | None = None
     emitted: NodeBlock | None = None
     rebuild: bool = False
+    relisted: bool = False
+    """Whether ``body`` is new."""
     beyond: bool = False
     """Whether its E-bit or its type 4 summaries may have changed."""
     patched: dict[LsaKey, None] = msgspec.field(default_factory=dict)
+    vacant: list[int] = msgspec.field(default_factory=list)
+    """Rows whose TE LSA is gone."""
     cause: str | None = None
     since: float = 0.0
+
+    def place(self, row: int) -> int:
+        """Return where in the block a row is."""
+        return row - bisect_left(self.lost_rows, row)
 
 
 def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
@@ -69,12 +83,14 @@ def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
 def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     """Make a block from the router LSA and match all TE links to its rows."""
     # RFC 2328 §16.1 (2): links to routers and transit networks; stub networks are its prefixes
-    links = [k for k in body.links if k.link_type in _TO_VERTICES]
+    links = [k for k in body.links if k.link_type in TO_VERTICES]
     count = len(links)
     kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
     router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
     router.row_of = _look_up(router, links) or _match(router, links)
     router.claimed = set(router.row_of.values())
+    router.lost_rows, router.vacant = [], []
+    router.listed = body
     neighbors = np.array(ids, dtype=np.int64)
     # §16.1: the link id of a type 2 link is the vertex id of a network
     if RouterLinkType.TRANSIT in kinds:
@@ -88,7 +104,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
         availables=np.array(availables, dtype=np.float64),
         local_ids=np.array(data, dtype=np.int64),
         remote_ids=np.array(remote_ids, dtype=np.int64),
-        prefixes=_prefixes(body.links),
+        prefixes=prefixes_of(body.links),
         # RFC 6987 §2: a stub router advertises MaxLinkMetric on all links but stub networks.
         # Deviation: by RFC 2328 §16.1 alone, paths of that cost would remain as a last resort.
         transit=not links or set(metrics) != {contents.MAX_LINK_METRIC},
@@ -97,13 +113,17 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
 
 
 def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
-    """Copy the arrays that TE LSAs fill, and update the rows of the changed LSAs.
+    """Copy the arrays that TE LSAs fill, and update the rows of LSAs that changed or are gone.
 
     Returns the block, and the rows that differ.
     """
-    changed = {}
+    changed: dict[int, tuple[float, float, int]] = {
+        router.place(row): (math.nan, math.nan, 0)
+        for row in router.vacant
+        if row not in router.lost_rows
+    }
     for key in router.patched:
-        row, link = router.row_of[key], router.te[key]
+        row, link = router.place(router.row_of[key]), router.te[key]
         capacity, available, remote_id = _values(link)
         if (
             _other(float(block.availables[row]), available)
@@ -111,6 +131,8 @@ def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, 
             or block.remote_ids[row] != remote_id
         ):
             changed[row] = capacity, available, remote_id
+        else:
+            changed.pop(row, None)
     if not changed:
         return block, ()
     capacities, availables = block.capacities.copy(), block.availables.copy()
@@ -146,12 +168,12 @@ def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] 
     """Find the row of each TE link by its only address; None if that is ambiguous."""
     te, rows = router.te, router.rows
     if router.named is None:
-        router.named = _names(te)
+        router.named = names_of(te)
     if len(router.named) < len(te) or len(rows) < len(links):
         return None
     found = {key: rows[name] for name, key in router.named.items() if name in rows}
     left = len(found) < len(te)
-    if left and min([link.link_data for link in links], default=_WORD) <= _HIGHEST_INDEX:
+    if left and min([link.link_data for link in links], default=_WORD) <= HIGHEST_INDEX:
         return None
     return found
 
@@ -168,7 +190,7 @@ def renamed(router: RouterFacts, old: TeFacts | None, new: TeFacts | None) -> No
         del named[old.link_id, old.local]
 
 
-def _names(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
+def names_of(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
     """TE links by link id and local address, those with exactly one address."""
     return {
         (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
@@ -203,7 +225,7 @@ def _match_by_order(
     """Match TE links without a matching address to unnumbered rows of the same neighbor."""
     free: dict[int, list[int]] = {}
     for row, link in enumerate(links):
-        if row not in taken and link.link_data <= _HIGHEST_INDEX:
+        if row not in taken and link.link_data <= HIGHEST_INDEX:
             free.setdefault(link.link_id, []).append(row)
     for key, te in left:
         rows = free.get(te.link_id)
@@ -211,7 +233,7 @@ def _match_by_order(
             matched[key] = rows.pop(0)
 
 
-def _prefixes(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
+def prefixes_of(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
     """The stub networks of a router LSA (RFC 2328 §16.1, second stage)."""
     attachments = []
     for link in links:

@@ -25,6 +25,7 @@ from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed
+from fared.ospf.ted.lost_links import shrunk, withdraw
 from fared.ospf.ted.networks import NetworkTable
 from fared.ospf.ted.reachability import Reachability
 from fared.ospf.ted.used_prefixes import UsedPrefixes
@@ -196,7 +197,7 @@ class TedBuilder:
         body = self._body(entry)
         known = body if isinstance(body, RouterLsa) else None
         router.body = self.prefixes.of_router(entry, known, router.body)
-        router.rebuild = True
+        router.relisted = True
 
     def _information(self, router: RouterFacts, entry: LsaEntry) -> bool:
         body = self._body(entry)
@@ -225,10 +226,9 @@ class TedBuilder:
         same = old is not None and new is not None and old.identity == new.identity
         if not same:
             renamed(router, old, new)
-        patchable = (same and key in router.row_of) or (
-            old is None and new is not None and fits(router, key, new)
-        )
-        if patchable:
+        if new is None:
+            router.rebuild |= old is not None and not withdraw(router, key, old)
+        elif (same and key in router.row_of) or (old is None and fits(router, key, new)):
             router.patched[key] = None
         else:
             router.rebuild = True
@@ -251,25 +251,33 @@ class TedBuilder:
     def _emit(self, area: AreaId, router: RouterFacts) -> None:
         cause, since = router.cause or "", router.since
         router.cause = None
-        rows: tuple[int, ...] | None = None
-        if router.body is None:
-            router.block = None
-        elif router.rebuild or router.block is None:
-            router.block = build(router, router.body)
-            router.beyond = True
-        elif router.patched:
-            alone = router.block is router.emitted and not router.beyond
-            router.block, found = patch(router, router.block)
-            rows = found if alone else None
+        rows = self._renew(router)
         if router.beyond and router.block is not None:
             router.block = self._with_beyond(area, router, router.block, cause)
         router.beyond = False
-        router.rebuild = False
+        router.rebuild = router.relisted = False
         router.patched.clear()
+        router.vacant.clear()
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
         if rows or (rows is None and not same_block(before, router.block)):
             self._process.emit(TedUpdated(area, router.node, router.block, cause, since, rows=rows))
+
+    def _renew(self, router: RouterFacts) -> tuple[int, ...] | None:
+        """Renew the block of a router; return the changed rows where nothing else can differ."""
+        body, block = router.body, router.block
+        if body is None:
+            router.block = None
+            return None
+        router.beyond |= router.relisted or router.rebuild or block is None
+        if block is not None and router.relisted and not router.rebuild:
+            block = shrunk(router, block, body)
+        if block is None or router.rebuild:
+            router.block = build(router, body)
+            return None
+        alone = block is router.emitted and not (router.beyond or router.vacant)
+        router.block, found = patch(router, block)
+        return found if alone and router.patched else None
 
     def _with_beyond(
         self, area: AreaId, router: RouterFacts, block: NodeBlock, cause: str
