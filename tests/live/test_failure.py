@@ -1,6 +1,7 @@
 """Exceptions in the daemon are logged, and it continues; if it only fails, it ends."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,7 @@ class StandIn(Daemon):
     def _open(self) -> None:
         self.withdrawn = False
         self._kernel = NoKernel()
+        self.runner = SimpleNamespace(counts={})
 
     def _begin(self, _: FibState) -> None:
         asyncio.get_running_loop().call_soon(self.fail)
