@@ -49,23 +49,23 @@ _SEQUENCE_NUMBER = slice(12, 16)
 _GENERATION = 2048
 MAX_AGE_BYTES = MAX_AGE.to_bytes(2, "big")
 """MaxAge, as an LSA begins."""
-CURRENT, FLOODED_IN, WITHIN_MIN_LS_ARRIVAL, USED = 1, 2, 4, 8
+CURRENT, FLOODED_IN, WITHIN_MIN_LS_ARRIVAL, USED, EXPIRED = 1, 2, 4, 8, 16
 """The bits of ``LsaEntry.marks``."""
+DEFERRED_SHIFT = 8
+"""Of the neighbors in ``LsaEntry.marks``: an integer below 256 takes no memory of its own."""
 
 
 class LsaEntry:
     """One LSA in a database: the bytes received, decoded at first use.
 
     ``unacknowledged``: the neighbors whose link state retransmission list holds this instance
-    (``participants``); ``deferred``: those of them that it has not been sent to yet. Its place in
-    the order of retransmissions is ``wave``, in the order of ages ``due_second``. What is true of
-    it or not is a bit of ``marks`` each: there may be a hundred thousand.
+    (``participants``). Its place in the order of ages is ``due_second``. What is true of it or not
+    is a bit of ``marks`` each, and above them are the bits of those neighbors that it has not been
+    sent to yet. There may be a hundred thousand, and with one slot more each takes 16 bytes more.
     """
 
     __slots__ = (
-        "base_age",
         "body",
-        "deferred",
         "due_second",
         "installed_at",
         "key",
@@ -73,7 +73,6 @@ class LsaEntry:
         "marks",
         "raw",
         "unacknowledged",
-        "wave",
     )
 
     def __init__(
@@ -82,12 +81,9 @@ class LsaEntry:
         self.lsdb = lsdb
         self.raw = raw
         self.key = key
-        self.base_age = min(int.from_bytes(raw[:2], "big"), MAX_AGE)
         self.installed_at = now
         self.marks = marks
         self.unacknowledged = 0
-        self.deferred = 0
-        self.wave: object | None = None
         self.due_second = 0
         self.body: LsaBody | None = None
 
@@ -110,6 +106,25 @@ class LsaEntry:
     def used(self) -> bool:
         """Whether the TED has the prefix that this LSA, or its predecessor, advertises."""
         return self.marks & USED != 0
+
+    @property
+    def deferred(self) -> int:
+        """The neighbors whose list holds it, but to which it has not been sent yet."""
+        return self.marks >> DEFERRED_SHIFT
+
+    @property
+    def base_age(self) -> int:
+        """The age at installation; MaxAge if it has reached that here."""
+        if self.marks & EXPIRED:
+            return MAX_AGE
+        raw = self.raw
+        age = raw[0] << 8 | raw[1]
+        return min(age, MAX_AGE)
+
+    @property
+    def at_max_age(self) -> bool:
+        """Whether it was installed at MaxAge, or MaxAge here has been noticed."""
+        return self.marks & EXPIRED != 0 or self.raw >= MAX_AGE_BYTES
 
     @property
     def flushed(self) -> bool:

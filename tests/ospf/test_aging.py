@@ -1,10 +1,12 @@
 """When LSAs are due: one timer for all of a second, cancelled with the last of them."""
 
 import random
+import sys
 
 from fared.core.timers import TimerQueue
 from fared.ospf.flooding.aging import Aging
-from fared.ospf.lsdb import CURRENT, LsaEntry, Lsdb, Scope
+from fared.ospf.lsdb import CURRENT, EXPIRED, LsaEntry, Lsdb, Scope
+from fared.ospf.packet.lsa import MAX_AGE
 from tests.ospf.scripted import make_lsa
 
 
@@ -23,6 +25,19 @@ class Case:
         entry = LsaEntry(self.lsdb, lsa.header.key, lsa.raw, 0.0)
         self.aging.arm(entry, deadline)
         return entry
+
+
+def test_an_lsa_fits_the_96_bytes_that_the_allocator_has_for_it():
+    assert sys.getsizeof(Case().armed(1, 5.0)) <= 96  # of the next class: 112
+
+
+def test_an_lsa_that_has_reached_max_age_here_is_at_max_age_from_then_on():
+    entry = Case().armed(1, 5.0)
+    assert (entry.base_age, entry.at_max_age) == (1, False)
+    entry.mark(EXPIRED, on=True)
+    assert (entry.base_age, entry.age(0.0), entry.at_max_age) == (MAX_AGE, MAX_AGE, True)
+    assert not entry.flushed
+    assert not entry.deferred
 
 
 def test_lsas_are_due_within_the_second_after_their_deadline():

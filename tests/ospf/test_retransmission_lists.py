@@ -193,5 +193,6 @@ def test_the_flood_of_many_lsas_is_acknowledged_without_a_timer_left():
     assert all(star.view(number).retransmissions == 0 for number in range(4))
     (area,) = star.engine._instance.areas.values()
     assert sys.getsizeof(area.lsdb.listed) == sys.getsizeof({})  # nor its table
+    assert not star.engine._flooding._retransmitter._last
     star.at(star.now + 2 * RXMT)
     assert star.received() == {}

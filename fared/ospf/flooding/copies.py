@@ -63,22 +63,22 @@ class KnownUpdates:
             others = beyond.recent.copied(lsas)
             found = [a or b for a, b in zip(found, others, strict=True)]
         entries, headers, rest = [], [], []
-        least = now - MAX_AGE_DIFF
+        least, oldest = now - MAX_AGE_DIFF, now
         for raw, entry in zip(lsas, found, strict=True):
             # §13.1: equal but for the age, they are the same instance if neither is old
             if (
                 entry is not None
                 and entry.marks & CURRENT
-                and entry.installed_at - entry.base_age >= least
+                and (born := entry.installed_at - entry.base_age) >= least
                 and raw[:2] <= _OLD
             ):
+                oldest = min(oldest, born)
                 entries.append(entry)
                 headers.append(raw[:LSA_HEADER_SIZE])
             else:
                 rest.append(raw)
         if not entries:
             return None, rest
-        oldest = min(entry.installed_at - entry.base_age for entry in entries)
         copies = Copies(entries, b"".join(headers), oldest + MAX_AGE_DIFF, area)
         if not rest:
             if len(self._known) >= _KEPT:

@@ -14,6 +14,7 @@ from fared.ospf.flooding.aging import Aging
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import (
     CURRENT,
+    EXPIRED,
     FLOODED_IN,
     USED,
     WITHIN_MIN_LS_ARRIVAL,
@@ -116,7 +117,7 @@ class Database:
         if key.ls_type == LsType.ROUTER:
             lsdb.routers += 1
         # RFC 2328 §14: a MaxAge LSA awaits its removal, all others age
-        if entry.base_age >= MAX_AGE:
+        if entry.at_max_age:
             self._await_removal(entry)
         else:
             self._arm(entry)
@@ -200,7 +201,7 @@ class Database:
         if entry.lsdb.described is not None:
             entry.lsdb.described.pop(entry.instance, None)
         entry.lsdb.recent.discard(entry)
-        if entry.base_age >= MAX_AGE:
+        if entry.at_max_age:
             self._instance.maxage_list.pop(entry, None)
         else:
             self._aging.cancel(entry)
@@ -229,7 +230,7 @@ class Database:
 
     def _expire(self, entry: LsaEntry) -> None:
         # RFC 2328 §14: every router refloods an LSA that reaches MaxAge
-        entry.base_age = MAX_AGE
+        entry.marks |= EXPIRED
         entry.lsdb.routers += entry.key.ls_type == LsType.ROUTER
         self._await_removal(entry)
         self._watcher.changed(entry)

@@ -15,7 +15,7 @@ from fared.ospf.flooding.copies import Copies
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Neighbor
-from fared.ospf.lsdb import LsaEntry, Lsdb
+from fared.ospf.lsdb import DEFERRED_SHIFT, LsaEntry, Lsdb
 from fared.ospf.neighbor import NeighborState
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE
 from fared.ospf.packet.packets import LsUpdate
@@ -85,7 +85,7 @@ class Duplicates:
             # §13 (7)(a): an implied acknowledgment if it is listed, unless our copy is not sent
             listed = entry.unacknowledged & bits
             if listed:
-                implied = listed & ~entry.deferred
+                implied = listed & ~(entry.marks >> DEFERRED_SHIFT)
                 acknowledged(entry, listed)
                 # (7)(b). A copy that was still queued for this neighbor, the only one here, is not
                 # needed. But it would have acknowledged the duplicate, so an acknowledgment takes

@@ -43,6 +43,9 @@ from fared.ospf.packet.lsa import (
 from fared.ospf.packet.packets import LsAck, LsUpdate
 
 _SENT_BACK_KEPT = 1024
+_LATELY = 60
+_YOUNG = (MAX_AGE_DIFF - _LATELY).to_bytes(2, "big")
+"""An LSA that was no older at installation, ``_LATELY`` at most ago, is within MaxAgeDiff."""
 _ADVERTISING_ROUTER = slice(6, 10)
 """Of an instance (``packet.lsa.instance_of``)."""
 
@@ -127,7 +130,7 @@ class Flooding:
         # RFC 2328 §13.7: discarded from a neighbor in a lesser state than Exchange
         if neighbor.state < NeighborState.EXCHANGE:
             return
-        now, bit = self._process.now, neighbor.bit
+        lately, bit = self._process.now - _LATELY, neighbor.bit
         area = self._instance.areas[neighbor.interface.settings.area].lsdb.listed
         beyond = self._instance.as_scope.listed
         link = neighbor.interface.lsdb.listed
@@ -140,10 +143,10 @@ class Flooding:
                 continue
             # §13.1: instances with equal fields are the same if neither is old, as nearly always,
             # or both are at MaxAge
-            old = age > MAX_AGE_DIFF or entry.base_age + now - entry.installed_at > MAX_AGE_DIFF
-            if old and not age == MAX_AGE == entry.base_age:
+            old = age > MAX_AGE_DIFF or entry.installed_at < lately or entry.raw > _YOUNG
+            if old and not (age == MAX_AGE and entry.at_max_age):
                 acknowledged = decode_header(age.to_bytes(2, "big") + instance)
-                if compare(entry.header(now), acknowledged) != 0:
+                if compare(entry.header(self._process.now), acknowledged) != 0:
                     continue
             self._retransmitter.acknowledged(entry, bit)
 

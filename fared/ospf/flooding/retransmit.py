@@ -18,10 +18,12 @@ from fared.ospf.flooding.database import ARRIVAL_MARGIN, MIN_LS_ARRIVAL
 from fared.ospf.flooding.suppression import SUPPRESSION
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Neighbor
-from fared.ospf.lsdb import LsaEntry
+from fared.ospf.lsdb import DEFERRED_SHIFT, LsaEntry
 from fared.ospf.neighbor import NeighborState
-from fared.ospf.packet.lsa import MAX_AGE
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE
 
+_INSTANCE = slice(2, LSA_HEADER_SIZE)
+"""``packet.lsa.instance_of`` without a call."""
 _BATCH = 512
 _BATCH_GAP = 0.05
 """Seconds between batches."""
@@ -58,6 +60,8 @@ class Retransmitter:
         self._flood_delay = FloodDelay()
         self._bulk_delay = FloodDelay()
         self._waves: dict[tuple[float, float], Wave] = {}
+        self._last: dict[LsaEntry, Wave] = {}
+        """The wave that a listed LSA was put into last."""
         self._order: list[tuple[float, float]] = []
         self._timer: Timer | None = None
         self._intervals = _Intervals()
@@ -70,8 +74,9 @@ class Retransmitter:
         RxmtInterval is longer.
         """
         self._list(entries, neighbors)
+        sent = ~(neighbors << DEFERRED_SHIFT)
         for entry in entries:
-            entry.deferred &= ~neighbors
+            entry.marks &= sent
         self._schedule(entries, neighbors)
 
     def defer(
@@ -89,8 +94,9 @@ class Retransmitter:
         ``passed_on``: another router than their originator has sent them.
         """
         self._list(entries, neighbors)
+        deferred = neighbors << DEFERRED_SHIFT
         for entry in entries:
-            entry.deferred |= neighbors
+            entry.marks |= deferred
         instance = self._instance
         now, rng, reduction = self._process.now, self._process.rng, instance.settings.reduction
         if reduction.active:
@@ -132,20 +138,22 @@ class Retransmitter:
         neighbors &= ~entry.unacknowledged
         if neighbors:
             self._list((entry,), neighbors)
-            entry.deferred |= neighbors
+            entry.marks |= neighbors << DEFERRED_SHIFT
             self._add((entry,), neighbors, due, _DEFERRED)
 
     def acknowledged(self, entry: LsaEntry, neighbors: int) -> None:
         """Take a listed LSA off the lists of neighbors (§13.7, §13 (7)(a))."""
         entry.unacknowledged &= ~neighbors
-        entry.deferred &= ~neighbors
+        if entry.marks >> DEFERRED_SHIFT:
+            entry.marks &= ~(neighbors << DEFERRED_SHIFT)
         if not entry.unacknowledged:
             self._done(entry)
 
     def delist_everywhere(self, entry: LsaEntry) -> None:
         """Take a replaced instance off all lists: RFC 2328 §13 (5)(c)."""
         if entry.unacknowledged:
-            entry.unacknowledged = entry.deferred = 0
+            entry.unacknowledged = 0
+            entry.marks &= (1 << DEFERRED_SHIFT) - 1
             self._done(entry)
 
     def clear(self, neighbor: Neighbor) -> None:
@@ -163,19 +171,21 @@ class Retransmitter:
     def _list(self, entries: Sequence[LsaEntry], neighbors: int) -> None:
         for entry in entries:
             if not entry.unacknowledged:
-                entry.lsdb.listed[entry.instance] = entry
+                entry.lsdb.listed[entry.raw[_INSTANCE]] = entry
             entry.unacknowledged |= neighbors
 
     def _done(self, entry: LsaEntry) -> None:
         """All neighbors have acknowledged an LSA."""
         listed = entry.lsdb.listed
-        listed.pop(entry.instance, None)
+        listed.pop(entry.raw[_INSTANCE], None)
         if not listed:
             listed.clear()  # and its table, which may have had room for a hundred thousand
-        if entry.base_age >= MAX_AGE:
+        if entry.at_max_age:
             self._instance.maxage_acknowledged.append(entry)
-        wave, entry.wave = entry.wave, None
-        if isinstance(wave, Wave):
+        wave = self._last.pop(entry, None)
+        if not self._last:
+            self._last.clear()
+        if wave is not None:
             wave.entries.pop(entry, None)
             if not wave.entries:
                 self._drop(wave)
@@ -231,10 +241,11 @@ class Retransmitter:
             wave = self._waves[due, interval] = Wave(due, interval)
             heapq.heappush(self._order, (due, interval))
             self._arm()
-        known = wave.entries
+        known, last = wave.entries, self._last
         for entry in entries:
             known[entry] = known.get(entry, 0) | neighbors
-            entry.wave = wave
+            if entry.unacknowledged:  # else it is off all lists since it was put into another wave
+                last[entry] = wave
 
     def _arm(self) -> None:
         while self._order and self._order[0] not in self._waves:
@@ -277,7 +288,7 @@ class Retransmitter:
         if interval == _DEFERRED:
             due = neighbors & entry.deferred
             if due:
-                entry.deferred &= ~due
+                entry.marks &= ~(due << DEFERRED_SHIFT)
                 self._schedule((entry,), due)
                 counters["deferred-sent"] += due.bit_count()
         else:

@@ -28,7 +28,7 @@ from fared.ospf.flooding.group import FloodGroup
 from fared.ospf.lsdb import Scope
 from fared.ospf.packet.bodies import B_BIT, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import opaque_type
-from fared.ospf.packet.lsa import MAX_AGE, LsaKey, LsType, describes_router
+from fared.ospf.packet.lsa import LsaKey, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class FloodSuppression:
         opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
         # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link. Where that
         # one goes now, it takes no packet of its own.
-        if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.base_age >= MAX_AGE:
+        if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.at_max_age:
             router_lsa = _router_lsa_entry(area, key.advertising_router)
             return group.full if router_lsa is None else group.full & ~queued.get(router_lsa, 0)
         # A router originates many LSAs.
@@ -202,5 +202,5 @@ def _router_lsa_entry(area: Lsdb, router_id: int) -> LsaEntry | None:
 
 def _router_lsa(area: Lsdb, router_id: int) -> RouterLsa | None:
     entry = _router_lsa_entry(area, router_id)
-    body = None if entry is None or entry.base_age >= MAX_AGE else entry.body
+    body = None if entry is None or entry.at_max_age else entry.body
     return body if isinstance(body, RouterLsa) else None
