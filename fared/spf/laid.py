@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import numpy as np
 
+from fared.ted.opposite import also_lost, parts_left
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -54,7 +56,8 @@ class Laid(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def without(self, edges: Iterable[int], slots: Iterable[int]) -> Laid:
         """Return the same steps without these edges and slots, by their present numbers."""
-        lost_edges, lost_slots = _also(self.lost_edges, edges), _also(self.lost_slots, slots)
+        lost_edges = also_lost(self.lost_edges, edges)
+        lost_slots = also_lost(self.lost_slots, slots)
         return Laid(self.steps, self.levels, self.size, lost_edges, lost_slots)
 
     def by_first_number(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -71,8 +74,7 @@ class Laid(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Return values of the slots that are left."""
         if not self.lost_slots:
             return values
-        kept = itertools.pairwise((-1, *self.lost_slots, self.size))
-        return np.concatenate([values[low + 1 : high] for low, high in kept])
+        return np.concatenate([values[part] for part in parts_left(self.lost_slots, self.size)])
 
     @cached_property
     def dead(self) -> tuple[NDArray[np.int64], ...]:
@@ -82,7 +84,7 @@ class Laid(msgspec.Struct, frozen=True, eq=False, dict=True):
         """
         slots, edges = np.array(self.lost_slots, np.int64), np.array(self.lost_edges)
         return tuple(
-            (_among(step.edge, edges) | _among(step.source, slots)).nonzero()[0]
+            (among(step.edge, edges) | among(step.source, slots)).nonzero()[0]
             for step in self.steps
         )
 
@@ -94,28 +96,15 @@ class Laid(msgspec.Struct, frozen=True, eq=False, dict=True):
         lost = np.array(self.lost_edges)
         found = []
         for level in self.levels:
-            kept = level[~_among(level, lost)]
+            kept = level[~among(level, lost)]
             found.append(kept - lost.searchsorted(kept))
         return tuple(found)
 
 
-def _among(numbers: NDArray[np.int64], few: NDArray[np.int64]) -> NDArray[np.bool_]:
+def among(numbers: NDArray[np.int64], few: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which numbers are among a few others, ascending."""
     if not len(few):
         return np.zeros(len(numbers), bool)
     marks = np.zeros(int(few[-1]) + 2, bool)
     marks[few] = True
     return marks.take(numbers, mode="clip")
-
-
-def _also(lost: tuple[int, ...], present: Iterable[int]) -> tuple[int, ...]:
-    """Add numbers to the lost ones; ``present`` counts only those that are not lost."""
-    found = []
-    for number in present:
-        first = number
-        for gone in lost:
-            if gone > first:
-                break
-            first += 1
-        found.append(first)
-    return tuple(sorted((*lost, *found)))

@@ -14,10 +14,12 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from fared.spf.laid import among
 from fared.spf.plan import SpfPlan, build_plan
 from fared.spf.search import UNREACHABLE
 from fared.ted.change import ChangeKind
 from fared.ted.graph import anywhere, runs
+from fared.ted.opposite import renumbered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +121,9 @@ def cut_plan(old: SpfPlan, graph: Graph, cut: Sequence[int]) -> tuple[SpfPlan, P
     lost = [edge for edge in cut if _on_path(old, edge)]
     # The loss of an edge shortens no path, and no path crossed these.
     if not lost:
-        left = replace(old, graph=graph, via=_shifted(old.via, cut), laid=old.laid.without(cut, ()))
+        left = replace(
+            old, graph=graph, via=renumbered(old.via, cut, ()), laid=old.laid.without(cut, ())
+        )
         return left, PlanDelta()
     return _without(old, graph, cut, lost[0]) if len(lost) == 1 else None
 
@@ -144,7 +148,7 @@ def _without(
     left = replace(
         old,
         graph=graph,
-        via=_shifted(old.via, cut),
+        via=renumbered(old.via, cut, ()),
         slot_node=_cut(old.slot_node, low, high),
         slot_hop=_cut(old.slot_hop, low, high),
         slot_start=old.slot_start - (high - low) * (old.slot_start > low),
@@ -198,22 +202,13 @@ def _each_fed(plan: SpfPlan, graph: Graph, node: int, hop: int, heads: NDArray[n
     at = int(nodes.searchsorted(node))
     # In a Clos fabric any other node leads to the same nodes, the next ones most probably.
     for other in (*nodes[at + 1 :][:_WITNESSES].tolist(), *nodes[:at][-_WITNESSES:].tolist()):
-        heads = heads[~_among(heads, _behind(plan, graph, other))]
+        heads = heads[~among(heads, _behind(plan, graph, other))]
         if not len(heads):
             return True
     through = np.zeros(len(graph.nodes), bool)
     through[nodes] = True
     through[node] = False
     return all(bool(through[_tails(plan, graph, head)].any()) for head in heads.tolist())
-
-
-def _among(values: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which values are among others."""
-    if not len(ascending):
-        return np.zeros(len(values), bool)
-    place = np.minimum(ascending.searchsorted(values), len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[place] == values
-    return found
 
 
 def _behind(plan: SpfPlan, graph: Graph, node: int) -> NDArray[np.int64]:
@@ -237,8 +232,3 @@ def _cut(values: NDArray[np.int64], low: int, high: int) -> NDArray[np.int64]:
     if low == high:
         return values
     return np.concatenate((values[:low], values[high:]))
-
-
-def _shifted(edges: NDArray[np.int64], cut: Sequence[int]) -> NDArray[np.int64]:
-    """Return edge numbers after the removal of the edges ``cut`` (ascending)."""
-    return edges - np.array(cut, np.int64).searchsorted(edges)

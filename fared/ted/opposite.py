@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,17 +40,17 @@ class Opposite(msgspec.Struct, frozen=True, eq=False, dict=True):
     def without(self, cut: Sequence[int]) -> Opposite:
         """Return the opposite edges without these edges, ascending."""
         known, gone = self._settled()
-        return Opposite(known, tuple(sorted((*gone, *_first_numbers(gone, cut)))))
+        return Opposite(known, also_lost(gone, cut))
 
     def edited(
         self, cut: Sequence[int], places: Sequence[int], fresh: NDArray[np.int64]
     ) -> Opposite:
         """Return the opposite edges without ``cut``, and with ``fresh`` ones before ``places``."""
         known, before = self._settled()
-        gone = sorted((*before, *_first_numbers(before, cut)))
+        gone = also_lost(before, cut)
         new = _first_numbers(before, places)
         # A link that comes back moves no other edge: it does what its loss undid.
-        lost, added = gone.copy(), new.copy()
+        lost, added = list(gone), new.copy()
         for edge in gone:
             if edge + 1 in added:
                 added.remove(edge + 1)
@@ -63,7 +63,12 @@ class Opposite(msgspec.Struct, frozen=True, eq=False, dict=True):
         return (self.edges, ()) if settled else (self.known, self.cut)
 
 
-def _first_numbers(cut: Sequence[int], present: Sequence[int]) -> list[int]:
+def also_lost(lost: Sequence[int], present: Iterable[int]) -> tuple[int, ...]:
+    """Return the lost numbers, ascending, with more: ``present`` counts only what is not lost."""
+    return tuple(sorted((*lost, *_first_numbers(lost, present))))
+
+
+def _first_numbers(cut: Sequence[int], present: Iterable[int]) -> list[int]:
     """Return the numbers that edges had before ``cut`` (ascending)."""
     left = [edge - at for at, edge in enumerate(cut)]
     return [number + bisect_right(left, number) for number in present]
@@ -93,7 +98,7 @@ def renumbered(
 
 
 def parts_left(cut: Sequence[int], size: int) -> list[slice]:
-    """Return the parts of so many edges that are between those of ``cut`` (ascending)."""
+    """Return the parts of so many values that are between those of ``cut`` (ascending)."""
     return [slice(low + 1, high) for low, high in itertools.pairwise((-1, *cut, size))]
 
 

@@ -18,6 +18,7 @@ from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.ted.blocks import HIGHEST_INDEX, TO_VERTICES, RouterFacts, names_of, prefixes_of
 from fared.ted.graph import anywhere
+from fared.ted.rows import without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +98,7 @@ def _forget(router: RouterFacts, block: NodeBlock, lost: list[RouterLink]) -> li
 def _left(values: NDArray[_T], rows: list[int]) -> NDArray[_T]:
     """Remove a few rows, ascending."""
     for row in reversed(rows):
-        values = np.concatenate((values[:row], values[row + 1 :]))
+        values = without(values, row)
     return values
 
 
