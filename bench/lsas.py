@@ -134,7 +134,7 @@ class Fed:
 
 def by_key(fabric: Fabric) -> list[Lsa]:
     """All LSAs as FRR describes them: by type, then by link state id, so routers take turns."""
-    return [lsa for key, lsa in sorted(fabric.lsas.items(), key=lambda item: tuple(item[0]))]
+    return [lsa for key, lsa in sorted(fabric.lsas.items(), key=lambda item: item[0])]
 
 
 def changed_bandwidths(fabric: Fabric, count: int, seed: int) -> list[Lsa]:

@@ -159,7 +159,7 @@ class LsaContents(LinkCuts):
         """
         key = self._ends[self._next % len(self._ends)]
         self._next += 1
-        wire = struct.pack(">III", *key)
+        wire = struct.pack(">III", key.ls_type, key.link_state_id, key.advertising_router)
         raw = self.lsas[wire] = announced(self.lsas[wire], self._dice)
         return raw
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from typing import NamedTuple, NewType
+from typing import NewType
+
+import msgspec
 
 IPv4 = NewType("IPv4", int)
 RouterId = NewType("RouterId", int)
@@ -80,7 +82,7 @@ def format_node(node: int) -> str:
     return f"net:{dotted(node & 0xFFFFFFFF)}" if node & NETWORK_NODE else dotted(node)
 
 
-class Prefix(NamedTuple):
+class Prefix(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True):
     """An IP prefix that is cheap to hash and sort; host bits are zero.
 
     ``family`` is 4 or 6, ``network`` the address as an integer.

@@ -45,8 +45,8 @@ def is_martian(prefix: Prefix) -> bool:
     RFC 6890 excludes from forwarding and BIRD's ``net_classify`` rejects. A default route is none,
     since it contains other addresses as well.
     """
-    family, network, length = prefix
-    if family == FAMILY_IPV4:
+    network, length = prefix.network, prefix.length
+    if prefix.family == FAMILY_IPV4:
         return network >> 24 in _MARTIAN_OCTETS and (network >> 24 != 0 or length >= 8)
     if network >> 120 == _MULTICAST6:
         return True

@@ -302,7 +302,7 @@ class KernelFib:
         """
         if body[20:24] == _IPV4_DST:  # a quick check: most foreign routes have other prefixes
             network = int.from_bytes(body[24:28], "big")
-            if (FAMILY_IPV4, network, body[1]) not in self._claimed:
+            if Prefix(FAMILY_IPV4, network, body[1]) not in self._claimed:
                 return False
         found = holder(body, self._place)
         if found is None or found[0] not in self._claimed or found[1] == self._place.protocol:

@@ -94,12 +94,13 @@ class ExpectedRoutes:
         self._at = (0, 0)
         self._lengths: list[int] = []
 
-    def finds(self, family: int, network: int, length: int, object_id: int) -> bool:
+    def finds(self, prefix: Prefix, object_id: int) -> bool:
         """Count a route, if it is an expected one and has not come before."""
-        if self.routes.get((family, network, length)) != object_id:  # type: ignore[call-overload]
+        if self.routes.get(prefix) != object_id:
             return False
-        last = 0 if family == FAMILY_IPV4 else (1 << 128 - length) - 1
-        at = (family, network | last)
+        length = prefix.length
+        last = 0 if prefix.family == FAMILY_IPV4 else (1 << 128 - length) - 1
+        at = (prefix.family, prefix.network | last)
         if at > self._at:
             self._at, self._lengths = at, [length]
         elif at == self._at and length not in self._lengths:
@@ -217,13 +218,13 @@ class FibReading:
         ):
             return False
         at = socket.ntohl(network) if family == FAMILY_IPV4 else int.from_bytes(network, "big")
-        self._has_route(family, at, length, nexthop_id)
+        self._has_route(Prefix(family, at, length), nexthop_id)
         return True
 
-    def _has_route(self, family: int, network: int, length: int, object_id: int) -> None:
+    def _has_route(self, prefix: Prefix, object_id: int) -> None:
         expected = self._expected
-        if expected is None or not expected.finds(family, network, length, object_id):
-            self.state.routes[Prefix(family, network, length)] = object_id
+        if expected is None or not expected.finds(prefix, object_id):
+            self.state.routes[prefix] = object_id
 
     def _take_route(self, body: bytes) -> None:
         """Read a route: ours into the state; of others, who holds the place of a refused one."""
@@ -243,14 +244,12 @@ class FibReading:
         found = attributes(body, RTMSG.size)
         table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
         metric = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
-        network = int.from_bytes(found.get(RTA_DST, b""), "big")
+        prefix = Prefix(family, int.from_bytes(found.get(RTA_DST, b""), "big"), length)
         if self._settings.owns(table):
             self.marks.add(table)  # the table of a mark: ``kernel.marks``
         elif table == place.table and metric == place.metrics[family]:
-            object_id = u32(found[RTA_NH_ID]) if RTA_NH_ID in found else 0
-            self._has_route(family, network, length, object_id)
+            self._has_route(prefix, u32(found[RTA_NH_ID]) if RTA_NH_ID in found else 0)
         else:
             # Routes are deleted before next hops, which the kernel deletes together with routes.
-            prefix = Prefix(family, network, length)
             stale = route_body(prefix, table, protocol, metric, None)
             self.leftovers.insert(0, (RTM_DELROUTE, 0, stale))

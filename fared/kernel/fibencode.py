@@ -130,8 +130,8 @@ def _route_packer(place: RoutePlace) -> Callable[[Prefix, int], bytes]:
     metric4, metric6 = place.metrics[FAMILY_IPV4], place.metrics[FAMILY_IPV6]
 
     def pack(prefix: Prefix, nexthop_id: int) -> bytes:
-        family, network, length = prefix
-        if family == FAMILY_IPV4:
+        network, length = prefix.network, prefix.length
+        if prefix.family == FAMILY_IPV4:
             return pack4(
                 socket.AF_INET, length, 0, 0, table, protocol, 0, RTN_UNICAST, 0,
                 8, RTA_DST, htonl(network),
@@ -159,8 +159,8 @@ def _deletion_packer(place: RoutePlace) -> Callable[[Prefix], Message]:
     metric4, metric6 = place.metrics[FAMILY_IPV4], place.metrics[FAMILY_IPV6]
 
     def pack(prefix: Prefix) -> Message:
-        family, network, length = prefix
-        if family == FAMILY_IPV4:
+        network, length = prefix.network, prefix.length
+        if prefix.family == FAMILY_IPV4:
             body = pack4(
                 socket.AF_INET, length, 0, 0, table, protocol, SCOPE_ANY, RTN_UNICAST, 0,
                 8, RTA_DST, htonl(network),

@@ -52,11 +52,11 @@ def route_body(
     prefix: Prefix, table: int, protocol: int, metric: int, nexthop_id: int | None
 ) -> bytes:
     """Pack any route; without a next hop as for a deletion, which matches any scope."""
-    family, network, length = prefix
+    family = prefix.family
     small = table if table < BYTE else 0
     scope = SCOPE_ANY if nexthop_id is None else 0
-    body = RTMSG.pack(AF[family], length, 0, 0, small, protocol, scope, RTN_UNICAST, 0)
-    body += attribute(RTA_DST, network.to_bytes(BYTES[family], "big"))
+    body = RTMSG.pack(AF[family], prefix.length, 0, 0, small, protocol, scope, RTN_UNICAST, 0)
+    body += attribute(RTA_DST, prefix.network.to_bytes(BYTES[family], "big"))
     body += u32_attribute(RTA_PRIORITY, metric)
     if table >= BYTE:
         body += u32_attribute(RTA_TABLE, table)

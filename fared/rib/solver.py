@@ -373,8 +373,8 @@ def _by_source(
         return listed
     listed.clear()
     for item in prefixes:
-        source: tuple[object, ...] = item.prefix
+        source: Hashable = item.prefix
         while source in listed:
-            source = (*source, _LISTED)
+            source = (source, _LISTED)
         listed[source] = item
     return listed

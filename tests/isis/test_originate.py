@@ -444,7 +444,10 @@ def prefix_items(count: int):
         prefix = Prefix(6, 0x20010DB8 << 96 | number, 128)
         reach = IpReach(prefix, 10)
         kind = TlvKind(6)
-        yield keyed(kind, prefix[1:]), Item(kind, reach, entry_size(reach), ALONE)
+        yield (
+            keyed(kind, (prefix.network, prefix.length)),
+            Item(kind, reach, entry_size(reach), ALONE),
+        )
 
 
 def test_more_than_256_fragments_are_cut_off_the_same_way_every_time():

@@ -418,8 +418,10 @@ def test_an_expected_route_counts_once():
     prefixes = [Prefix(4, 0, 0), Prefix(4, 1 << 24, 25), Prefix(4, 1 << 24, 8), below, network]
     expected = ExpectedRoutes(dict.fromkeys(prefixes, BASE))
     again = [prefix for prefix in prefixes for _ in range(2)]
-    assert [expected.finds(*at, BASE) for at in again] == [True, False] * 5
-    assert not expected.finds(4, 1 << 24, 25, BASE)  # not in the order of the kernel's dumps
+    assert [expected.finds(at, BASE) for at in again] == [True, False] * 5
+    assert not expected.finds(
+        Prefix(4, 1 << 24, 25), BASE
+    )  # not in the order of the kernel's dumps
     assert expected.found == 5
 
 

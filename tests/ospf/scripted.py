@@ -12,7 +12,7 @@ from fared.ospf.engine import OspfEngine
 from fared.ospf.packet.bodies import RouterLsa
 from fared.ospf.packet.body import encode_router_lsa
 from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, encode_lsa
+from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsaKey, LsType, encode_lsa
 from fared.ospf.packet.packets import (
     DatabaseDescription,
     DdFlags,
@@ -142,10 +142,16 @@ class Scripted(Clocked):
         return {v.lsa.header.key: (v.lsa, v.age) for v in view.lsas}
 
     def own_router_lsa(self) -> Lsa:
-        return next(lsa for key, (lsa, _) in self.lsas().items() if key == (1, self.me, self.me))
+        lsa, _ = self.lsas()[router_lsa(self.me)]
+        return lsa
 
     def state_without_counters(self):
         return self.engine.snapshot(self.now)
+
+
+def router_lsa(router: int, link_state_id: int | None = None) -> LsaKey:
+    """The key of a router LSA; its id is that of the router (RFC 2328 §12.4.1), unless forged."""
+    return LsaKey(LsType.ROUTER, router if link_state_id is None else link_state_id, router)
 
 
 def dd(flags: int, sequence: int, *headers, options: int = E_O, mtu: int = 1500):

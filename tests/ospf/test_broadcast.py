@@ -15,7 +15,7 @@ from fared.ospf.packet.opaque import TeLink
 from fared.ospf.packet.packets import Hello, LsAck, LsUpdate
 from fared.ospf.settings import AreaSettings, OspfSettings
 from tests.ospf.harness import BACKBONE, FAST, LAN, MULTICAST, Network, router_id
-from tests.ospf.scripted import Scripted
+from tests.ospf.scripted import Scripted, router_lsa
 
 BASE = parse_dotted("10.192.0.0")
 ALL_DR = parse_dotted("224.0.0.6")
@@ -73,11 +73,7 @@ def router_links(
     net: Network, number: int, viewer: int | None = None
 ) -> list[tuple[int, int, int]]:
     view = net.nodes[viewer or number].engine.snapshot(net.now).area(BACKBONE)
-    lsa = next(
-        v.lsa
-        for v in view.lsas
-        if v.lsa.header.key == (LsType.ROUTER, router_id(number), router_id(number))
-    )
+    lsa = next(v.lsa for v in view.lsas if v.lsa.header.key == router_lsa(router_id(number)))
     return [(k.link_type, k.link_id, k.link_data) for k in decode_body(lsa).links]
 
 

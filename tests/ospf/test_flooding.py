@@ -13,7 +13,16 @@ from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsaKey
 from fared.ospf.packet.packets import DdFlags, LsAck, LsUpdate
 from fared.ospf.settings import AreaSettings
 from tests.ospf.harness import BACKBONE, FAST, Network, router_id
-from tests.ospf.scripted import ALL_SPF, Scripted, ack, dd, make_lsa, request, update
+from tests.ospf.scripted import (
+    ALL_SPF,
+    Scripted,
+    ack,
+    dd,
+    make_lsa,
+    request,
+    router_lsa,
+    update,
+)
 
 OTHER = router_id(30)
 
@@ -116,7 +125,7 @@ def test_an_lsa_is_flooded_a_second_older_and_not_sent_back():
     updates = [(node, ifindex) for node, ifindex, kind in packets if kind == 4]
     assert updates == [(1, 2), (2, 3)]
     views = net.nodes[3].engine.snapshot(net.now).area(0).lsas
-    (age,) = (v.age for v in views if v.lsa.header.key == (1, router_id(1), router_id(1)))
+    (age,) = (v.age for v in views if v.lsa.header.key == router_lsa(router_id(1)))
     assert age == 2
 
 
@@ -125,7 +134,7 @@ def test_newer_replaces_older():
     peer.to_full()
     for seq in (5, 6, 9):
         peer.send(update(make_lsa(OTHER, seq)))
-    assert peer.lsas()[1, OTHER, OTHER][0].header.ls_sequence_number == 9
+    assert peer.lsas()[router_lsa(OTHER)][0].header.ls_sequence_number == 9
 
 
 def test_a_larger_checksum_wins_at_the_same_sequence_number(peer):
@@ -133,15 +142,15 @@ def test_a_larger_checksum_wins_at_the_same_sequence_number(peer):
     low, high = sorted((a, b), key=lambda lsa: lsa.header.ls_checksum)
     peer.send(update(high))
     peer.send(update(low))
-    assert peer.lsas()[1, OTHER, OTHER][0] == high
+    assert peer.lsas()[router_lsa(OTHER)][0] == high
 
 
 def test_at_the_same_sequence_number_an_age_younger_by_maxagediff_wins_and_less_does_not(peer):
     peer.send(update(make_lsa(OTHER, 5, age=1000)))
     peer.send(update(make_lsa(OTHER, 5, age=200)))
-    assert peer.lsas()[1, OTHER, OTHER][1] == 1000
+    assert peer.lsas()[router_lsa(OTHER)][1] == 1000
     peer.send(update(make_lsa(OTHER, 5, age=99)))
-    assert peer.lsas()[1, OTHER, OTHER][1] == 99
+    assert peer.lsas()[router_lsa(OTHER)][1] == 99
 
 
 def test_an_older_lsa_is_answered_with_ours_once_a_second(peer):
@@ -193,9 +202,9 @@ def test_a_duplicate_seen_before_is_newer_once_its_age_is_younger_by_maxagediff(
     for _ in range(452):
         peer.at(peer.now + 2)
         peer.greet(peer.me)
-    assert peer.lsas()[1, OTHER, OTHER][1] > 902
+    assert peer.lsas()[router_lsa(OTHER)][1] > 902
     peer.send(update(lsa))
-    assert peer.lsas()[1, OTHER, OTHER][1] == 1
+    assert peer.lsas()[router_lsa(OTHER)][1] == 1
 
 
 def test_copies_and_new_lsas_of_one_update_are_told_apart(peer):
@@ -205,7 +214,7 @@ def test_copies_and_new_lsas_of_one_update_are_told_apart(peer):
     peer.send(update(new, known))
     acknowledged = {header for answer in peer.acks() for header in answer.lsa_headers}
     assert acknowledged == {known.header, new.header}
-    assert peer.lsas()[1, OTHER + 1, OTHER + 1][0] == new
+    assert peer.lsas()[router_lsa(OTHER + 1)][0] == new
 
 
 def test_a_duplicate_of_what_we_sent_is_an_implied_acknowledgment():
@@ -295,7 +304,7 @@ def test_updates_before_exchange_are_ignored():
     peer = Scripted()
     peer.to_exstart()
     peer.send(update(make_lsa(OTHER)))
-    assert (1, OTHER, OTHER) not in peer.lsas()
+    assert router_lsa(OTHER) not in peer.lsas()
 
 
 def test_a_maxage_lsa_without_a_database_copy_is_acknowledged_and_not_installed(peer):

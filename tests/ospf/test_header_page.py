@@ -8,7 +8,7 @@ from fared.core.ids import AreaId
 from fared.ospf.database_summary import SummaryCache
 from fared.ospf.header_page import HeaderPage, KnownPages
 from fared.ospf.lsdb import CURRENT, LsaEntry, Lsdb, Scope, compare
-from fared.ospf.packet.lsa import MAX_AGE, LsaKey, decode_header
+from fared.ospf.packet.lsa import MAX_AGE, decode_header
 from tests.ospf.scripted import Scripted, make_lsa, update
 
 NOW = 100.0
@@ -25,7 +25,7 @@ def database(ages: list[int], installed_at: float = NOW) -> Lsdb:
 
 def install(lsdb: Lsdb, number: int, *, installed_at: float, **changes) -> LsaEntry:
     lsa = make_lsa(number + 1, **changes)
-    key = LsaKey(*lsa.header.key)
+    key = lsa.header.key
     old = lsdb.entries.get(key)
     if old is not None:
         old.mark(CURRENT, on=False)

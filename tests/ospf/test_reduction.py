@@ -128,7 +128,7 @@ def test_an_lsa_flushed_while_deferred_reaches_every_router():
     net.run(5)
     for number in (2, 101, 102, 103):
         keys = net.database(number)
-        assert not [key for key in keys if key[2] == router_id(1)]
+        assert not [key for key in keys if key.advertising_router == router_id(1)]
 
 
 def test_the_copy_of_a_neighbor_ends_the_wait_and_is_acknowledged():

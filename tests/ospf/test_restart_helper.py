@@ -15,7 +15,7 @@ from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, Hello, LsUpdate
 from fared.ospf.settings import GracefulRestartSettings
 from tests.ospf.harness import FAST, LAN, Network, Packet, router_id
-from tests.ospf.scripted import ALL_SPF, Scripted, ack, dd, make_lsa, update
+from tests.ospf.scripted import ALL_SPF, Scripted, ack, dd, make_lsa, router_lsa, update
 
 HELPER = GracefulRestartSettings(helper=True)
 GRACE = opaque_link_state_id(OpaqueType.GRACE, 0)
@@ -338,7 +338,7 @@ def ended(net: Network, number: int) -> list[str]:
 def points(net: Network, number: int) -> int:
     rid = router_id(number)
     view = net.nodes[number].engine.snapshot(net.now).area(0)
-    lsa = next(v.lsa for v in view.lsas if v.lsa.header.key == (1, rid, rid))
+    lsa = next(v.lsa for v in view.lsas if v.lsa.header.key == router_lsa(rid))
     body = decode_body(lsa)
     assert isinstance(body, RouterLsa)
     return sum(link.link_type == RouterLinkType.POINT_TO_POINT for link in body.links)

@@ -12,7 +12,7 @@ from fared.ospf.packet.packets import DdFlags
 from fared.ospf.settings import TtlSecurity
 from fared.ted.events import LocalLinksChanged
 from tests.ospf.harness import FAST, LAN, make_link, pair, router_id
-from tests.ospf.scripted import E_O, OURS, THEIRS, Scripted, ack, dd, make_lsa, update
+from tests.ospf.scripted import E_O, OURS, THEIRS, Scripted, ack, dd, make_lsa, router_lsa, update
 
 MASK = 0xFFFFFF00
 ALL_DR = parse_dotted("224.0.0.6")
@@ -181,10 +181,10 @@ def test_hellos_on_a_lan_that_are_not_sent_to_all_spf_routers_are_refused():
 def test_packets_to_all_designated_routers_are_accepted_by_these_only():
     designated = on_lan()
     designated.send(FORGED, destination=ALL_DR)
-    assert (1, router_id(66), router_id(66)) in designated.lsas()
+    assert router_lsa(router_id(66)) in designated.lsas()
     other = on_lan(designated=False)
     other.send(FORGED, destination=ALL_DR)
-    assert (1, router_id(66), router_id(66)) not in other.lsas()
+    assert router_lsa(router_id(66)) not in other.lsas()
     assert other.errors() == {}
 
 

@@ -20,7 +20,7 @@ from fared.ted.change import ChangeKind
 from fared.ted.events import LocalLinksChanged, TedUpdated
 from fared.ted.model import LocalLink
 from tests.ospf.harness import BACKBONE, FAST, Network, make_link, pair, router_id
-from tests.ospf.scripted import OURS, THEIRS, Scripted, make_lsa, update
+from tests.ospf.scripted import OURS, THEIRS, Scripted, make_lsa, router_lsa, update
 from tests.ted.kinds import kinds, moves_no_path
 
 A, B = router_id(1), router_id(2)
@@ -312,7 +312,7 @@ def test_a_router_lsa_with_another_id_than_its_routers_describes_none(peer):
     peer.send(update(make_lsa(OTHER, 7, lsid=B)))
     assert told.block.neighbors.tolist() == [A]
     assert updates(peer) == []
-    assert (1, B, OTHER) in peer.lsas()
+    assert router_lsa(OTHER, B) in peer.lsas()
 
 
 def test_a_refresh_causes_no_update(peer):

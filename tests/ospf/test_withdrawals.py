@@ -178,7 +178,11 @@ def test_an_update_of_withdrawn_externals_is_processed_at_once(monkeypatch):
     assert left == [(EXTERNALS + 1, 1)]
     star.at(star.now + 3.0)
     acknowledge_all(star)
-    held = [key for key in star.engine._instance.as_scope.entries if key[2] == BOUNDARIES[1]]
+    held = [
+        key
+        for key in star.engine._instance.as_scope.entries
+        if key.advertising_router == BOUNDARIES[1]
+    ]
     assert held == []
     changes = next(each.changes for each in star.reported[-2:] if each.node == BOUNDARIES[1])
     assert changes == dict.fromkeys([lsa.header.key for lsa in gone])

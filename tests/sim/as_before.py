@@ -60,7 +60,7 @@ def _identity(lsa: Lsa) -> tuple[Any, ...]:
         return key.ls_type, key.link_state_id >> 8, 0  # whoever is designated
     if key.ls_type == LsType.OPAQUE_AREA and key.link_state_id >> 24 == OpaqueType.EXTENDED_PREFIX:
         return key.ls_type, lsa.raw[LSA_HEADER_SIZE:], key.advertising_router
-    return key
+    return key.ls_type, key.link_state_id, key.advertising_router
 
 
 def members(fabric: Fabric, proto: str, part: Any) -> set[int]:

@@ -278,12 +278,16 @@ def _encode_body(body: PacketBody) -> tuple[PacketType, bytes]:
             headers = b"".join(map(encode_header, body.lsa_headers)) + body.packed
             return PacketType.DATABASE_DESCRIPTION, fixed + headers
         case LsRequest():
-            return PacketType.LS_REQUEST, b"".join(_REQUEST.pack(*key) for key in body.requests)
+            return PacketType.LS_REQUEST, b"".join(map(_encode_request, body.requests))
         case LsUpdate():
             lsas = (*(lsa.raw for lsa in body.lsas), *body.packed)
             return PacketType.LS_UPDATE, _COUNT.pack(len(lsas)) + b"".join(lsas)
         case LsAck():
             return PacketType.LS_ACK, b"".join(map(encode_header, body.lsa_headers)) + body.packed
+
+
+def _encode_request(key: LsaKey) -> bytes:
+    return _REQUEST.pack(key.ls_type, key.link_state_id, key.advertising_router)
 
 
 def _encode_hello(hello: Hello) -> bytes:

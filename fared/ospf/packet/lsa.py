@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -50,7 +50,7 @@ class LsType(enum.IntEnum):
     OPAQUE_AS = 11
 
 
-class LsaKey(NamedTuple):
+class LsaKey(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True):
     """The identity of an LSA (RFC 2328 §12.1): LS type, link state id, advertising router."""
 
     ls_type: int
@@ -140,8 +140,7 @@ def describes_router(key: LsaKey) -> bool:
     Its link state id is that router's id (RFC 2328 §12.4.1), by which §16.1 finds it. One with
     another id is flooded like any LSA, and no part of the topology.
     """
-    ls_type, link_state_id, advertising_router = key
-    return ls_type == LsType.ROUTER and link_state_id == advertising_router
+    return key.ls_type == LsType.ROUTER and key.link_state_id == key.advertising_router
 
 
 def encode_header(header: LsaHeader) -> bytes:
