@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from fared.rib.prefixes import Changes
 
 
+_LOW, _HIGH = 1 << 24, 127 << 24
+"""No prefix whose network is between these is a martian: most are seen here, without a call."""
+
+
 class NewMartians(NamedTuple):
     """New martians that a router advertises, at least one."""
 
@@ -45,7 +49,9 @@ class Martians:
         found = {
             source: item.prefix
             for source, item in changes.items()
-            if item is not None and is_martian(item.prefix)
+            if item is not None
+            and not _LOW <= item.prefix.network < _HIGH
+            and is_martian(item.prefix)
         }
         before = self._advertised.get((area, node), {})
         if not found and not before:

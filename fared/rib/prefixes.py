@@ -10,7 +10,7 @@ the rows of a prefix by one integer key each.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from fared.rib.rows import (
     keys_at_zero,
     new_numbers,
 )
+from fared.rib.sources import RowsBySource
 from fared.ted.change import ChangeKind, change_of_prefix, change_of_withdrawal
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
@@ -41,8 +42,6 @@ Changes = Mapping[Hashable, PrefixReachability | None]
 
 _COMPACT_ABOVE = 4096
 _Items = Mapping[Hashable, PrefixReachability]
-_Known = dict[Hashable, int]
-"""The rows of the advertisements of one node, by source."""
 _NOWHERE: Advertiser = (-1, NodeId(-1))
 """Advertiser 0, which is unreachable: the advertiser of free rows."""
 
@@ -66,7 +65,7 @@ class PrefixTable:
         self._free: list[int] = []
         self._prefix_number: dict[Prefix, int] = {}
         self._advertiser_number: dict[Advertiser, int] = {_NOWHERE: 0}
-        self._advertised: dict[int, _Known] = {}
+        self._advertised = RowsBySource()
         self._advertiser_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
         self._integers: list[int] = []
         """0, 1, 2...: rows and prefixes with one number have one object."""
@@ -109,7 +108,7 @@ class PrefixTable:
             rows = () if number == NONE else self._rows(number)
             numbers = {self._content.advertiser[row] for row in rows}
         for number in sorted(numbers):
-            for source, row in self._advertised[number].items():
+            for source, row in self._advertised.items(number):
                 if prefix in (None, self.prefixes[self._content.number[row]]):
                     yield self.advertisers[number], source, self._advertisement(row)
 
@@ -120,7 +119,7 @@ class PrefixTable:
     def path_types(self, area: int, node: NodeId, changes: Changes) -> set[PathType]:
         """Return the path types of changed advertisements of a node, before and after."""
         number = self.known_advertiser(area, node)
-        known = self._advertised.get(number, {})
+        known = self._advertised.of(number)
         found = {item.path_type for item in changes.values() if item is not None}
         found.update(self._content.path_type(known[at]) for at in changes if at in known)
         return found
@@ -128,15 +127,15 @@ class PrefixTable:
     def sources(self, area: int, node: NodeId) -> Collection[Hashable]:
         """Return the sources of the advertisements of a node in an area."""
         number = self.known_advertiser(area, node)
-        return self._advertised.get(number, {}).keys()
+        return self._advertised.sources(number)
 
     def advertised_by(
         self, area: int, node: NodeId
     ) -> Iterable[tuple[Hashable, PrefixReachability]]:
         """Iterate over the advertisements of a node in an area: source, content."""
         number = self.known_advertiser(area, node)
-        known = self._advertised.get(number, {})
-        return ((source, self._advertisement(row)) for source, row in known.items())
+        known = self._advertised.items(number)
+        return ((source, self._advertisement(row)) for source, row in known)
 
     def put(self, area: int, node: NodeId, changes: Changes) -> ChangeKind:
         """Process changed advertisements of a node; return the kind of change.
@@ -147,20 +146,23 @@ class PrefixTable:
         if self.known_advertiser(area, node) == NONE and not any(changes.values()):
             return ChangeKind.NONE
         advertiser = self.advertiser(area, node)
-        known = self._advertised.setdefault(advertiser, {})
-        if known:
-            kind, added = self._withdraw(known, changes)
-        else:  # the first advertisements of a node, possibly very many
+        known = self._advertised.of(advertiser)
+        if not known:  # the first advertisements of a node, possibly very many
             added = _advertised(changes)
-            kind = ChangeKind.PREFIX if added else ChangeKind.NONE
+            if not added:
+                return ChangeKind.NONE
+            rows = self._add(area, advertiser, list(added.values()))
+            self._advertised.begin(advertiser, added, rows)
+            return ChangeKind.PREFIX
+        kind, added = self._withdraw(known, changes)
         if added:
             rows = self._add(area, advertiser, list(added.values()))
             known.update(zip(added, rows, strict=True))
-        if not known:
-            del self._advertised[advertiser]
+        elif not known:
+            self._advertised.forget(advertiser)
         return kind
 
-    def _withdraw(self, known: _Known, changes: Changes) -> tuple[ChangeKind, _Items]:
+    def _withdraw(self, known: dict[Hashable, int], changes: Changes) -> tuple[ChangeKind, _Items]:
         """Free the rows of changed and withdrawn advertisements of a node.
 
         Returns the kind of change, and the new advertisements.
@@ -197,6 +199,7 @@ class PrefixTable:
             self._first[number] = self._next[row]
         else:
             self._next[last] = self._next[row]
+        self._next[row] = NONE
         self.changed.add(number)
         self._content.free(row)
         self._free.append(row)
@@ -206,13 +209,16 @@ class PrefixTable:
         kinds = {item.path_type for item in items}
         self.inside_changed |= not kinds.issubset(EXTERNAL_TYPES)
         asbrs = None if kinds.isdisjoint(EXTERNAL_TYPES) else self._asbrs(area, items)
-        numbers = self._numbers(items)
+        numbers, new_prefixes = self._numbers(items)
         new = Contents(numbers, keys_at_zero(area, items, kinds), asbrs, capacities(items))
         rows = self._take_rows(advertiser, new)
         first, following = self._first, self._next
-        for number, row in zip(numbers, rows, strict=True):
-            following[row] = first[number]
-            first[number] = row
+        if new_prefixes:
+            first[numbers[0] :] = array("i", rows)
+        else:
+            for number, row in zip(numbers, rows, strict=True):
+                following[row] = first[number]
+                first[number] = row
         self.changed.update(numbers)
         return rows
 
@@ -223,24 +229,27 @@ class PrefixTable:
             return None
         return [NONE if asbr is None else self.advertiser(area, asbr) for asbr in asbrs]
 
-    def _numbers(self, items: list[PrefixReachability]) -> list[int]:
-        """Return the numbers of the prefixes; assign new ones."""
+    def _numbers(self, items: list[PrefixReachability]) -> tuple[list[int], bool]:
+        """Return the numbers of the prefixes, and whether all are new; assign new ones."""
         known = self._prefix_number
         prefixes = [item.prefix for item in items]
         numbers = [known.get(prefix, NONE) for prefix in prefixes]
         missing = numbers.count(NONE)
         if not missing:
-            return numbers
+            return numbers, False
+        places: Sequence[int] = range(missing)
         if missing < len(prefixes):
-            pairs = zip(prefixes, numbers, strict=True)
-            new = dict.fromkeys([prefix for prefix, number in pairs if number == NONE])
-        else:
-            new = dict.fromkeys(prefixes)
+            places = [at for at, number in enumerate(numbers) if number == NONE]
+        new = dict.fromkeys([prefixes[at] for at in places])
         added = self._counted(len(known), len(new))
         known.update(zip(new, added, strict=True))
         self.prefixes += new
         self._first.extend(array("i", [NONE]) * len(new))
-        return added if len(new) == len(prefixes) else [known[prefix] for prefix in prefixes]
+        if len(new) == len(prefixes):
+            return added, True
+        for at in places:
+            numbers[at] = known[prefixes[at]]
+        return numbers, False
 
     def _take_rows(self, advertiser: int, new: Contents) -> list[int]:
         """Return rows for advertisements of a node, written: free ones first, then new ones."""
@@ -317,10 +326,11 @@ class PrefixTable:
         integers = table._counted(0, max(len(rows), len(prefixes)))
         table._prefix_number = dict(zip(table.prefixes, integers, strict=False))
         table._advertiser_number = {at: number for number, at in enumerate(table.advertisers)}
-        for number, known in sorted(self._advertised.items()):
-            again = row_of[list(known.values())].tolist()
-            mine = dict(zip(known, [integers[row] for row in again], strict=True))
-            table._advertised[int(advertiser_of[number])] = mine
+        for number in sorted(self._advertised):
+            again = row_of[[row for _, row in self._advertised.items(number)]].tolist()
+            mine = [integers[row] for row in again]
+            at = int(advertiser_of[number])
+            table._advertised.begin(at, self._advertised.sources(number), mine)
         return table
 
 

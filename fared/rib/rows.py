@@ -247,6 +247,9 @@ def keys_at_zero(
     # §16.3 is for transit areas of virtual links, which fared lacks.
     of_type = {kind: int(kind) << TYPE_SHIFT for kind in kinds}
     if of_type.keys().isdisjoint(EXTERNAL_TYPES):
+        if len(kinds) == 1:
+            (base,) = of_type.values()
+            return [base + item.metric for item in items]
         return [of_type[item.path_type] + item.metric for item in items]
     # §16.4.1: intra-area paths through the backbone and inter-area paths are equal
     inside = 0 if area != BACKBONE else _NOT_PREFERRED
