@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from fared.rib.prefixes import Changes
 
 
-_LOW, _HIGH = 1 << 24, 127 << 24
-"""No prefix whose network is between these is a martian: most are seen here, without a call."""
+_ORDINARY = frozenset(range(1, 224)) - {127}
+"""First octets of IPv4 networks that are no martians: so most are told without a call.
+
+The few IPv6 networks with such a number above their last 24 bits are none, either.
+"""
 
 
 class NewMartians(NamedTuple):
@@ -50,7 +53,7 @@ class Martians:
             source: item.prefix
             for source, item in changes.items()
             if item is not None
-            and not _LOW <= item.prefix.network < _HIGH
+            and item.prefix.network >> 24 not in _ORDINARY
             and is_martian(item.prefix)
         }
         before = self._advertised.get((area, node), {})

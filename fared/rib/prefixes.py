@@ -24,6 +24,7 @@ from fared.rib.rows import (
     capacities,
     keys_at_zero,
     new_numbers,
+    packed,
 )
 from fared.rib.sources import RowsBySource
 from fared.ted.change import ChangeKind, change_of_prefix, change_of_withdrawal
@@ -41,6 +42,7 @@ Changes = Mapping[Hashable, PrefixReachability | None]
 """Changed advertisements of one node, by source (LSA, TLV or prefix); None: withdrawn."""
 
 _COMPACT_ABOVE = 4096
+_NONE = packed(NONE)
 _Items = Mapping[Hashable, PrefixReachability]
 _NOWHERE: Advertiser = (-1, NodeId(-1))
 """Advertiser 0, which is unreachable: the advertiser of free rows."""
@@ -207,8 +209,9 @@ class PrefixTable:
     def _add(self, area: int, advertiser: int, items: list[PrefixReachability]) -> list[int]:
         """Assign rows to new advertisements of a node, and return them."""
         kinds = {item.path_type for item in items}
-        self.inside_changed |= not kinds.issubset(EXTERNAL_TYPES)
-        asbrs = None if kinds.isdisjoint(EXTERNAL_TYPES) else self._asbrs(area, items)
+        inside = kinds.isdisjoint(EXTERNAL_TYPES)
+        self.inside_changed |= inside or not kinds.issubset(EXTERNAL_TYPES)
+        asbrs = None if inside else self._asbrs(area, items)
         numbers, new_prefixes = self._numbers(items)
         new = Contents(numbers, keys_at_zero(area, items, kinds), asbrs, capacities(items))
         rows = self._take_rows(advertiser, new)
@@ -244,7 +247,7 @@ class PrefixTable:
         added = self._counted(len(known), len(new))
         known.update(zip(new, added, strict=True))
         self.prefixes += new
-        self._first.extend(array("i", [NONE]) * len(new))
+        self._first.frombytes(_NONE * len(new))
         if len(new) == len(prefixes):
             return added, True
         for at in places:
@@ -257,7 +260,7 @@ class PrefixTable:
         rows, self._free[left:] = self._free[left:], ()
         more = self._counted(self.size, len(new.numbers) - len(rows))
         self._content.write(rows, advertiser, new)
-        self._next.extend(array("i", [NONE]) * len(more))
+        self._next.frombytes(_NONE * len(more))
         return rows + more
 
     def _counted(self, first: int, count: int) -> list[int]:

@@ -8,6 +8,7 @@ while a database is learnt, and one LSA at a time later: the arrays are written 
 
 from __future__ import annotations
 
+import sys
 from array import array
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -20,7 +21,8 @@ from fared.ted.graph import anywhere
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 NONE = -1
 """The number of no prefix, no row and no advertiser."""
+_SIZE = array("i").itemsize
 METRIC_SHIFT = 34
 TYPE_SHIFT = 58
 _NOT_PREFERRED = 1 << 33
@@ -107,7 +110,7 @@ class AdvertisementRows:
             _put(self._capacity, again, new.capacities or [_UNLIMITED] * count)
         for row in again:
             self.advertiser[row] = advertiser
-        self.advertiser.extend(array("i", [advertiser]) * (count - written))
+        self.advertiser.frombytes(packed(advertiser) * (count - written))
 
     def free(self, row: int) -> None:
         """Free a row; the rest of it stays until it is used again."""
@@ -178,6 +181,11 @@ class AdvertisementRows:
         )
 
 
+def packed(number: int) -> bytes:
+    """Return one item of an array of numbers: quicker to repeat than an array is to make."""
+    return number.to_bytes(_SIZE, sys.byteorder, signed=True)
+
+
 def _put(column: array[Any], again: Sequence[int], values: list[Any]) -> None:
     """Write values to rows that are used again, and then to new ones."""
     if again:
@@ -234,7 +242,7 @@ def metrics(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def keys_at_zero(
-    area: int, items: Sequence[PrefixReachability], kinds: Collection[PathType]
+    area: int, items: Sequence[PrefixReachability], kinds: AbstractSet[PathType]
 ) -> list[int]:
     """Return the keys of advertisements, of these path types, at distance 0: path type first.
 
@@ -245,9 +253,9 @@ def keys_at_zero(
     # RFC 2328 §16.4 (6)(a), (b): paths inside the AS first, then type 1, then type 2
     # §16.2 (5) to (7): inter-area after intra-area paths and before externals, then the least cost.
     # §16.3 is for transit areas of virtual links, which fared lacks.
-    of_type = {kind: int(kind) << TYPE_SHIFT for kind in kinds}
-    if of_type.keys().isdisjoint(EXTERNAL_TYPES):
-        if len(kinds) == 1:
+    of_type = {kind: kind << TYPE_SHIFT for kind in kinds}
+    if kinds.isdisjoint(EXTERNAL_TYPES):
+        if len(of_type) == 1:
             (base,) = of_type.values()
             return [base + item.metric for item in items]
         return [of_type[item.path_type] + item.metric for item in items]
