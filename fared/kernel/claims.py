@@ -119,11 +119,11 @@ class Claims:
     def _tidy(self) -> None:
         """Give back room, and merge if it is due."""
         shrink(self._six)
-        size = len(self._sorted)
-        if size and len(self._removed) == size:
+        if self._removed and len(self._removed) == len(self._sorted):  # nothing is left in it
             self._sorted = np.empty(0, np.uint64)
             self._removed.clear()
-        elif len(self._added) + len(self._removed) > max(self._recent, size // _SHARE):
+        waiting = len(self._added) + len(self._removed)
+        if waiting > max(self._recent, len(self._sorted) // _SHARE):
             self._merge()
 
     def _merge(self) -> None:

@@ -138,10 +138,16 @@ def test_places_of_ipv6_give_back_their_room():
     assert room(claims) < 2000
 
 
-def test_changes_of_one_place_are_merged_seldom(monkeypatch):
+@pytest.fixture
+def merges(monkeypatch):
+    """One entry for each merge."""
     merges = []
     merge = Claims._merge
     monkeypatch.setattr(Claims, "_merge", lambda self: merges.append(1) or merge(self))
+    return merges
+
+
+def test_changes_of_one_place_are_merged_seldom(merges):
     claims = Claims()
     for n in range(0, MANY, 100):
         exchange(claims, [v4(n + i) for i in range(100)], [])
@@ -152,6 +158,13 @@ def test_changes_of_one_place_are_merged_seldom(monkeypatch):
     for n in range(8192):
         claims.add(v4(n))
     assert len(merges) < 5
+
+
+def test_the_larger_the_array_the_more_changes_wait(merges):
+    claims = Claims(recent=64)
+    for n in range(0, MANY, 100):
+        exchange(claims, [v4(n + i) for i in range(100)], [])
+    assert len(merges) < 150  # every list is merged at first
 
 
 @pytest.fixture
