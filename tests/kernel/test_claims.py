@@ -4,7 +4,7 @@ import sys
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
@@ -18,12 +18,9 @@ MANY = 100_000
 REPLACE = NLM_F_CREATE | NLM_F_REPLACE
 EXCLUSIVE = NLM_F_CREATE | NLM_F_EXCL
 
-# Several lengths of a network, the least and the greatest prefix, and the same numbers in IPv6.
-NUMBERS = [
-    (network, length)
-    for network in (0, 1 << 24, 10 << 24, (10 << 24) + 256, 224 << 24)
-    for length in (0, 8, 24, 31, 32)
-] + [((1 << 32) - 1, 32)]
+# The least and the greatest prefix, several lengths of a network, and the same numbers in IPv6.
+NUMBERS = [(0, 0), (0, 32), (10 << 24, 8), (10 << 24, 24), (10 << 24, 32), (11 << 24, 8)]
+NUMBERS += [((10 << 24) + 1, 32), ((1 << 32) - 1, 32)]
 UNIVERSE = [Prefix(family, *number) for number in NUMBERS for family in (4, 6)]
 UNIVERSE += [Prefix(6, 0xFD01 << 112, 64), Prefix(6, (1 << 128) - 1, 128)]
 
@@ -58,6 +55,7 @@ def exchange(claims: Claims, puts: list[Prefix], deletes: list[Prefix]) -> None:
     claims.exchange(old, (old | {*puts}) - {*deletes})
 
 
+@settings(max_examples=300)
 @given(st.integers(0, 6), steps)
 def test_claims_are_what_a_set_would_be(recent, steps):
     claims, model = Claims(recent), set()
@@ -122,19 +120,21 @@ def test_few_places_are_a_set():
 
 def test_places_that_are_here_take_no_more_room():
     claims = Claims()
-    places = [*map(v4, range(MANY)), *(Prefix(6, n << 64, 64) for n in range(MANY))]
+    six = 38 * 4096  # so many that a set would make room for more of them
+    places = [*map(v4, range(MANY)), *(Prefix(6, n << 64, 64) for n in range(six))]
     claims.update(places)
     before = room(claims)
     claims.update(places)
     assert room(claims) == before
-    assert len(claims._six) == MANY
+    assert len(claims._six) == six
 
 
 def test_places_of_ipv6_give_back_their_room():
     claims = Claims()
     six = [Prefix(6, n << 64, 64) for n in range(MANY)]
     claims.update(six)
-    exchange(claims, [], six)
+    for n in range(0, MANY, 1000):
+        exchange(claims, [], six[n : n + 1000])
     assert room(claims) < 2000
 
 
@@ -145,6 +145,17 @@ def merges(monkeypatch):
     merge = Claims._merge
     monkeypatch.setattr(Claims, "_merge", lambda self: merges.append(1) or merge(self))
     return merges
+
+
+def test_a_place_that_was_given_up_and_not_yet_merged_comes_back():
+    claims = Claims()
+    places = [v4(n) for n in range(5000)]
+    claims.update(places)
+    exchange(claims, [], places[:100])
+    claims.update(places[:50])
+    claims.add(places[50])
+    assert claims.among(places) == {*places[:51], *places[100:]}
+    assert not claims._added
 
 
 def test_changes_of_one_place_are_merged_seldom(merges):
