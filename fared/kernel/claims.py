@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import compress, islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fared.core.ids import FAMILY_IPV4, Prefix
 from fared.core.tables import shrink
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _RECENT: Final = 4096
 """Changes that always wait for a merge: the two sets then take 260 kB at most."""

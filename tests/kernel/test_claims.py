@@ -1,5 +1,6 @@
 """Claims beside a plain set, the room that they take, and lists in which a prefix comes twice."""
 
+import errno
 import sys
 from random import Random
 
@@ -11,7 +12,7 @@ from fared.core.ids import Prefix
 from fared.fib.model import DeleteRoute, PutRoute
 from fared.kernel.claims import Claims
 from fared.kernel.fib import KernelFib
-from fared.kernel.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE
+from fared.kernel.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, RequestFailure
 from fared.kernel.rtnetlink import RTM_DELROUTE
 
 MANY = 100_000
@@ -202,5 +203,20 @@ def test_each_operation_sees_those_before_it_in_the_list(fib, held):
     assert flags(fib, [put, other, delete]) == [REPLACE, REPLACE, None]
     assert flags(fib, [delete, put, delete]) == [None, EXCLUSIVE, None]
     assert flags(fib, [put]) == [EXCLUSIVE]
+    assert flags(fib, [delete]) == [None]
+    assert flags(fib, [put]) == [EXCLUSIVE]
     rest = [PutRoute(v4(n), 7) for n in range(1, held)]
     assert flags(fib, rest) == [REPLACE] * len(rest)
+
+
+def test_what_the_kernel_refuses_changes_no_claim(fib):
+    put, delete = PutRoute(v4(0), 7), DeleteRoute(v4(0))
+    flags(fib, [put])
+    fib._failed(put, RequestFailure(errno.EEXIST, ""), EXCLUSIVE)
+    assert flags(fib, [put]) == [EXCLUSIVE]
+    fib._failed(put, RequestFailure(errno.EINVAL, ""), REPLACE)
+    assert flags(fib, [put, delete]) == [REPLACE, None]
+    fib._failed(delete, RequestFailure(errno.ESRCH, ""), 0)  # it was gone already
+    assert flags(fib, [put, delete]) == [EXCLUSIVE, None]
+    fib._failed(delete, RequestFailure(errno.EBUSY, ""), 0)
+    assert flags(fib, [put]) == [REPLACE]

@@ -199,6 +199,9 @@ def test_a_second_process_adopts_and_writes_nothing(box):
     successor.adopt(second.dump())
     assert successor.update(changed, 0.0) == []
     assert successor.sweep(0.0) == []
+    # The places are its own: a changed route replaces the one that is there.
+    assert not any(errors(second.apply([PutRoute(prefix, BASE) for prefix in changed])))
+    assert set(second.dump().routes.values()) == {BASE}
     second.close()
 
 
