@@ -117,11 +117,11 @@ class Claims:
         self._removed |= gone - self._added - self._six
         self._added -= gone
         self._six -= gone
+        shrink(self._six)
 
     def _tidy(self) -> None:
-        """Give back room, and merge if it is due."""
-        shrink(self._six)
-        if self._removed and len(self._removed) == len(self._sorted):  # nothing is left in it
+        """Empty the array if nothing is left, and merge if it is due."""
+        if self._removed and len(self._removed) == len(self._sorted):
             self._sorted = np.empty(0, np.uint64)
             self._removed.clear()
         waiting = len(self._added) + len(self._removed)

@@ -13,7 +13,7 @@ from fared.fib.model import DeleteRoute, PutRoute
 from fared.kernel.claims import Claims
 from fared.kernel.fib import KernelFib
 from fared.kernel.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, RequestFailure
-from fared.kernel.rtnetlink import RTM_DELROUTE
+from fared.kernel.rtnetlink import RTM_DELROUTE, route_body
 
 MANY = 100_000
 REPLACE = NLM_F_CREATE | NLM_F_REPLACE
@@ -220,3 +220,17 @@ def test_what_the_kernel_refuses_changes_no_claim(fib):
     assert flags(fib, [put, delete]) == [EXCLUSIVE, None]
     fib._failed(delete, RequestFailure(errno.EBUSY, ""), 0)
     assert flags(fib, [put]) == [REPLACE]
+
+
+@pytest.mark.parametrize("prefix", [v4(0), Prefix(4, 0, 0), Prefix(6, 10 << 24, 24)])
+@pytest.mark.parametrize("held", [0, 10_000])
+def test_a_route_of_another_program_takes_only_a_place_of_ours(fib, prefix, held):
+    flags(fib, [PutRoute(v4(n), 7) for n in range(1, held)])
+    body = route_body(prefix, 254, 188, 20, None)
+    assert not fib.taken(body)
+    flags(fib, [PutRoute(prefix, 7)])
+    assert fib.taken(body)
+    assert fib.foreign == {prefix: 188}
+    flags(fib, [DeleteRoute(prefix)])
+    assert not fib.taken(body)
+    assert fib.foreign == {}
