@@ -27,7 +27,6 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.core.tables import shrink
 from fared.fib.model import (
     DeleteGroup,
     DeleteNextHop,
@@ -40,6 +39,7 @@ from fared.fib.model import (
 )
 from fared.fib.settings import FibSettings
 from fared.kernel import netlink
+from fared.kernel.claims import Claims
 from fared.kernel.dumps import SlicedDump
 from fared.kernel.errors import InterruptedDumpError, PrivilegeError
 from fared.kernel.fibdump import ExpectedRoutes, FibReading, RoutePlace, holder
@@ -47,15 +47,12 @@ from fared.kernel.fibencode import FibEncoder
 from fared.kernel.neighbor_cache import NeighborCache
 from fared.kernel.netlink import Message, RequestFailure
 from fared.kernel.requests import LOST, RequestSocket
-from fared.kernel.rtnetlink import (
-    RTA_DST,
-    RTM_NEWROUTE,
-)
+from fared.kernel.rtnetlink import RTA_DST, RTM_NEWROUTE
 from fared.rib.model import HopKey
 
 _PUT = netlink.NLM_F_CREATE | netlink.NLM_F_REPLACE
 _NEW = netlink.NLM_F_CREATE | netlink.NLM_F_EXCL
-_MAX_WEIGHT = 65535
+_ROUTES = PutRoute, DeleteRoute
 _DEFAULT_METRIC6 = 1024
 """The metric that the kernel gives an IPv6 route with metric 0 (IP6_RT_PRIO_USER)."""
 _DUMP_ATTEMPTS = 8
@@ -90,7 +87,7 @@ class KernelFib:
         self._hops: dict[int, HopKey] = {}
         self.settings = settings or FibSettings()
         self._encoder = FibEncoder(self._place, self.settings, idle_timer, unbalanced_timer)
-        self._claimed: set[Prefix] = set()
+        self._claimed = Claims()
         self._taken: dict[Prefix, int] = {}
         self._blocked: dict[Prefix, int | None] = {}
         self._unsure: set[Prefix] = set()
@@ -149,7 +146,6 @@ class KernelFib:
             raise PrivilegeError("CAP_NET_ADMIN", "write routes")
         failed = {id(operations[position]) for position in failures}
         self._follow_neighbors(other for other in others if id(other) not in failed)
-        shrink(self._claimed)
         return results
 
     def _failed(self, operation: FibOperation, failure: RequestFailure, flags: int) -> None:
@@ -207,8 +203,10 @@ class KernelFib:
 
         Writing a route makes its place ours, deleting the route gives the place up.
         """
-        claimed, encoder = self._claimed, self._encoder
+        encoder = self._encoder
         put_route, delete_route = encoder.put_route, encoder.delete_route
+        claimed = self._claimed.among([o.prefix for o in operations if isinstance(o, _ROUTES)])
+        before = claimed.copy()
         requests: list[Message] = []
         others: list[FibOperation] = []
         for operation in operations:
@@ -226,6 +224,7 @@ class KernelFib:
             else:
                 requests.append(encoder.other(operation))
                 others.append(operation)
+        self._claimed.exchange(before, claimed)
         return requests, others
 
     # --- reading
@@ -282,8 +281,7 @@ class KernelFib:
         state = reading.state
         self._leftovers = reading.leftovers
         self.marks = reading.marks
-        # With all of them the set would make room for as many more.
-        self._claimed.update([at for at in state.routes if at not in self._claimed])
+        self._claimed.update(state.routes)
         self._unsure.clear()
         if self._taken:  # ours may exist behind it, but carries no packets
             found = state.routes.items()

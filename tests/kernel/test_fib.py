@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import socket
-import sys
 
 import pytest
 from msgspec.structs import replace
@@ -200,6 +199,9 @@ def test_a_second_process_adopts_and_writes_nothing(box):
     successor.adopt(second.dump())
     assert successor.update(changed, 0.0) == []
     assert successor.sweep(0.0) == []
+    # The places are its own: a changed route replaces the one that is there.
+    assert not any(errors(second.apply([PutRoute(prefix, BASE) for prefix in changed])))
+    assert set(second.dump().routes.values()) == {BASE}
     second.close()
 
 
@@ -378,9 +380,7 @@ async def test_routes_that_are_as_expected_are_not_stored_again(box):
     expected = _many_routes(box)
     reading = await box.fib.read(expected)
     assert reading.state.routes is expected
-    size = sys.getsizeof(box.fib._claimed)
     assert box.fib.accept(reading) == box.fib.dump()
-    assert sys.getsizeof(box.fib._claimed) == size
 
 
 @pytest.mark.parametrize(

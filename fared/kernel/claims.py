@@ -1,0 +1,147 @@
+"""The places of routes that are ours in the kernel, a hundred thousand of them in little memory.
+
+A set takes 42 bytes for each. Here most IPv4 places are integers in one sorted array, 8 bytes each.
+Insertion there would move half of it, so what was added and removed since is kept in two sets,
+which are merged into the array when they have grown with it. While all are few, there is no array.
+IPv6 places, which do not fit into an integer of numpy, stay in a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import compress, islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fared.core.ids import FAMILY_IPV4, Prefix
+from fared.core.tables import shrink
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_RECENT: Final = 4096
+"""Changes that always wait for a merge: the two sets then take 260 kB at most."""
+_SHARE: Final = 32
+"""So does this part of a larger array: a merge costs some 5 ns for each of the array's entries."""
+_SLICE: Final = 4096
+"""Prefixes that ``update`` looks at together, each of which takes 50 bytes or more meanwhile."""
+_SINGLY: Final = 12
+"""As many prefixes are found sooner one by one than by an array."""
+_LENGTH_BITS: Final = 6
+_NO_KEY: Final = (1 << 64) - 1
+
+
+class Claims:
+    """A set of prefixes that is best asked, and changed, for a whole list at a time."""
+
+    __slots__ = ("_added", "_recent", "_removed", "_six", "_sorted")
+
+    def __init__(self, recent: int = _RECENT) -> None:
+        """``recent``: changes that wait for a merge, however small the array is."""
+        self._recent = recent
+        self._six: set[Prefix] = set()
+        self._sorted: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._added: set[Prefix] = set()  # none of which is in the array
+        self._removed: set[Prefix] = set()  # all of which are
+
+    def __contains__(self, prefix: Prefix) -> bool:
+        if prefix in self._added or prefix in self._six:
+            return True
+        if not len(self._sorted) or prefix.family != FAMILY_IPV4 or prefix in self._removed:
+            return False
+        key = np.uint64(prefix.network << _LENGTH_BITS | prefix.length)
+        at = self._sorted.searchsorted(key)
+        return bool(at < len(self._sorted) and self._sorted[at] == key)
+
+    def among(self, prefixes: Collection[Prefix]) -> set[Prefix]:
+        """Return those of the prefixes that are here."""
+        if len(prefixes) <= _SINGLY:
+            return {prefix for prefix in prefixes if prefix in self}
+        found = self._added.intersection(prefixes)
+        if self._six:
+            found |= self._six.intersection(prefixes)
+        if len(self._sorted):
+            found |= set(compress(prefixes, self._merged(prefixes).tolist())) - self._removed
+        return found
+
+    def exchange(self, old: set[Prefix], new: set[Prefix]) -> None:
+        """Remove and add: of some prefixes the ``old`` ones are here, and the ``new`` ones will be.
+
+        ``old`` must be right: it comes from ``among``.
+        """
+        gone, fresh = old - new, new - old
+        if gone:
+            self._remove(gone)
+        if fresh:
+            self._add(fresh)
+        self._tidy()
+
+    def add(self, prefix: Prefix) -> None:
+        """Add a prefix that may be here."""
+        if prefix not in self:
+            self.exchange(set(), {prefix})
+
+    def discard(self, prefix: Prefix) -> None:
+        """Remove a prefix that may be here."""
+        if prefix in self:
+            self.exchange({prefix}, set())
+
+    def update(self, prefixes: Iterable[Prefix]) -> None:
+        """Add prefixes that may be here."""
+        rest = iter(prefixes)
+        while part := list(islice(rest, _SLICE)):
+            if not len(self._sorted):
+                fresh = set(part)
+            else:  # as nearly all are here, few are hashed
+                fresh = set(compress(part, (~self._merged(part)).tolist()))
+                fresh |= self._removed.intersection(part)
+            self.exchange(set(), fresh - self._added - self._six)
+
+    def _merged(self, prefixes: Collection[Prefix]) -> NDArray[np.bool_]:
+        """Return whether each is in the array, which is not empty."""
+        keys = _keys(prefixes)
+        # What is beyond the last entry is compared with that.
+        nearest = self._sorted.take(self._sorted.searchsorted(keys), mode="clip")
+        found: NDArray[np.bool_] = nearest == keys
+        return found
+
+    def _add(self, fresh: set[Prefix]) -> None:
+        back = fresh & self._removed
+        self._removed -= back
+        six = {prefix for prefix in fresh if prefix.family != FAMILY_IPV4}
+        self._six |= six
+        self._added |= fresh - back - six
+
+    def _remove(self, gone: set[Prefix]) -> None:
+        self._removed |= gone - self._added - self._six
+        self._added -= gone
+        self._six -= gone
+        shrink(self._six)
+
+    def _tidy(self) -> None:
+        """Empty the array if nothing is left, and merge if it is due."""
+        if self._removed and len(self._removed) == len(self._sorted):
+            self._sorted = np.empty(0, np.uint64)
+            self._removed.clear()
+        waiting = len(self._added) + len(self._removed)
+        if waiting > max(self._recent, len(self._sorted) // _SHARE):
+            self._merge()
+
+    def _merge(self) -> None:
+        removed = self._sorted.searchsorted(_keys(self._removed))
+        # The old array is released before the next one is made.
+        self._sorted = np.delete(self._sorted, removed)
+        self._sorted = np.concatenate((self._sorted, _keys(self._added)))
+        self._sorted.sort(kind="stable")  # by merging: nearly all of it is in order
+        self._added.clear()
+        self._removed.clear()
+
+
+def _keys(prefixes: Collection[Prefix]) -> NDArray[np.uint64]:
+    """Return prefixes as integers, all of IPv6 as one that is no IPv4 prefix."""
+    keys = (
+        at.network << _LENGTH_BITS | at.length if at.family == FAMILY_IPV4 else _NO_KEY
+        for at in prefixes
+    )
+    return np.fromiter(keys, np.uint64, len(prefixes))
