@@ -55,6 +55,8 @@ class PrefixTable:
 
     def __init__(self) -> None:
         self.prefixes: list[Prefix] = []
+        self.numbers: dict[Prefix, int] = {}
+        """The number of each prefix that was ever advertised."""
         self.advertisers: list[Advertiser] = [_NOWHERE]
         self.changed: set[int] = set()
         """Prefixes, by number, to select again."""
@@ -64,7 +66,6 @@ class PrefixTable:
         self._first, self._next = array("i"), array("i")
         """The first row of each prefix, by its number; the row after each row; NONE at the end."""
         self._free: list[int] = []
-        self._prefix_number: dict[Prefix, int] = {}
         self._advertiser_number: dict[Advertiser, int] = {_NOWHERE: 0}
         self._advertised: dict[int, _Known] = {}
         self._advertiser_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -78,7 +79,7 @@ class PrefixTable:
 
     def number(self, prefix: Prefix) -> int:
         """Return the number of a prefix, NONE if it was never advertised."""
-        return self._prefix_number.get(prefix, NONE)
+        return self.numbers.get(prefix, NONE)
 
     def advertiser(self, area: int, node: NodeId) -> int:
         """Return the number of a node in an area; assign one if it has none."""
@@ -225,7 +226,7 @@ class PrefixTable:
 
     def _numbers(self, items: list[PrefixReachability]) -> list[int]:
         """Return the numbers of the prefixes; assign new ones."""
-        known = self._prefix_number
+        known = self.numbers
         prefixes = [item.prefix for item in items]
         numbers = [known.get(prefix, NONE) for prefix in prefixes]
         missing = numbers.count(NONE)
@@ -315,7 +316,7 @@ class PrefixTable:
         table.prefixes = [self.prefixes[number] for number in prefixes.tolist()]
         table.advertisers = [self.advertisers[number] for number in advertisers.tolist()]
         integers = table._counted(0, max(len(rows), len(prefixes)))
-        table._prefix_number = dict(zip(table.prefixes, integers, strict=False))
+        table.numbers = dict(zip(table.prefixes, integers, strict=False))
         table._advertiser_number = {at: number for number, at in enumerate(table.advertisers)}
         for number, known in sorted(self._advertised.items()):
             again = row_of[list(known.values())].tolist()
