@@ -56,7 +56,6 @@ def solve(
 
 def _compute_bier(router: Router, world: World) -> None:
     (name,) = router.instances
-    router.table.take(name, dict(router.solver.routes))
     for update in world.bier():
         router.multicast.advertised(name, update)
     router.multicast.process(0.0, frozen=True)
