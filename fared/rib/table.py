@@ -86,8 +86,8 @@ class RoutingTable:
         for prefix in prefixes:
             found = self.candidates(prefix)
             if not found:
-                if self._chosen.pop(prefix, None) is not None:
-                    changed[prefix] = None
+                self._chosen.pop(prefix, None)
+                changed[prefix] = None
                 continue
             route = found[self._best(found)]
             # a source has another object only where its route changed

@@ -124,6 +124,43 @@ def test_a_discard_route_stays_when_what_it_covers_changes(metric, renumbered):
     assert (None if found is None else found.metric) == metric
 
 
+def test_a_discard_route_over_what_another_area_announces_ends_its_advertisement():
+    """No router advertises the range anew: only its component is."""
+    fabric, wide = three_stage(2, 2), ipv4_prefix(0xC0000000, 16)
+    solver = fabric.solver("S1")
+    solver.set_ranges(((AREA, wide),))
+    announced = PrefixReachability(wide, 20, PathType.INTER_AREA)
+    solver.put_prefixes(AREA, fabric.id("L1"), {"wide": announced})
+    solve(solver)
+    assert solver.take_advertisements()[0][wide] is not None
+    component = PrefixReachability(ipv4_prefix(0xC0000200, 24), 1)
+    solver.put_prefixes(AREA, fabric.id("L2"), {"component": component})
+    assert solve(solver).keys() == {wide, component.prefix}
+    assert solver.take_advertisements()[0][wide] is None
+
+
+def test_a_range_ends_with_its_last_component_though_all_are_renumbered():
+    fabric, wide = three_stage(2, 2), ipv4_prefix(0xC0000000, 16)
+    component = fabric.anycast(ipv4_prefix(0xC0000200, 24), "L2")
+    solver = fabric.solver("S1")
+    solver.set_ranges(((AREA, wide),))
+    solve(solver)
+    fabric.prefixes["L2"].pop()
+    solver.put_block(AREA, fabric.id("L2"), fabric.block("L2"))
+    with mock.patch.object(prefixes, "_COMPACT_ABOVE", -99):
+        assert solve(solver) == {component: None, wide: None}
+
+
+def test_a_prefix_without_a_next_hop_is_never_reported():
+    fabric = three_stage(2, 2)
+    solver = fabric.solver("L1")
+    solver.set_local_links(AREA, ())
+    assert solve(solver).keys() == {fabric.prefix("L1")}
+    fabric.anycast(_SHARED[0], "L2")
+    solver.put_block(AREA, fabric.id("L2"), fabric.block("L2"))
+    assert solve(solver) == {}
+
+
 class Border:
     """A router that advertises a prefix in two areas: its route is the same, whatever ends there.
 

@@ -75,6 +75,15 @@ def test_routes_of_prefixes_with_and_without_a_number_are_those_of_a_dictionary(
         assert list(routes.values()) == [route for _, route in routes.items()]
 
 
+def test_a_prefix_that_gets_a_number_may_keep_its_route():
+    table = PrefixTable()
+    routes = SolvedRoutes(table)
+    routes[PREFIXES[0]] = ROUTES[0]
+    advertise(table, PREFIXES[0])
+    assert routes.put({0: ROUTES[0]}) == {}
+    assert list(routes.items()) == [(PREFIXES[0], ROUTES[0])]
+
+
 def test_the_routes_of_two_families_are_those_of_both():
     four, six = Prefix(4, 10 << 24, 24), Prefix(6, 0xFD << 120, 64)
     solved = {family: SolvedRoutes(table_of(at)) for family, at in ((4, four), (6, six))}

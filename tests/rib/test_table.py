@@ -37,6 +37,7 @@ def test_the_routes_of_a_single_protocol_are_the_best():
     alone = Followed("ospf")
     first = route(1)
     assert alone.change("ospf", {P: first}) == {P: first}
+    assert alone.table.take(changed := {P: first}) is changed, "nothing is looked up"
     assert alone.table.routes is alone.sources["ospf"].routes
     assert alone.table.source(P) == "ospf"
     assert alone.table.source(Q) is None
