@@ -56,7 +56,7 @@ class Discards:
         """Update the discard routes in ``routes``, and add their changes to ``changed``.
 
         Both hold the routes as selected; ``changed`` has every route that changed, ``selected`` the
-        prefixes that others serve now.
+        prefixes whose egress nodes are others.
         """
         if self._known:
             for prefix in dict.fromkeys((*selected, *changed)):

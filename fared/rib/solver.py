@@ -111,7 +111,7 @@ class RouteSolver:
 
     @property
     def routes(self) -> Mapping[Prefix, Route]:
-        """The best routes, connected and discarding ones included: one object, always present."""
+        """The present best routes, connected and discarding ones included: always this object."""
         return self._routes
 
     def ted(self, area: int) -> Ted:
