@@ -67,14 +67,13 @@ Row = dict[str, Any]
 class Leaf:
     """Leaf 0, a whole router, and its neighbors; ``spent`` is the CPU time of the router."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, mode: WeightMode = WeightMode.AVAILABLE) -> None:
         self.fabric, self.now, self.spent = fabric, 0.0, 0.0
         self._inbox: list[igp.PacketReceived] = []
         self._kernel = SimulatedFib()
         own = fabric.leaf(0)
         settings = OspfSettings(RouterId(own), areas=(AreaSettings(_AREA),))
-        weighted = SolverSettings(mode=WeightMode.AVAILABLE)
-        chosen = RouterSettings({"ospf": settings}, weighted)
+        chosen = RouterSettings({"ospf": settings}, SolverSettings(mode=mode))
         self.router = Router(chosen, random.Random(1), 0.0, time.perf_counter)
         self._handle(events.FibAdopted(self._kernel.dump()))
         loopback = InterfaceSettings(_AREA, NetworkType.LOOPBACK, passive=True)
@@ -192,7 +191,7 @@ def boundary(fabric: Fabric) -> int:
     return router
 
 
-def learnt(held: int) -> tuple[Leaf, int, float]:
+def learnt(held: int, mode: WeightMode = WeightMode.AVAILABLE) -> tuple[Leaf, int, float]:
     """Return a leaf that has learnt so many externals, their router, and the CPU seconds.
 
     They come after start-up, in updates of 9000 bytes: each is a burst that reaches the kernel.
@@ -200,7 +199,7 @@ def learnt(held: int) -> tuple[Leaf, int, float]:
     fabric = Fabric(NEIGHBORS, 8, te=False)
     fabric.originate()
     router = boundary(fabric)
-    leaf = Leaf(fabric)
+    leaf = Leaf(fabric, mode)
     leaf.join(14)
     before = leaf.spent
     for first in range(0, held, OF_AN_UPDATE):

@@ -21,6 +21,7 @@ from fared.fib.model import FibState
 from fared.offline.ignored import Ignored
 from fared.offline.world import World
 from fared.rib.settings import SolverSettings
+from fared.rib.solver import WeightMode
 from fared.router.router import Router
 
 Json = dict[str, Any]
@@ -32,12 +33,16 @@ def solve(
     """Compute the routes of a router as its daemon does. The result is the context of the views."""
     made = replace(world.router_settings(root, settings), bier=bier)
     router = Router(made, random.Random(0), 0.0, lambda: 0.0)
+    (instance,) = router.instances.values()
+    # weights are those for the load in the database: no time passes in which they could follow it
+    instance.apply_settings(replace(settings, mode=WeightMode.CAPACITY))
+    instance.solver.apply_settings(settings)
     for area, blocks in world.seen_from(root).items():
         for node, block in blocks.items():
             router.solver.put_block(area, node, block)
         if root in blocks:
             router.solver.set_local_links(area, world.local_links(area, root, blocks))
-    router.solver.solve()
+    instance.solve()
     if router.multicast.bier is not None:
         _compute_bier(router, world)
     return ViewContext(
@@ -50,13 +55,12 @@ def solve(
         dump=FibState,
         links={},
         counters=dict,
-        proto=next(iter(router.instances)),
+        proto=instance.name,
     )
 
 
 def _compute_bier(router: Router, world: World) -> None:
     (name,) = router.instances
-    router.table.take(name, dict(router.solver.routes))
     for update in world.bier():
         router.multicast.advertised(name, update)
     router.multicast.process(0.0, frozen=True)

@@ -47,14 +47,20 @@ class Discards:
             self._ranges = ranges
             self._known = False
 
-    def lay(self, changed: RouteDelta, routes: MutableMapping[Prefix, Route]) -> None:
+    def lay(
+        self,
+        selected: Iterable[Prefix],
+        changed: RouteDelta,
+        routes: MutableMapping[Prefix, Route],
+    ) -> None:
         """Update the discard routes in ``routes``, and add their changes to ``changed``.
 
-        Both hold the routes as selected; ``changed`` has every route that changed.
+        Both hold the routes as selected; ``changed`` has every route that changed, ``selected`` the
+        prefixes whose egress nodes are others.
         """
         if self._known:
-            for prefix, route in changed.items():
-                self._note(prefix, route)
+            for prefix in dict.fromkeys((*selected, *changed)):
+                self._note(prefix, routes.get(prefix))
         else:
             self._known = True
             self._range_of, self._components = {}, {}
@@ -91,11 +97,11 @@ class Discards:
         wanted = self._wanted(prefix, selected)
         if wanted is not None:
             self._covered[prefix] = selected
-            self._laid[prefix] = routes[prefix] = wanted
-            if wanted == laid:
+            if laid == wanted:
+                routes[prefix] = laid
                 changed.pop(prefix, None)
             else:
-                changed[prefix] = wanted
+                self._laid[prefix] = routes[prefix] = changed[prefix] = wanted
         elif laid is not None:
             del self._laid[prefix], self._covered[prefix]
             changed[prefix] = selected

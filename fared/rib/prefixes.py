@@ -56,6 +56,8 @@ class PrefixTable:
 
     def __init__(self) -> None:
         self.prefixes: list[Prefix] = []
+        self.numbers: dict[Prefix, int] = {}
+        """The number of each prefix that was ever advertised."""
         self.advertisers: list[Advertiser] = [_NOWHERE]
         self.changed: set[int] = set()
         """Prefixes, by number, to select again."""
@@ -65,7 +67,6 @@ class PrefixTable:
         self._first, self._next = array("i"), array("i")
         """The first row of each prefix, by its number; the row after each row; NONE at the end."""
         self._free: list[int] = []
-        self._prefix_number: dict[Prefix, int] = {}
         self._advertiser_number: dict[Advertiser, int] = {_NOWHERE: 0}
         self._advertised = RowsBySource()
         self._advertiser_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -79,7 +80,7 @@ class PrefixTable:
 
     def number(self, prefix: Prefix) -> int:
         """Return the number of a prefix, NONE if it was never advertised."""
-        return self._prefix_number.get(prefix, NONE)
+        return self.numbers.get(prefix, NONE)
 
     def advertiser(self, area: int, node: NodeId) -> int:
         """Return the number of a node in an area; assign one if it has none."""
@@ -234,7 +235,7 @@ class PrefixTable:
 
     def _numbers(self, items: list[PrefixReachability]) -> tuple[list[int], bool]:
         """Return the numbers of the prefixes, and whether all are new; assign new ones."""
-        known = self._prefix_number
+        known = self.numbers
         prefixes = [item.prefix for item in items]
         numbers = [known.get(prefix, NONE) for prefix in prefixes]
         missing = numbers.count(NONE)
@@ -327,7 +328,7 @@ class PrefixTable:
         table.prefixes = [self.prefixes[number] for number in prefixes.tolist()]
         table.advertisers = [self.advertisers[number] for number in advertisers.tolist()]
         integers = table._counted(0, max(len(rows), len(prefixes)))
-        table._prefix_number = dict(zip(table.prefixes, integers, strict=False))
+        table.numbers = dict(zip(table.prefixes, integers, strict=False))
         table._advertiser_number = {at: number for number, at in enumerate(table.advertisers)}
         for number in sorted(self._advertised):
             again = row_of[[row for _, row in self._advertised.items(number)]].tolist()

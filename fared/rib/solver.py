@@ -55,6 +55,7 @@ _LISTED = "listed"
 class RibUpdate(msgspec.Struct, frozen=True):
     """The outcome of one run; ``changed`` maps to None where a route is withdrawn.
 
+    It has the prefixes whose route is another object than before, and no others.
     ``spf_ran`` is False if the present plans sufficed; ``areas`` are those computed, ``plans``
     those of all areas.
     """
@@ -110,7 +111,7 @@ class RouteSolver:
 
     @property
     def routes(self) -> Mapping[Prefix, Route]:
-        """The present best routes, connected and discarding ones included."""
+        """The present best routes, connected and discarding ones included: always this object."""
         return self._routes
 
     def ted(self, area: int) -> Ted:
@@ -204,10 +205,14 @@ class RouteSolver:
         different = union(union(served, touched), rejoined)
         changed = self._replace_all() if self._all_changed else self._publish(different)
         self._all_changed = False
-        if self._discards:
-            self._discards.lay(changed, self._routes)
-        if self._pending is not None:
-            self._pending.update(dict.fromkeys(changed))
+        if self._discards or self._pending is not None:
+            # With other egress nodes a connected route stays the object that it is.
+            prefixes = self._selector.table.prefixes
+            selected = [prefixes[number] for number in different.tolist()]
+            if self._discards:
+                self._discards.lay(selected, changed, self._routes)
+            if self._pending is not None:
+                self._pending.update(dict.fromkeys((*selected, *changed)))
         if spf_ran:  # distances to the ASBRs, and so the best routes to them, may differ
             self._asbrs = None
         return RibUpdate(
@@ -252,23 +257,15 @@ class RouteSolver:
 
     def _replace_all(self) -> RouteDelta:
         served = (self._selector.selection.advertiser != NONE).nonzero()[0]
-        before, routes = self._routes, SolvedRoutes(self._selector.table)
-        routes.put(self._make_routes(served))
-        changed: RouteDelta = dict(routes.pairs())
-        if before:
-            changed = {at: route for at, route in routes.pairs() if before.get(at) != route}
-            changed.update({prefix: None for prefix in before if prefix not in routes})
-        self._routes = routes
         self._pending = None  # the advertised capacity may change even with an equal route
-        return changed
+        return self._routes.replace(self._selector.table, self._make_routes(served))
 
     def _publish(self, numbers: NDArray[np.int64]) -> RouteDelta:
         if not len(numbers):
             return {}
         made = self._make_routes(numbers)
         prefixes = self._selector.table.prefixes
-        self._routes.put(made)
-        changed: RouteDelta = {prefixes[number]: route for number, route in made.items()}
+        changed = self._routes.put(made)
         if len(made) < len(numbers):
             for number in numbers.tolist():
                 if number not in made and self._routes.drop(number):

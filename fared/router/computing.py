@@ -109,7 +109,7 @@ class Computing:
             if not instance.dirty:
                 continue
             routes, updates = instance.solve()
-            changed.update(self._to.table.take(instance.name, routes))
+            changed.update(self._to.table.take(routes))
             ran = True in [update.spf_ran for update in updates]
             self._journal.runs[instance.name, "topology" if ran else "capacity"] += 1
             spf_ran |= ran
@@ -140,7 +140,7 @@ class Computing:
         for instance in self._instances.values():
             if instance.unprogrammed:
                 portion = instance.program(self._adaptation.portion)
-                self.write(self._to.table.take(instance.name, portion), now, "load")
+                self.write(self._to.table.take(portion), now, "load")
                 break
         more = any(instance.unprogrammed for instance in self._instances.values())
         self._adaptation.programmed(now, more=more)

@@ -14,7 +14,9 @@ from fared.core.ids import NodeId, Prefix, format_node
 from fared.core.igp import LogRecord
 from fared.core.log_limit import LogRateLimiter, Verdict
 from fared.core.rng import Rng
+from fared.core.tables import shrink
 from fared.rib.adapted import AdaptedRoutes
+from fared.rib.solved import FamilyRoutes
 from fared.rib.solver import RibUpdate, RouteSolver, WeightMode
 from fared.router.engine import Engine, EngineSettings
 from fared.router.protocols import RoutingProtocol
@@ -48,9 +50,7 @@ class ProtocolInstance:
         engine_settings: EngineSettings,
         rng: Rng,
         settings: SolverSettings,
-        programmed: Mapping[Prefix, Route],
     ) -> None:
-        """``programmed``: the routes of this protocol in the routing table."""
         started = protocol.start(engine_settings, rng)
         self.protocol = protocol
         self.engine: Engine = started.engine
@@ -60,7 +60,11 @@ class ProtocolInstance:
         }
         self.dirty = True
         """Whether anything changed since the solvers ran."""
-        self._programmed = programmed
+        solved = {family: solver.routes for family, solver in self.solvers.items()}
+        self._solved = FamilyRoutes(solved) if len(solved) > 1 else self.solver.routes
+        self._programmed: dict[Prefix, Route] | None = None
+        """The routes to program where they differ from those of the solvers: while weights follow
+        load, and until the first run after that."""
         self.adapted: dict[int, AdaptedRoutes] = {}
         """By family, where weights follow load."""
         self._all_changed = False
@@ -91,12 +95,7 @@ class ProtocolInstance:
     @property
     def routes(self) -> Mapping[Prefix, Route]:
         """The routes to program, of all families."""
-        if self.adapted:
-            return self._programmed
-        first, *others = [solver.routes for solver in self.solvers.values()]
-        if not others:
-            return first
-        return {prefix: route for known in (first, *others) for prefix, route in known.items()}
+        return self._solved if self._programmed is None else self._programmed
 
     def progress(self) -> AdjacencyProgress:
         """Interfaces without a neighbor, with one, and neighbors still forming."""
@@ -153,19 +152,28 @@ class ProtocolInstance:
     # Computation
 
     def solve(self) -> tuple[RouteDelta, list[RibUpdate]]:
-        """Compute all changes since the last run, for all families."""
+        """Compute all changes since the last run, for all families.
+
+        Returns the changes of ``routes``, these and no others.
+        """
         self.dirty = False
         self.solver.set_ranges(self.engine.ranges)
         updates = [solver.solve() for solver in self.solvers.values()]
         changed: RouteDelta = {}
-        for (family, solver), update in zip(self.solvers.items(), updates, strict=True):
-            # where adaptation began or ended, the next stage needs all routes, not only changes
-            news = {**solver.routes, **update.changed} if self._all_changed else update.changed
-            adapted = self.adapted.get(family)
-            if adapted is not None:
-                news = adapted.take(news, capacities_changed=update.capacities_changed)
-            changed.update(news)
-        self._all_changed = False
+        if self._programmed is None:
+            for update in updates:
+                changed.update(update.changed)
+        elif self.adapted:
+            for (family, adapted), update in zip(self.adapted.items(), updates, strict=True):
+                news = update.changed
+                if self._all_changed:
+                    news = {**dict(self.solvers[family].routes.items()), **news}
+                changed.update(adapted.take(news, capacities_changed=update.capacities_changed))
+            self._all_changed = False
+            self._keep(changed)
+        else:
+            changed = _difference(self._programmed, self._solved)
+            self._programmed = None
         return changed, updates
 
     def step(self, seconds: float, *, stale: bool) -> None:
@@ -185,15 +193,28 @@ class ProtocolInstance:
         """Program up to ``most`` next hops whose shares a step moved; return the changed routes."""
         for adapted in self.adapted.values():
             if adapted.unprogrammed:
-                return adapted.program(most)
+                changed = adapted.program(most)
+                self._keep(changed)
+                return changed
         return {}
+
+    def _keep(self, changed: RouteDelta) -> None:
+        """Apply changes to the routes to program, where they are not those of the solvers."""
+        assert self._programmed is not None, "weights follow load"
+        for prefix, route in changed.items():
+            if route is None:
+                del self._programmed[prefix]
+            else:
+                self._programmed[prefix] = route
+        shrink(self._programmed)
 
     def _adapt(self, settings: SolverSettings) -> None:
         """Start, restart (if its settings changed) or stop adaptation."""
         if settings.mode is not WeightMode.AVAILABLE:
-            self._all_changed |= bool(self.adapted)
             self.adapted = {}
             return
+        if self._programmed is None:
+            self._programmed = dict(self._solved.items())
         for family, solver in self.solvers.items():
             known = self.adapted.get(family)
             wanted = (settings.adaptation, settings.flows)
@@ -243,6 +264,13 @@ class ProtocolInstance:
             if not all(solver.ted(area).connects(self.root, end) for end in ends):
                 return False
         return True
+
+
+def _difference(before: Mapping[Prefix, Route], now: Mapping[Prefix, Route]) -> RouteDelta:
+    """Return the routes that are other objects than before, None where there is none now."""
+    changed: RouteDelta = {at: route for at, route in now.items() if before.get(at) is not route}
+    changed.update({at: None for at in before if at not in now})
+    return changed
 
 
 def _unfloored(settings: SolverSettings) -> SolverSettings:

@@ -54,14 +54,14 @@ class Router:
         self.settings = settings
         self.table = RoutingTable()
         self.instances = {
-            name: ProtocolInstance(
-                protocols[name], part, rng, settings.solver, self.table.routes_of(name)
-            )
+            name: ProtocolInstance(protocols[name], part, rng, settings.solver)
             for name, part in settings.protocols.items()
         }
         """By protocol."""
         if not self.instances:
             raise ValueError("a router runs at least one protocol")
+        for name, instance in self.instances.items():
+            self.table.follow(name, instance)
         self.table.prefer(self.preferences)
         self.planner = FibPlanner(lambda: self.table.routes, settings.fib)
         self.schedule = Schedule(settings.backoff)
@@ -383,7 +383,7 @@ class Router:
         self.schedule.backoff.ran()
         self._compute(now)
         if held:
-            self._fib.update(dict(self.table.routes), now, "update of adopted routes")
+            self._fib.update(dict(self.table.routes.items()), now, "update of adopted routes")
 
 
 def _is_packet(output: events.Output) -> bool:

@@ -89,7 +89,7 @@ class TedRouter:
     def solve(self) -> None:
         """Compute the routes."""
         changed, _ = self.instance.solve()
-        self.router.table.take("ospf", changed)
+        self.router.table.take(changed)
 
     def load(self, node: NodeId, end: NodeId, available: float, capacity: float) -> None:
         """A router advertises other bandwidths of a link."""

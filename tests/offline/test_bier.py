@@ -73,6 +73,12 @@ def test_the_tables_are_printed_within_80_columns(fabric: Fabric):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+def test_weights_by_available_bandwidth_fill_the_tables_too(fabric: Fabric):
+    args = ("--bier", "1", "--root", "L3")
+    tables = fabrics.answer(saved(fabric), *args, "--weights", "available")
+    assert seen(tables) == seen(fabrics.answer(saved(fabric), *args))
+
+
 def test_an_empty_sub_domain_is_an_error(fabric: Fabric):
     result = fabrics.run_spf(saved(fabric), "--bier", "9")
     assert result.exit_code

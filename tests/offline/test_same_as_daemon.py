@@ -134,6 +134,14 @@ def test_plain_ecmp_and_limited_paths(document):
     assert weights(answer(document, "--flows", "128", *args), LEAF_2) == [2, 11, 11, 11]
 
 
+def test_weights_by_available_bandwidth_are_those_for_the_load_in_the_database(document):
+    """A daemon follows load in steps; here all routes have the weights that it approaches."""
+    args = ("--weights", "available", "--set-bandwidth", "S1,L2=100G")
+    assert table(answer(document, *args)) == table(answer(document, *args[2:]))
+    explained = run_spf(document, *args, "--explain", LEAF_2)
+    assert explained.exit_code == 0, explained.output
+
+
 def test_parallel_links_share_by_what_each_carries():
     fabric = _with_parallel_links()
     assert all_tables(saved(fabric)) == live_tables(fabric)
