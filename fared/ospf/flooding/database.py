@@ -260,15 +260,28 @@ class Database:
             check.step = max(1, -(-len(check.pending) // _CHECK_ROUNDS))
         batch = check.pending[: check.step]
         del check.pending[: check.step]
-        if replaced != check.replaced:  # those would stay in memory for the rest of the pass
+        if replaced != check.replaced:
             check.replaced = replaced
-            check.pending = [entry for entry in check.pending if entry.marks & CURRENT]
+            _keep_current(check.pending)
         for entry in batch:
             if entry.lsdb.get(entry.key) is entry and not raw_checksum_ok(entry.raw):
                 self._process.counters.errors["lsdb-checksum"] += 1
                 self._process.log("error", "ospf-lsdb-corrupt", lsa=str(entry.key))
         if batch or check.pending:
             self._start_checking()
+
+
+def _keep_current(entries: list[LsaEntry]) -> None:
+    """Remove entries that were replaced: until a pass is over they would stay in memory.
+
+    In place: a list of a hundred thousand that grows leaves three megabytes of freed memory behind.
+    """
+    kept = 0
+    for entry in entries:
+        if entry.marks & CURRENT:
+            entries[kept] = entry
+            kept += 1
+    del entries[kept:]
 
 
 def _contents_differ(old: LsaEntry, new: LsaEntry, now: float) -> bool:
