@@ -21,10 +21,11 @@ import time
 from collections import deque
 from collections.abc import MutableMapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TextIO
 
 from fared.api.feed import LEVELS, EventFeed
 from fared.api.log_ring import LogRing
+from fared.daemon.errors import end_out_of_memory
 from fared.startup import without
 
 with without("rich"):
@@ -47,6 +48,26 @@ class _Line(NamedTuple):
     time: float
 
 
+class LibraryLog(logging.StreamHandler[TextIO]):
+    """What libraries log themselves.
+
+    asyncio logs a MemoryError there if it has no memory to report it, and Python prints that
+    the line could not be written.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; end the process if it tells of a MemoryError."""
+        if record.exc_info and isinstance(record.exc_info[1], MemoryError):
+            end_out_of_memory()
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - name of logging
+        """Report that a record was not written."""
+        if isinstance(sys.exception(), MemoryError):
+            end_out_of_memory()
+        super().handleError(record)
+
+
 class DaemonLog:
     """The logger, its last lines, level and style; a reload may change level and style.
 
@@ -67,7 +88,7 @@ class DaemonLog:
             logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
             cache_logger_on_first_use=True,
         )
-        logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+        logging.basicConfig(level=logging.WARNING, handlers=[LibraryLog(sys.stderr)])
         # Bound once: structlog's proxy would bind a logger for each line.
         self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("fared").bind()
 

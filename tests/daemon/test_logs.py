@@ -1,7 +1,11 @@
 """The log: its level and form, which a reload may change."""
 
 import asyncio
+import contextlib
+import io
 import json
+import logging
+import sys
 import time
 import tracemalloc
 from datetime import datetime
@@ -12,7 +16,8 @@ import structlog
 
 from fared.api.encode import encode
 from fared.api.log_ring import LogRing
-from fared.daemon.logs import DaemonLog
+from fared.daemon import logs
+from fared.daemon.logs import DaemonLog, LibraryLog
 from fared.ospf.packet.lsa import LsType
 
 
@@ -156,3 +161,42 @@ async def test_the_last_lines_of_a_process_are_written(capsys):
     log.logger.info("after")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line["event"] for line in lines] == ["before", "after"]
+
+
+class Full(io.StringIO):
+    """There is no memory to write with."""
+
+    def write(self, _: str) -> int:
+        raise MemoryError
+
+
+@pytest.mark.parametrize(
+    ("stream", "error", "ends"),
+    [
+        (Full(), None, True),
+        (io.StringIO(), MemoryError(), True),
+        (io.StringIO(), ValueError(), False),
+        (io.StringIO(), None, False),
+    ],
+)
+def test_a_library_that_logs_without_memory_ends_the_process(monkeypatch, stream, error, ends):
+    """asyncio does so if it cannot report a MemoryError."""
+    monkeypatch.setattr(logs, "end_out_of_memory", lambda: sys.exit("out of memory"))
+    library = logging.getLogger("a library")
+    library.propagate = False
+    library.addHandler(LibraryLog(stream))
+    try:
+        with pytest.raises(SystemExit) if ends else contextlib.nullcontext():
+            library.error("Unhandled error in exception handler", exc_info=error)
+    finally:
+        library.handlers.clear()
+    assert ends or "Unhandled error" in stream.getvalue()
+
+
+def test_a_line_of_a_library_that_cannot_be_written_is_reported(capsys):
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise ValueError("closed")
+
+    LibraryLog(Closed()).handle(logging.makeLogRecord({"msg": "lost"}))
+    assert "ValueError: closed" in capsys.readouterr().err

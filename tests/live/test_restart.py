@@ -192,7 +192,11 @@ def test_a_restart_by_command_keeps_the_process_id_and_every_route_of_this_route
     fabric.node("L1").cli("restart")
 
     def again() -> bool:
-        return ready(fabric, "L1") and show(fabric, "L1", "status")["started_at"] > started
+        try:
+            status = show(fabric, "L1", "status")
+        except DaemonUnreachableError:
+            return False
+        return bool(status["ready"]) and status["started_at"] > started
 
     wait_for(again, 40, "the next process is ready")
     assert show(fabric, "L1", "status")["pid"] == pid
