@@ -6,7 +6,8 @@ import gc
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import LinkChanged, PacketReceived
+from fared.core.igp import LinkChanged, LogRecord, PacketReceived
+from fared.ospf.flooding import database
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.codec import decode_packet, encode_packet
 from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsaKey
@@ -89,8 +90,35 @@ def test_the_verification_of_checksums_keeps_no_instance_that_was_replaced(peer)
     learn(1)
     verify_some()
     gc.collect()
-    kept = [entry for entry in gc.get_objects() if isinstance(entry, LsaEntry)]
-    assert sum(entry.key.advertising_router in others for entry in kept) == len(others)
+    entries = [kept for kept in gc.get_objects() if isinstance(kept, LsaEntry)]
+    kept = [entry for entry in entries if entry.key.advertising_router in others]
+    assert len(kept) == len(others)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 4096])
+def test_an_lsa_that_was_damaged_in_memory_is_found_though_others_are_replaced(
+    peer, monkeypatch, piece
+):
+    """Each is verified within CheckAge, 300 s (RFC 2328 §14)."""
+    monkeypatch.setattr(database, "_PIECE", piece)
+    others = range(router_id(77), router_id(77) + 64)
+    peer.send(update(*map(make_lsa, others)))
+    for _ in range(40):
+        peer.at(peer.now + 1.0)
+        peer.greet(peer.me)
+    peer.send(update(*(make_lsa(at, INITIAL_SEQUENCE_NUMBER + 1) for at in others[::3])))
+    entries = peer.engine._instance.areas[BACKBONE].lsdb.entries
+    damaged = {router_lsa(at) for at in others[1::3]}
+    for key in damaged:
+        entry = entries[key]
+        entry.raw = entry.raw[:-1] + bytes([entry.raw[-1] ^ 1])
+    for _ in range(300):
+        peer.at(peer.now + 1.0)
+        peer.greet(peer.me)
+    logs = [log for log in peer.outputs if isinstance(log, LogRecord)]
+    found = [log.fields["lsa"] for log in logs if log.event == "ospf-lsdb-corrupt"]
+    assert set(found) == set(map(str, damaged))
+    assert peer.errors() == {"lsdb-checksum": len(found)}
 
 
 def test_acks_of_one_update_are_sent_in_one_packet(peer):
