@@ -97,3 +97,5 @@ class Route(msgspec.Struct, frozen=True, gc=False):
 RouteDelta: TypeAlias = "dict[Prefix, Route | None]"
 """The changed routes, None for a withdrawn one: passed from a solver, through load adaptation and
 the table of all protocols, to the planner. A stage that rebuilds its state passes on all routes."""
+NumberedRoutes: TypeAlias = "tuple[list[int], list[Route]]"
+"""The numbers of prefixes (``rib.prefixes``), and the route to each."""

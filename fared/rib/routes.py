@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fared.core.ids import NodeId
     from fared.rib.area import AreaDelta, AreaSolver
-    from fared.rib.model import NextHopSet
+    from fared.rib.model import NextHopSet, NumberedRoutes
     from fared.rib.prefixes import PrefixTable
     from fared.rib.selection import EgressAdvertisers
     from fared.rib.selector import PrefixSelector
@@ -143,10 +143,10 @@ def _nodes_by_area(table: PrefixTable, ends: EgressAdvertisers) -> dict[int, lis
 
 def make_routes(
     numbers: NDArray[np.int64], selector: PrefixSelector, joined: JoinedSets
-) -> dict[int, Route]:
+) -> NumberedRoutes:
     """Make the routes of these prefixes, by number; one without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
-    shared, made = joined.single, dict[int, Route]()
+    shared, served, made = joined.single, list[int](), list[Route]()
     few = len(numbers) <= FEW
     found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
     for number, several, single, local in found:
@@ -154,7 +154,8 @@ def make_routes(
             hops, at, nodes = joined.get(table, selection.egress[number])
             if hops is not None:
                 _, total, kind = single
-                made[number] = Route(total, _TYPES[kind], at, hops, nodes)
+                served.append(number)
+                made.append(Route(total, _TYPES[kind], at, hops, nodes))
             continue
         route = shared.get(single)
         if route is None:
@@ -164,8 +165,9 @@ def make_routes(
             if hops is None and not local:
                 continue
             route = shared[single] = Route(total, _TYPES[kind], area, hops, (node,))
-        made[number] = route
-    return made
+        served.append(number)
+        made.append(route)
+    return served, made
 
 
 def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Selected]:

@@ -16,7 +16,7 @@ from fared.core.ids import Prefix
 from fared.rib.model import Route
 
 if TYPE_CHECKING:
-    from fared.rib.model import RouteDelta
+    from fared.rib.model import NumberedRoutes, RouteDelta
     from fared.rib.prefixes import PrefixTable
 
 _D = TypeVar("_D")
@@ -92,19 +92,19 @@ class SolvedRoutes(PairedRoutes, MutableMapping[Prefix, Route]):
         if number is None:
             self._others[prefix] = route
         else:
-            self.put({number: route})
+            self.put(([number], [route]))
 
     def __delitem__(self, prefix: Prefix) -> None:
         number = self._numbers.get(prefix)
         if number is None or not self.drop(number):
             del self._others[prefix]
 
-    def put(self, routes: Mapping[int, Route]) -> RouteDelta:
+    def put(self, routes: NumberedRoutes) -> RouteDelta:
         """Set routes by the numbers of their prefixes; return those that are other objects."""
         known, prefixes = self._by_number, self._table.prefixes
         known.extend([None] * (len(prefixes) - len(known)))
         changed: RouteDelta = {}
-        for number, route in routes.items():
+        for number, route in zip(*routes, strict=True):
             before, known[number] = known[number], route
             if before is None:
                 self._size += 1
@@ -122,7 +122,7 @@ class SolvedRoutes(PairedRoutes, MutableMapping[Prefix, Route]):
             return True
         return self._others.pop(self._table.prefixes[number], None) is not None
 
-    def replace(self, table: PrefixTable, routes: Mapping[int, Route]) -> RouteDelta:
+    def replace(self, table: PrefixTable, routes: NumberedRoutes) -> RouteDelta:
         """Replace all routes by others, by the numbers of a table, and return what is different.
 
         Where a route equals the former one, that object stays.
@@ -133,15 +133,16 @@ class SolvedRoutes(PairedRoutes, MutableMapping[Prefix, Route]):
         if not before:
             return self.put(routes)
         former, prefixes = before.get, table.prefixes
-        kept: dict[int, Route] = {}
+        numbers, made = routes
         changed: RouteDelta = {}
-        for number, route in routes.items():
+        for at, (number, route) in enumerate(zip(numbers, made, strict=True)):
             prefix = prefixes[number]
             known = former(prefix)
-            if known != route:
-                changed[prefix] = known = route
-            kept[number] = known
-        self.put(kept)
+            if known is not None and known == route:
+                made[at] = known
+            else:
+                changed[prefix] = route
+        self.put(routes)
         changed.update({prefix: None for prefix in before if prefix not in self})
         return changed
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from fared.core.ids import Prefix
     from fared.rib.facts import Egress as RouteEgress
-    from fared.rib.model import NextHopSet, RouteDelta
+    from fared.rib.model import NextHopSet, NumberedRoutes, RouteDelta
     from fared.rib.prefixes import Advertiser, Changes
     from fared.spf.plan import SpfPlan
     from fared.ted.database import Ted
@@ -263,16 +263,18 @@ class RouteSolver:
     def _publish(self, numbers: NDArray[np.int64]) -> RouteDelta:
         if not len(numbers):
             return {}
-        made = self._make_routes(numbers)
+        routes = self._make_routes(numbers)
         prefixes = self._selector.table.prefixes
-        changed = self._routes.put(made)
+        changed = self._routes.put(routes)
+        made, _ = routes
         if len(made) < len(numbers):
+            served = set(made)
             for number in numbers.tolist():
-                if number not in made and self._routes.drop(number):
+                if number not in served and self._routes.drop(number):
                     changed[prefixes[number]] = None
         return changed
 
-    def _make_routes(self, numbers: NDArray[np.int64]) -> dict[int, Route]:
+    def _make_routes(self, numbers: NDArray[np.int64]) -> NumberedRoutes:
         return make_routes(numbers, self._selector, self._joined)
 
     def seen_from(self, root: NodeId, advertised: Advertisements) -> RouteSolver:

@@ -55,7 +55,7 @@ def test_routes_of_prefixes_with_and_without_a_number_are_those_of_a_dictionary(
             table = table_of(prefix, *table.prefixes[::-2])
             wanted = {at: replace(expected.get(at, route)) for at in table.prefixes}
             wanted[prefix] = route
-            changed = routes.replace(table, {table.number(at): new for at, new in wanted.items()})
+            changed = routes.replace(table, ([*map(table.number, wanted)], [*wanted.values()]))
             equal = {at: before[at] for at, new in wanted.items() if before.get(at) == new}
             expected = wanted | equal
             gone = dict.fromkeys(before.keys() - wanted.keys())
@@ -63,7 +63,7 @@ def test_routes_of_prefixes_with_and_without_a_number_are_those_of_a_dictionary(
         elif number >= 0 and what == "put":
             expected[prefix] = route
             same = before.get(prefix) is route
-            assert routes.put({number: route}) == ({} if same else {prefix: route})
+            assert routes.put(([number], [route])) == ({} if same else {prefix: route})
         elif number >= 0:
             assert routes.drop(number) == (expected.pop(prefix, None) is not None)
         assert all(routes.get(at) is expected.get(at) for at in PREFIXES)
@@ -80,7 +80,7 @@ def test_a_prefix_that_gets_a_number_may_keep_its_route():
     routes = SolvedRoutes(table)
     routes[PREFIXES[0]] = ROUTES[0]
     advertise(table, PREFIXES[0])
-    assert routes.put({0: ROUTES[0]}) == {}
+    assert routes.put(([0], [ROUTES[0]])) == {}
     assert list(routes.items()) == [(PREFIXES[0], ROUTES[0])]
 
 
