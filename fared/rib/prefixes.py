@@ -43,6 +43,7 @@ Changes = Mapping[Hashable, PrefixReachability | None]
 
 _COMPACT_ABOVE = 4096
 _NONE = packed(NONE)
+"""One item of an array of rows."""
 _Items = Mapping[Hashable, PrefixReachability]
 _NOWHERE: Advertiser = (-1, NodeId(-1))
 """Advertiser 0, which is unreachable: the advertiser of free rows."""

@@ -125,7 +125,7 @@ class SolvedRoutes(PairedRoutes, MutableMapping[Prefix, Route]):
     def replace(self, table: PrefixTable, routes: NumberedRoutes) -> RouteDelta:
         """Replace all routes by others, by the numbers of a table, and return what is different.
 
-        Where a route equals the former one, that object stays.
+        Where a route equals the former one, that object stays (in ``routes``, too).
         """
         before = copy(self)
         self._table, self._numbers = table, table.numbers

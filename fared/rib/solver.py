@@ -364,8 +364,7 @@ def _by_source(
 ) -> dict[Hashable, PrefixReachability | None]:
     """Return the prefixes that a block lists, keyed by themselves.
 
-    These keys differ from those of LSAs: a prefix begins with its family, 4 or 6, the key of an LSA
-    with its type, 3, 5 or 7.
+    No key of an LSA equals one of these, since it is of another type.
     """
     listed: dict[Hashable, PrefixReachability | None] = {item.prefix: item for item in prefixes}
     if len(listed) == len(prefixes):
