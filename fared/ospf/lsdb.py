@@ -156,7 +156,9 @@ class LsaEntry:
 
     def is_maxage(self, now: float) -> bool:
         """Whether it has reached MaxAge, and is to be removed from the database (§14)."""
-        return self.base_age + (now - self.installed_at) >= MAX_AGE
+        raw = self.raw  # asked several times for each LSA that comes: no call
+        age = (raw[0] << 8 | raw[1]) + (now - self.installed_at)
+        return age >= MAX_AGE or self.marks & EXPIRED != 0
 
     def header(self, now: float) -> LsaHeader:
         """The header with the age at ``now``."""
