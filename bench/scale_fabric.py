@@ -105,7 +105,8 @@ class LsaContents(LinkCuts):
         fabric.originate()
         self.fabric = fabric
         self.lsas = {key_of(lsa.raw): lsa.raw for lsa in fabric.lsas.values()}
-        self._ends = [key for key in fabric.lsas if key.ls_type == LsType.OPAQUE_AREA]
+        te = [lsa for key, lsa in fabric.lsas.items() if key.ls_type == LsType.OPAQUE_AREA]
+        self._ends = [key_of(lsa.raw) for lsa in te]
         self._dice = random.Random(19)
         self._dice.shuffle(self._ends)
         self._next = 0
@@ -159,8 +160,7 @@ class LsaContents(LinkCuts):
         """
         key = self._ends[self._next % len(self._ends)]
         self._next += 1
-        wire = struct.pack(">III", key.ls_type, key.link_state_id, key.advertising_router)
-        raw = self.lsas[wire] = announced(self.lsas[wire], self._dice)
+        raw = self.lsas[key] = announced(self.lsas[key], self._dice)
         return raw
 
     def is_newest(self, raw: bytes) -> bool:
