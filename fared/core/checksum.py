@@ -97,4 +97,6 @@ def fletcher_ok(data: bytes) -> bool:
 
     A field of zeros may pass by chance: the caller must reject it where the protocol forbids it.
     """
-    return _fletcher_sums(data) == (0, 0)
+    # With C0 = 0 the sum weighted by position is that in either order (``_sums_of``).
+    forward = int.from_bytes(data, "big") % _SQUARE
+    return not forward % _MODULUS and forward == int.from_bytes(data, "little") % _SQUARE

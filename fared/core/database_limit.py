@@ -154,6 +154,12 @@ class DatabaseLimit(Generic[Item]):
             return False
         return originator in self._paths_now()
 
+    def is_ample(self, more: int) -> bool:
+        """Whether ``admits`` so many, whoever originated them, and warns of none of them."""
+        settings = self._settings()
+        enough = min(settings.most * _WARN_AT, settings.of_originator)
+        return len(self._database) + more < enough
+
     def room(self, originator: int, wanted: int) -> int:
         """For how many more entries of another router, at most ``wanted``, there is room now."""
         settings, entries = self._settings(), len(self._database)

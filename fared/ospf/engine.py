@@ -52,6 +52,7 @@ from fared.ospf.origination.derated import DeratedLinks
 from fared.ospf.origination.external import External
 from fared.ospf.origination.originate import Originator
 from fared.ospf.origination.self_lsas import SelfLsas
+from fared.ospf.packet.body import is_te_lsa
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.reception import Reception, is_acknowledgment
@@ -342,10 +343,12 @@ class OspfEngine(ProcessEngine[Output]):
             self._external.lsa_changed(entry, None if gone else entry.body)
             entry.body = None  # both have what they need; externals are too many to keep twice
             return
-        self._originator.lsa_changed(entry)
-        for interface in self._derated.lsa_changed(entry):
-            self._share_changed(interface)
         self._flooding.dynamic.lsa_changed(entry)
+        if is_te_lsa(entry.key):
+            self._originator.te_lsa_changed(entry)
+            for interface in self._derated.te_lsa_changed(entry):
+                self._share_changed(interface)
+            return
         self._helper.lsa_changed(entry)
         self._restarter.lsa_changed(entry)
 

@@ -22,6 +22,7 @@ from fared.ospf.packet.lsa import (
     LsaKey,
     LsType,
     decode_header,
+    sequence_number_of,
 )
 
 
@@ -44,8 +45,6 @@ SCOPES: dict[int, Scope] = {
     LsType.OPAQUE_AS: Scope.AS,
 }
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
-_SEQUENCE_NUMBER = slice(12, 16)
-"""Of an LSA (RFC 2328 §A.4.1)."""
 _GENERATION = 2048
 MAX_AGE_BYTES = MAX_AGE.to_bytes(2, "big")
 """MaxAge, as an LSA begins."""
@@ -143,7 +142,7 @@ class LsaEntry:
     @property
     def sequence_number(self) -> int:
         """The LS sequence number, signed (§12.1.6)."""
-        return int.from_bytes(self.raw[_SEQUENCE_NUMBER], "big", signed=True)
+        return sequence_number_of(self.raw)
 
     @property
     def lsa(self) -> Lsa:
@@ -152,7 +151,10 @@ class LsaEntry:
 
     def age(self, now: float) -> int:
         """LS age in seconds at ``now``, at most MaxAge."""
-        return min(MAX_AGE, self.base_age + int(now - self.installed_at))
+        if self.marks & EXPIRED:
+            return MAX_AGE
+        raw = self.raw
+        return min(MAX_AGE, (raw[0] << 8 | raw[1]) + int(now - self.installed_at))
 
     def is_maxage(self, now: float) -> bool:
         """Whether it has reached MaxAge, and is to be removed from the database (§14)."""
@@ -187,12 +189,13 @@ class RecentInstances:
 
     def add(self, entry: LsaEntry) -> None:
         """Add an LSA, unless it is at MaxAge: it has few copies, and leaves the database soon."""
-        if entry.flushed:
+        raw = entry.raw
+        if raw[:2] == MAX_AGE_BYTES:
             return
         if len(self._new) >= _GENERATION:
             self._old, self._new = self._new, {}
             self._oldest, self._begun = self._begun, entry.installed_at
-        self._new[entry.raw[2:]] = entry
+        self._new[raw[2:]] = entry
 
     def discard(self, entry: LsaEntry) -> None:
         """Take an LSA out, if it is there: it leaves the database."""

@@ -36,6 +36,8 @@ class FarEnds:
 
         ``area``: its area or level.
         """
+        if not ends and not self._known:
+            return False  # as nearly always
         known = self._known.get((area, router), {})
         if known.get(carrier, ()) == ends:
             return False

@@ -20,11 +20,11 @@ from fared.ospf.interface import Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, compare, same_age
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.packet.lsa import (
+    LS_TYPE_OFFSET,
     LSA_HEADER_SIZE,
     decode_header,
     key_of,
     name_of,
-    split_headers,
 )
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, Options
 from fared.ospf.processing.transmit import Transmitter, body_space
@@ -267,25 +267,32 @@ class Exchange:
         if self._all_known(neighbor, headers):
             return True
         now, requests, limits = self._process.now, neighbor.requests, self._flooding.limits
-        databases: dict[int, Lsdb | None] = {}
-        for age, instance in split_headers(headers):
-            ls_type = instance[1]
+        most = len(requests) + len(headers) // LSA_HEADER_SIZE
+        databases: dict[int, tuple[Lsdb, bool] | None] = {}
+        for at in range(0, len(headers), LSA_HEADER_SIZE):
+            header = headers[at : at + LSA_HEADER_SIZE]
+            ls_type = header[LS_TYPE_OFFSET]
             if ls_type not in databases:
-                databases[ls_type] = self._flooding.lsdb_for(ls_type, neighbor.interface)
-            lsdb = databases[ls_type]
-            if lsdb is None:
+                allowed = self._flooding.lsdb_for(ls_type, neighbor.interface)
+                ample = allowed is not None and limits.are_ample(allowed, most)
+                databases[ls_type] = None if allowed is None else (allowed, ample)
+            found = databases[ls_type]
+            if found is None:
                 return False
+            lsdb, ample = found
             # The same instance, as are most LSAs described (§13.1)
-            entry = lsdb.instances().get(instance)
-            if entry is not None and same_age(entry.age(now), age):
+            entry = lsdb.instances().get(header[2:])
+            if entry is not None and same_age(entry.age(now), header[0] << 8 | header[1]):
                 continue
-            header = age.to_bytes(2, "big") + instance
             key = key_of(header)
-            entry = lsdb.get(key)
+            entry = lsdb.entries.get(key)
             # RFC 2328 §10.6: no database copy, or a less recent one
-            if entry is None and not limits.admits(lsdb, key, neighbor, len(requests)):
-                limits.ignore(lsdb, key, neighbor)
-            elif entry is None or compare(decode_header(header), entry.header(now)) > 0:
+            if entry is None:
+                if ample or limits.admits(lsdb, key, neighbor, len(requests)):
+                    requests[name_of(header)] = header
+                else:
+                    limits.ignore(lsdb, key, neighbor)
+            elif compare(decode_header(header), entry.header(now)) > 0:
                 requests[name_of(header)] = header
         return True
 

@@ -218,7 +218,8 @@ class Database:
         # RFC 2328 §12.4 (1): LSRefreshTime; jitter spreads the refreshes of a router
         if not entry.marks & FLOODED_IN and self._is_own(entry):
             wait = LS_REFRESH_TIME * (1 - _REFRESH_JITTER * instance.process.rng.random())
-        self._aging.arm(entry, entry.installed_at + max(0.0, wait - entry.base_age))
+        raw = entry.raw
+        self._aging.arm(entry, entry.installed_at + wait - (raw[0] << 8 | raw[1]))
 
     def _is_own(self, entry: LsaEntry) -> bool:
         own = entry.key.advertising_router == self._instance.router_id

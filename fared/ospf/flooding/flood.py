@@ -16,7 +16,7 @@ from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState, Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, Scope, compare, same_age
 from fared.ospf.neighbor import NeighborState
-from fared.ospf.packet.lsa import decode_header, name_of
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, decode_header, name_of
 
 _HOPS = 6
 """On the way to a neighbor in the flooding topology so many routers may pace an LSA."""
@@ -83,7 +83,8 @@ class Flooder:
             later = neighbors & sorted_out.later
             self._flood_later((entry,), later, bandwidth=bandwidth, hops=_HOPS)
             neighbors &= ~sorted_out.later
-        self._flood_to((entry,), neighbors, covered, sender, bandwidth=bandwidth)
+        if neighbors:
+            self._flood_to((entry,), neighbors, covered, sender, bandwidth=bandwidth)
         if group.exchanging:
             listed = self._unrequested(group.exchanging, entry, sender)
             listed &= group.exchanging_opaque if opaque else -1
@@ -181,8 +182,10 @@ class Flooder:
         if neighbor.state < NeighborState.EXCHANGE:
             return False
         # §13.3 (1)(b): an instance on the request list is one that the neighbor has
-        if neighbor.exchanging and self._has(neighbor, entry, name_of(entry.raw), sender):
-            return False
+        if neighbor.exchanging:
+            requested = neighbor.requests.get(name_of(entry.raw))
+            if requested is not None and self._has(neighbor, entry, requested, sender):
+                return False
         # §13.3 (1)(c)
         if neighbor is sender:
             return False
@@ -193,28 +196,27 @@ class Flooder:
         self, exchanging: list[Neighbor], entry: LsaEntry, sender: Neighbor | None
     ) -> int:
         """Those in Exchange or Loading that need this instance, if it is not opaque."""
-        name = name_of(entry.raw)
-        found = 0
+        name, found = name_of(entry.raw), 0
         for neighbor in exchanging:
-            if name in neighbor.requests and self._has(neighbor, entry, name, sender):
+            requested = neighbor.requests.get(name)
+            if requested is not None and self._has(neighbor, entry, requested, sender):
                 continue
             if neighbor is not sender:
                 found |= neighbor.bit
         return found
 
     def _has(
-        self, neighbor: Neighbor, entry: LsaEntry, name: bytes, sender: Neighbor | None
+        self, neighbor: Neighbor, entry: LsaEntry, requested: bytes, sender: Neighbor | None
     ) -> bool:
         """Whether a neighbor has described this instance, or a newer one: §13.3 (1)(b).
 
-        The request for this instance, or an older one, is served.
+        ``requested`` is the header that it described. The request for this instance, or an older
+        one, is served.
         """
-        requested = neighbor.requests.get(name)
-        if requested is None:
-            return False
         order = self._order(entry, requested)
         if order < 0:
             return True
+        name = name_of(requested)
         del neighbor.requests[name]
         neighbor.outstanding.pop(name, None)
         if neighbor is not sender and not (neighbor.requests and neighbor.outstanding):
@@ -224,7 +226,8 @@ class Flooder:
     def _order(self, entry: LsaEntry, header: bytes) -> int:
         """Compare an LSA with a header received some time ago: §13.1."""
         now = self._process.now
-        if header[2:] == entry.instance and same_age(entry.age(now), header[0] << 8 | header[1]):
+        same = header[2:] == entry.raw[2:LSA_HEADER_SIZE]
+        if same and same_age(entry.age(now), header[0] << 8 | header[1]):
             return 0
         return compare(entry.header(now), decode_header(header))
 

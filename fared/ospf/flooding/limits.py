@@ -54,6 +54,16 @@ class DatabaseLimits:
             return len(lsdb) + more < MOST_LINK_LSAS
         return self._of(lsdb).admits(key.advertising_router, more)
 
+    def are_ample(self, lsdb: Lsdb, more: int, size: int = 0) -> bool:
+        """Whether ``more`` LSAs of ``size`` bytes in all may come in, whoever originated them.
+
+        As nearly always: then none of them needs to be asked about.
+        """
+        if lsdb.scope is Scope.LINK:
+            return False
+        # Bytes count as LSAs of the usual size (``_MeasuredDatabase``).
+        return self._of(lsdb).is_ample(more + size // BYTES_OF_AN_LSA + 1)
+
     def fits(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor, more: int) -> bool:
         """Whether an LSA with so many bytes more than its former instance, if any, may come in."""
         most = self._instance.settings.limit.most * BYTES_OF_AN_LSA

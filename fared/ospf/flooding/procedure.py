@@ -23,10 +23,19 @@ from fared.ospf.flooding.suppression import FloodSuppression
 from fared.ospf.flooding.withdrawals import Withdrawals
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface, Neighbor
-from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
+from fared.ospf.lsdb import (
+    MAX_AGE_BYTES,
+    OPAQUE_TYPES,
+    SCOPES,
+    LsaEntry,
+    Lsdb,
+    Scope,
+    compare,
+)
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.packet.body import LsaBody, decode_again, decode_body
 from fared.ospf.packet.lsa import (
+    LS_TYPE_OFFSET,
     LSA_HEADER_SIZE,
     MAX_AGE,
     MAX_AGE_DIFF,
@@ -38,6 +47,7 @@ from fared.ospf.packet.lsa import (
     key_of,
     name_of,
     raw_checksum_ok,
+    sequence_number_of,
     split_headers,
 )
 from fared.ospf.packet.packets import LsAck, LsUpdate
@@ -119,8 +129,10 @@ class Flooding:
             if copies and not rest and self.duplicates.gather(neighbor, update, copies):
                 return
         self.duplicates.settle()
-        for raw in self._withdrawals.process(neighbor, rest):
-            if not self._receive(neighbor, raw):
+        rest = self._withdrawals.process(neighbor, rest)
+        ample = self._is_ample(area.lsdb, rest) and self._is_ample(self._instance.as_scope, rest)
+        for raw in rest:
+            if not self._receive(neighbor, raw, ample=ample):
                 break
         if copies is not None and neighbor.state >= NeighborState.EXCHANGE:
             self.duplicates.received(neighbor, copies.entries, copies.headers)
@@ -238,8 +250,15 @@ class Flooding:
         queued = self._instance.outbox.floods
         return self._suppression.covered(area.lsdb, old, entry, group, queued)
 
-    def _receive(self, neighbor: Neighbor, raw: bytes) -> bool:
-        """Process one LSA; False stops the rest of the packet (§13 (6))."""
+    def _is_ample(self, lsdb: Lsdb, lsas: Sequence[bytes]) -> bool:
+        """Whether there is room for all LSAs of an update."""
+        return self.limits.are_ample(lsdb, len(lsas), sum(map(len, lsas)))
+
+    def _receive(self, neighbor: Neighbor, raw: bytes, *, ample: bool) -> bool:
+        """Process one LSA; False stops the rest of the packet (§13 (6)).
+
+        ``ample``: there is room for it, unless it is of one link.
+        """
         key = key_of(raw)
         lsdb = self.lsdb_for(key.ls_type, neighbor.interface)
         entry = lsdb.entries.get(key) if lsdb is not None else None
@@ -252,27 +271,32 @@ class Flooding:
         if lsdb is None:
             self._reject(neighbor, "lsa-type", key)
             return True
-        header = decode_header(raw)
         # §13 (4): MaxAge, no database copy, and no neighbor in Exchange or Loading
-        if header.ls_age >= MAX_AGE and entry is None and not self._instance.exchanging:
+        if entry is None and raw >= MAX_AGE_BYTES and not self._instance.exchanging:
             acknowledge_directly(neighbor, raw[:LSA_HEADER_SIZE])
             return True
         # §13 (5): no database copy, or a less recent one (§13.1)
-        if entry is None or header.ls_sequence_number > entry.sequence_number:
-            order = 1  # the first rule of ``compare``, which decides nearly always
-        elif known and header.ls_age == MAX_AGE:
-            # §13.1: of one instance, that at MaxAge is more recent (premature aging, §14.1)
-            order = 0 if entry.is_maxage(self._process.now) else 1
+        order = 1 if entry is None else self._compare(raw, entry, known=known)
+        if entry is not None and order <= 0:
+            return self._decline(neighbor, entry, raw, order)
+        roomy = ample and lsdb.scope is not Scope.LINK
+        if roomy or self._has_room(neighbor, lsdb, key, raw, entry):
+            self._accept(neighbor, lsdb, key, entry, raw)
         else:
-            order = compare(header, entry.header(self._process.now))
-        if order > 0:
-            if not self._has_room(neighbor, lsdb, key, raw, entry):
-                self._ignore(neighbor, lsdb, raw)
-            else:
-                self._accept(neighbor, lsdb, key, entry, Lsa(header, raw))
-            return True
-        assert entry is not None
-        return self._decline(neighbor, entry, raw, order)
+            self._ignore(neighbor, lsdb, raw)
+        return True
+
+    def _compare(self, raw: bytes, entry: LsaEntry, *, known: bool) -> int:
+        """Compare a received LSA with the database copy (§13.1).
+
+        ``known``: they are equal but for the age.
+        """
+        if sequence_number_of(raw) > entry.sequence_number:
+            return 1  # the first rule of ``compare``, which decides nearly always
+        if known and raw[:2] == MAX_AGE_BYTES:
+            # §13.1: of one instance, that at MaxAge is more recent (premature aging, §14.1)
+            return 0 if entry.is_maxage(self._process.now) else 1
+        return compare(decode_header(raw), entry.header(self._process.now))
 
     def _has_room(
         self, neighbor: Neighbor, lsdb: Lsdb, key: LsaKey, raw: bytes, entry: LsaEntry | None
@@ -293,28 +317,27 @@ class Flooding:
         acknowledge(neighbor, raw[:LSA_HEADER_SIZE])
 
     def _accept(
-        self, neighbor: Neighbor, lsdb: Lsdb, key: LsaKey, entry: LsaEntry | None, lsa: Lsa
+        self, neighbor: Neighbor, lsdb: Lsdb, key: LsaKey, entry: LsaEntry | None, raw: bytes
     ) -> None:
         """RFC 2328 §13 (5): there is no database copy, or it is less recent."""
         # §13 (5)(a): MinLSArrival, for a database copy received by flooding
-        arrival = self._instance.settings.min_ls_arrival
         if (
             entry is not None
             and entry.flooded_in
-            and self._process.now - entry.installed_at < arrival
+            and self._process.now - entry.installed_at < self._instance.settings.min_ls_arrival
         ):
             self._process.counters.lsdb["too-soon"] += 1
             return
         try:
-            body = _routing_body(lsa, entry)
+            body = _routing_body(raw, entry)
         except DecodeError:
             self._reject(neighbor, "lsa-body", key)
             return
         # §13 (5)(b), (c), (d)
-        installed, back = self.install_and_flood(lsdb, key, lsa.raw, sender=neighbor, body=body)
+        installed, back = self.install_and_flood(lsdb, key, raw, sender=neighbor, body=body)
         # §13 (5)(e): no acknowledgment if it was flooded back out of this interface (table 19)
         if not back:
-            acknowledge(neighbor, lsa.raw[:LSA_HEADER_SIZE])
+            acknowledge(neighbor, raw[:LSA_HEADER_SIZE])
         # §13 (5)(f)
         if self._is_self_originated(key):
             self._self_originated_received(installed)
@@ -363,11 +386,12 @@ class Flooding:
         )
 
 
-def _routing_body(lsa: Lsa, former: LsaEntry | None) -> LsaBody | None:
+def _routing_body(raw: bytes, former: LsaEntry | None) -> LsaBody | None:
     """Decode the body of an LSA that routes depend on; an unreadable one is not flooded.
 
     The bodies of opaque LSAs do not matter for flooding (RFC 5250 §3.1). Raises DecodeError.
     """
-    if lsa.header.ls_type in OPAQUE_TYPES or lsa.header.ls_age >= MAX_AGE:
+    if raw[LS_TYPE_OFFSET] in OPAQUE_TYPES or raw >= MAX_AGE_BYTES:
         return None
+    lsa = Lsa(decode_header(raw), raw)
     return decode_body(lsa) if former is None else decode_again(lsa, former.raw, former.body)

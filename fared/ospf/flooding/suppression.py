@@ -27,7 +27,7 @@ from fared.core.reduction import ReductionSettings
 from fared.ospf.flooding.group import FloodGroup
 from fared.ospf.lsdb import Scope
 from fared.ospf.packet.bodies import B_BIT, RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import opaque_type
+from fared.ospf.packet.body import is_te_lsa, opaque_type
 from fared.ospf.packet.lsa import LsaKey, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType
 
@@ -76,24 +76,23 @@ class FloodSuppression:
         ``area`` is the database of the area it came from, ``old`` the instance it replaces,
         ``queued`` what is to be flooded at once, with its neighbors.
         """
-        # RFC 5250 §3.1: a link-local LSA is flooded on its link only.
-        if new.lsdb.scope is Scope.LINK:
-            return 0
         key = new.key
+        te = is_te_lsa(key)
+        # RFC 5250 §3.1: a link-local LSA is flooded on its link only.
+        if not te and new.lsdb.scope is Scope.LINK:
+            return 0
         if describes_router(key):
             return self._covered_by_router_lsa(area, old, new, group)
-        opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
         # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link. Where that
         # one goes now, it takes no packet of its own.
-        if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.at_max_age:
+        if te and new.at_max_age:
             router_lsa = _router_lsa_entry(area, key.advertising_router)
             return group.full if router_lsa is None else group.full & ~queued.get(router_lsa, 0)
         # A router originates many LSAs.
         known = self._adjacent.get((area.area, key.advertising_router))
         if known is None or known.routers != area.routers or known.group is not group:
             known = self._adjacent_to(area, key.advertising_router, group)
-        summary = key.ls_type in _SUMMARIES or opaque == OpaqueType.EXTENDED_PREFIX
-        return known.summaries if summary else known.neighbors
+        return known.summaries if not te and _is_summary(key) else known.neighbors
 
     def _adjacent_to(self, area: Lsdb, router_id: int, group: FloodGroup) -> _Adjacent:
         """The neighbors of an originator, for all of its LSAs; none if it has no router LSA."""
@@ -148,6 +147,13 @@ class FloodSuppression:
         if len(self._ends) > _ENDS_KEPT:
             del self._ends[next(iter(self._ends))]
         return ends
+
+
+def _is_summary(key: LsaKey) -> bool:
+    """Whether an LSA advertises a prefix of another area, or what belongs to such a prefix."""
+    if key.ls_type == LsType.OPAQUE_AREA:
+        return opaque_type(key.link_state_id) == OpaqueType.EXTENDED_PREFIX
+    return key.ls_type in _SUMMARIES
 
 
 def _border_routers(area: Lsdb, group: FloodGroup, among: int) -> int:

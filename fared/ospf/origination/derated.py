@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from fared.core.wire import DecodeError
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.body import opaque_type
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
-from fared.ospf.packet.opaque import OpaqueType, TeLink
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE
+from fared.ospf.packet.opaque import TeLink
 from fared.ospf.packet.te import decode_te
 from fared.te.far_ends import FarEnd, FarEnds
 
@@ -25,20 +24,15 @@ class DeratedLinks:
         self._far_ends = FarEnds()
         self._us = instance.router_id.to_bytes(4, "big")
 
-    def lsa_changed(self, entry: LsaEntry) -> Iterator[Interface]:
-        """Read a TE LSA that is new, changed or at MaxAge; yield links with another share."""
-        key = entry.key
-        if (
-            key.ls_type != LsType.OPAQUE_AREA
-            or opaque_type(key.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING
-            or key.advertising_router == self._instance.router_id
-        ):
-            return
+    def te_lsa_changed(self, entry: LsaEntry) -> Sequence[Interface]:
+        """Read a TE LSA that is new, changed or at MaxAge; return links with another share."""
+        router_id = entry.key.advertising_router
+        if router_id == self._instance.router_id:
+            return ()
         ends = () if entry.is_maxage(self._instance.process.now) else self._read(entry)
-        if self._far_ends.put(entry.lsdb.area, key.advertising_router, key, ends):
-            for interface in self._instance.interfaces.values():
-                if self.changed(interface):
-                    yield interface
+        if not self._far_ends.put(entry.lsdb.area, router_id, entry.key, ends):
+            return ()
+        return [each for each in self._instance.interfaces.values() if self.changed(each)]
 
     def changed(self, interface: Interface) -> bool:
         """Determine the share of a link anew; return whether it is another one."""

@@ -198,16 +198,13 @@ class Originator:
         """Store the loads of links, bytes/s; None: unknown. Return whether to ``settle``."""
         return self._announcer.measured(loads, self._instance.interfaces, self._process.now)
 
-    def lsa_changed(self, entry: LsaEntry) -> None:
+    def te_lsa_changed(self, entry: LsaEntry) -> None:
         """Count the link ends that are advertised in an area, for its budget."""
         key, area = entry.key, entry.lsdb.area
-        if area is None or key.ls_type != LsType.OPAQUE_AREA or not _is_te_link(key):
-            return
-        process, instance = self._process, self._instance
-        ends = 0 if entry.is_maxage(process.now) else 1
-        self._announcer.budget(area).ends.put(
-            key, ends, process.now, own=key.advertising_router == instance.router_id
-        )
+        if area is None or not key.link_state_id & _OPAQUE_ID:
+            return  # that of the router address
+        now, own = self._process.now, key.advertising_router == self._instance.router_id
+        self._announcer.ends(area).put(key, 0 if entry.is_maxage(now) else 1, now, own=own)
 
     def _announced_in(self, interface: Interface) -> list[Carrier[AreaId]]:
         """The area and the TE LSA in which the bandwidth of a link is advertised, if it is."""
@@ -229,13 +226,3 @@ class Originator:
 def area_options(area: Area) -> int:
     """The E bit, off in stub areas (RFC 2328 §12.1.2)."""
     return 0 if area.settings.stub else int(Options.E)
-
-
-def _is_te_link(key: LsaKey) -> bool:
-    """Whether an LSA describes a link: a TE LSA other than that of the router address."""
-    kind, instance_id = divmod(key.link_state_id, _OPAQUE_ID + 1)
-    return (
-        key.ls_type == LsType.OPAQUE_AREA
-        and kind == OpaqueType.TRAFFIC_ENGINEERING
-        and instance_id != 0
-    )

@@ -19,7 +19,7 @@ from fared.ospf.packet.extended_prefix import (
     encode_extended_prefix,
 )
 from fared.ospf.packet.grace import GraceLsa, decode_grace, encode_grace
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.router_info import decode_router_information, encode_router_information
 from fared.ospf.packet.te import decode_te, encode_te_link, encode_te_router_address
@@ -39,6 +39,9 @@ LsaBody = (
 _START: Final = LSA_HEADER_SIZE
 _E_BIT: Final = 0x80
 _METRIC: Final = 0xFFFFFF
+_OPAQUE_ID_BITS: Final = 24
+_OPAQUE_AREA: Final = int(LsType.OPAQUE_AREA)
+_TE: Final = int(OpaqueType.TRAFFIC_ENGINEERING)
 _ROUTER = struct.Struct(">BxH")
 _LINK = struct.Struct(">IIBBH")
 _LINKS: Final = _START + _ROUTER.size
@@ -50,12 +53,17 @@ _EXTERNAL_TOS_SIZE: Final = 12
 
 def opaque_type(link_state_id: int) -> int:
     """The opaque type: the first 8 bits of the link state id (RFC 5250 §3)."""
-    return link_state_id >> 24
+    return link_state_id >> _OPAQUE_ID_BITS
+
+
+def is_te_lsa(key: LsaKey) -> bool:
+    """Whether an LSA is a TE LSA (RFC 3630 §2.1): most of those in a large fabric are."""
+    return key.ls_type == _OPAQUE_AREA and key.link_state_id >> _OPAQUE_ID_BITS == _TE
 
 
 def opaque_link_state_id(kind: int, opaque_id: int) -> int:
     """The link state id of an opaque LSA; ``opaque_id`` has 24 bits (RFC 5250 §3)."""
-    return kind << 24 | opaque_id & _METRIC
+    return kind << _OPAQUE_ID_BITS | opaque_id & _METRIC
 
 
 def decode_body(lsa: Lsa) -> LsaBody | None:

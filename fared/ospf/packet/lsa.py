@@ -31,6 +31,7 @@ LS_TYPE_OFFSET: Final = 3
 _CHECKSUM_OFFSET: Final = 16
 _MAX_LENGTH: Final = 0xFFFF
 _HEADER = struct.Struct(">HBBIIiHH")
+_SEQUENCE_NUMBER = slice(12, 16)
 _AGE_AND_INSTANCE = struct.Struct(">H18s")
 _KEY = struct.Struct(">3xBII")
 _U16 = struct.Struct(">H")
@@ -122,6 +123,11 @@ def instance_of(raw: bytes) -> bytes:
 def name_of(raw: bytes) -> bytes:
     """The key of an LSA or header as bytes: LS type, link state id, advertising router."""
     return raw[3:12]
+
+
+def sequence_number_of(raw: bytes) -> int:
+    """The LS sequence number of an LSA or header, signed (§12.1.6)."""
+    return int.from_bytes(raw[_SEQUENCE_NUMBER], "big", signed=True)
 
 
 def decode_header(raw: bytes) -> LsaHeader:

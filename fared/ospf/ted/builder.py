@@ -20,7 +20,7 @@ from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import E_BIT, NetworkLsa, RouterLsa
-from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
+from fared.ospf.packet.body import LsaBody, decode_body, is_te_lsa, opaque_type
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
@@ -70,29 +70,37 @@ class TedBuilder:
 
     def lsa_changed(self, entry: LsaEntry) -> None:
         """Process an LSA that is new, changed, or at MaxAge."""
-        area = entry.lsdb.area
-        key = entry.key
+        area, key = entry.lsdb.area, entry.key
+        if area is not None and is_te_lsa(key):
+            self._area_changed(area, entry)
+            return
         if area is not None and key.ls_type == LsType.NETWORK:
             body, now = self._body(entry), self._process.now
             known = body if isinstance(body, NetworkLsa) else None
             self._networks.put(area, key, known, cause=_describe(entry), now=now)
         if Reachability.concerns(key):
             self._beyond_changed(entry)
-            return
-        if area is None or not (describes_router(key) or key.ls_type == LsType.OPAQUE_AREA):
-            return
-        router = self._routers.get((area, key.advertising_router))
+        elif area is not None and (describes_router(key) or key.ls_type == LsType.OPAQUE_AREA):
+            self._area_changed(area, entry)
+
+    def _area_changed(self, area: AreaId, entry: LsaEntry) -> None:
+        """Process an LSA that describes a router in an area: its router LSA, or an opaque one."""
+        place = area, entry.key.advertising_router
+        router = self._routers.get(place)
         if router is None:
-            router = RouterFacts(NodeId(key.advertising_router))
-            self._routers[area, key.advertising_router] = router
-        if key.ls_type == LsType.ROUTER:
-            self._router_lsa(router, entry)
-        elif not self._opaque_lsa(area, router, entry):
+            router = self._routers[place] = RouterFacts(NodeId(place[1]))
+        if is_te_lsa(entry.key):
+            changed = self._te_lsa(router, entry)
+        elif entry.key.ls_type == LsType.ROUTER:
+            changed = self._router_lsa(router, entry)
+        else:
+            changed = self._opaque_lsa(area, router, entry)
+        if not changed:
             self._prune(area, router)
             return
         if router.cause is None:
             router.cause, router.since = _describe(entry), self._process.now
-        self._dirty[area, key.advertising_router] = router
+        self._dirty[place] = router
 
     def _read_again(self, entry: LsaEntry) -> None:
         """Process an LSA some of whose prefixes were ignored."""
@@ -126,13 +134,11 @@ class TedBuilder:
         self._reachability.externals_changed(keys, None, partial(_describe, entries[0]))
 
     def _opaque_lsa(self, area: AreaId, router: RouterFacts, entry: LsaEntry) -> bool:
-        """Process an opaque LSA of an area; return whether it changes the router's block."""
+        """Process an opaque LSA other than a TE LSA; return whether it changes the block."""
         kind = opaque_type(entry.key.link_state_id)
         if kind == self._instance.settings.information_type:
             self._offered(area, entry)
             return False
-        if kind == OpaqueType.TRAFFIC_ENGINEERING:
-            return self._te_lsa(router, entry)
         return self._information(router, entry)
 
     def _offered(self, area: AreaId, entry: LsaEntry) -> None:
@@ -193,11 +199,12 @@ class TedBuilder:
         source = entry.key.advertising_router
         self._process.reject("lsa-body", source, lsa=_describe(entry), what=str(error))
 
-    def _router_lsa(self, router: RouterFacts, entry: LsaEntry) -> None:
+    def _router_lsa(self, router: RouterFacts, entry: LsaEntry) -> bool:
         body = self._body(entry)
         known = body if isinstance(body, RouterLsa) else None
         router.body = self.prefixes.of_router(entry, known, router.body)
         router.relisted = True
+        return True
 
     def _information(self, router: RouterFacts, entry: LsaEntry) -> bool:
         body = self._body(entry)
