@@ -73,7 +73,8 @@ class Copies:
         finally:
             self._forget()
             for kind, number in taken.items():
-                self._count(kind, number)
+                if number:
+                    self._count(kind, number)
         return sum(taken.values())
 
     def _run(self, packets: PacketsReceived) -> int:
@@ -140,8 +141,9 @@ class Copies:
         if found is not None:
             return found
         kind = data[TYPE_AT] & TYPE_MASK if len(data) > TYPE_AT else 0
-        database = self._instance.databases.get(_LEVELS.get(kind, Level.ONE))
-        if database is None or kind not in _LEVELS:
+        level = _LEVELS.get(kind)
+        database = None if level is None else self._instance.databases.get(level)
+        if database is None:
             return None
         entry = database.get(peek_lsp_id(data))
         if entry is None or not (
@@ -204,11 +206,15 @@ class Copies:
                 fresh[new] = fresh.get(new, 0) + 1
         most = self._lsp_transmitter.acks_at_once
         for new, number in fresh.items():  # mostly one: neighbors send the same
+            left = new
             for queue in self._lsp_transmitter.active(level):
-                if queue.bit & new:
+                if queue.bit & left:
                     queue.ssn += number
                     if queue.ssn >= most:
-                        queue.shared.acks_full = True
+                        shared.acks_full = True
+                    left ^= queue.bit
+                    if not left:
+                        break
 
     def duplicate(self, queue: SrmSsnQueue, entry: StoredLsp) -> None:
         """Process an LSP that equals the stored one, though perhaps not in all its bytes."""
@@ -221,11 +227,10 @@ class Copies:
 
     def _count(self, kind: int, number: int) -> None:
         """Count copies of a PDU type."""
-        if number:
-            counters = self._process.counters
-            counters.packets["received", _KINDS[kind]] += number
-            counters.lsdb["received"] += number
-            counters.lsdb["duplicates"] += number
+        counters = self._process.counters
+        counters.packets["received", _KINDS[kind]] += number
+        counters.lsdb["received"] += number
+        counters.lsdb["duplicates"] += number
 
 
 def _is_plain(queue: SrmSsnQueue) -> bool:

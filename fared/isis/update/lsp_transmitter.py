@@ -176,11 +176,10 @@ class LspTransmitter:
         for level, shared in self.shared.items():
             if self._process.now >= shared.deferred_due:
                 self._end_deferral(level, shared)
-        dirty, self._dirty = self._dirty, {}
-        if force:
-            dirty = self.circuits
-        for _, tx in sorted(dirty.items()):
-            self._flush_circuit(tx, force=force)
+        if self._dirty or force:
+            dirty, self._dirty = self.circuits if force else self._dirty, {}
+            for _, tx in sorted(dirty.items()):
+                self._flush_circuit(tx, force=force)
         for level, shared in self.shared.items():
             if shared.acks_full or self._process.now >= shared.acks_due:
                 self._acks.send(shared, self.active(level))
