@@ -10,7 +10,8 @@ the rows of a prefix by one integer key each.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -19,10 +20,9 @@ from fared.core.ids import NodeId
 from fared.rib.rows import (
     NONE,
     AdvertisementRows,
-    Contents,
+    Columns,
     CopiedRows,
-    capacities,
-    keys_at_zero,
+    columns_of,
     new_numbers,
     packed,
 )
@@ -147,16 +147,15 @@ class PrefixTable:
         A node that only withdraws what it has not advertised gets no number: with a new number
         comes a changed prefix, for which the selector locates the node.
         """
-        if self.known_advertiser(area, node) == NONE and not any(changes.values()):
-            return ChangeKind.NONE
-        advertiser = self.advertiser(area, node)
-        known = self._advertised.of(advertiser)
-        if not known:  # the first advertisements of a node, possibly very many
+        advertiser = self._advertiser_number.get((area, node))
+        known = {} if advertiser is None else self._advertised.of(advertiser)
+        if advertiser is None or not known:  # its first advertisements, possibly very many
             added = _advertised(changes)
             if not added:
                 return ChangeKind.NONE
-            rows = self._add(area, advertiser, list(added.values()))
-            self._advertised.begin(advertiser, added, rows)
+            number = self.advertiser(area, node)
+            rows = self._add(area, number, list(added.values()))
+            self._advertised.begin(number, added, rows)
             return ChangeKind.PREFIX
         kind, added = self._withdraw(known, changes)
         if added:
@@ -210,73 +209,62 @@ class PrefixTable:
 
     def _add(self, area: int, advertiser: int, items: list[PrefixReachability]) -> list[int]:
         """Assign rows to new advertisements of a node, and return them."""
-        kinds = {item.path_type for item in items}
-        inside = kinds.isdisjoint(EXTERNAL_TYPES)
-        self.inside_changed |= inside or not kinds.issubset(EXTERNAL_TYPES)
-        asbrs = None if inside else self._asbrs(area, items)
-        numbers, new_prefixes = self._numbers(items)
-        new = Contents(numbers, keys_at_zero(area, items, kinds), asbrs, capacities(items))
-        rows = self._take_rows(advertiser, new)
+        new = columns_of(area, items, partial(self.advertiser, area))
+        self.inside_changed |= new.inside
+        numbers = self._numbers(new.prefixes)
+        rows = self._take_rows(advertiser, numbers, new)
         first, following = self._first, self._next
-        if new_prefixes:
-            first[numbers[0] :] = array("i", rows)
+        if len(self.prefixes) == len(first) + len(rows):
+            first.fromlist(rows)  # all are new, as nearly always while a database is learnt
         else:
+            first.frombytes(_NONE * (len(self.prefixes) - len(first)))
             for number, row in zip(numbers, rows, strict=True):
                 following[row] = first[number]
                 first[number] = row
         self.changed.update(numbers)
         return rows
 
-    def _asbrs(self, area: int, items: list[PrefixReachability]) -> list[int] | None:
-        """Return the numbers of the AS boundary routers, None if no item has one."""
-        asbrs = [item.asbr for item in items]
-        if asbrs.count(None) == len(asbrs):
-            return None
-        return [NONE if asbr is None else self.advertiser(area, asbr) for asbr in asbrs]
-
-    def _numbers(self, items: list[PrefixReachability]) -> tuple[list[int], bool]:
-        """Return the numbers of the prefixes, and whether all are new; assign new ones."""
+    def _numbers(self, prefixes: list[Prefix]) -> list[int]:
+        """Return the numbers of prefixes; assign new ones."""
         known = self.numbers
-        prefixes = [item.prefix for item in items]
-        numbers = [known.get(prefix, NONE) for prefix in prefixes]
-        missing = numbers.count(NONE)
+        found = list(map(known.get, prefixes))
+        missing = found.count(None)
         if not missing:
-            return numbers, False
-        places: Sequence[int] = range(missing)
+            return cast("list[int]", found)
+        new = prefixes
         if missing < len(prefixes):
-            places = [at for at, number in enumerate(numbers) if number == NONE]
-        new = dict.fromkeys([prefixes[at] for at in places])
+            new = [prefixes[at] for at, number in enumerate(found) if number is None]
+        if missing > 1:
+            new = list(dict.fromkeys(new))
         added = self._counted(len(known), len(new))
         known.update(zip(new, added, strict=True))
         self.prefixes += new
-        self._first.frombytes(_NONE * len(new))
-        if len(new) == len(prefixes):
-            return added, True
-        for at in places:
-            numbers[at] = known[prefixes[at]]
-        return numbers, False
+        return added if len(new) == len(prefixes) else [known[prefix] for prefix in prefixes]
 
-    def _take_rows(self, advertiser: int, new: Contents) -> list[int]:
+    def _take_rows(self, advertiser: int, numbers: list[int], new: Columns) -> list[int]:
         """Return rows for advertisements of a node, written: free ones first, then new ones."""
-        left = max(0, len(self._free) - len(new.numbers))
-        rows, self._free[left:] = self._free[left:], ()
-        more = self._counted(self.size, len(new.numbers) - len(rows))
-        self._content.write(rows, advertiser, new)
+        count, rows = len(numbers), list[int]()
+        if self._free:
+            left = max(0, len(self._free) - count)
+            rows, self._free[left:] = self._free[left:], ()
+        more = self._counted(self.size, count - len(rows))
+        self._content.write(rows, advertiser, numbers, new)
         self._next.frombytes(_NONE * len(more))
-        return rows + more
+        return rows + more if rows else more
 
     def _counted(self, first: int, count: int) -> list[int]:
         """Return the integers from ``first`` on."""
         end = first + count
-        self._integers.extend(range(len(self._integers), end))
+        if end > len(self._integers):
+            self._integers.extend(range(len(self._integers), end))
         return self._integers[first:end]
 
     def path_type(self, row: int) -> PathType:
         """The path type of a row."""
         return self._content.path_type(row)
 
-    def read(self, rows: NDArray[np.integer]) -> CopiedRows:
-        """Return the contents of these rows."""
+    def read(self, rows: NDArray[np.integer] | None = None) -> CopiedRows:
+        """Return the contents of these rows, all without ``rows``."""
         return self._content.read(rows)
 
     def ends_and_keys(

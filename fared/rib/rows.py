@@ -21,8 +21,7 @@ from fared.ted.graph import anywhere
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,7 +37,7 @@ _BELOW_TYPE = (1 << TYPE_SHIFT) - 1
 _BELOW_PREFERENCE = _NOT_PREFERRED - 1
 _EXTERNAL_1, _EXTERNAL_2 = int(PathType.EXTERNAL_1), int(PathType.EXTERNAL_2)
 _UNLIMITED = float("inf")
-_T = TypeVar("_T", np.int32, np.float64)
+_T = TypeVar("_T", np.int32, np.int64, np.float64)
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
 
 
@@ -50,8 +49,8 @@ class CopiedRows(msgspec.Struct, frozen=True, eq=False):
     number of the AS boundary router that the advertiser leads to, NONE for none.
     """
 
-    number: NDArray[np.int32]
-    advertiser: NDArray[np.int32]
+    number: NDArray[np.intp]
+    advertiser: NDArray[np.intp]
     asbr: NDArray[np.int32]
     key: NDArray[np.int64]
     capacity: NDArray[np.float64]
@@ -66,16 +65,18 @@ class AdvertisementRow(NamedTuple):
     capacity: float
 
 
-class Contents(msgspec.Struct, frozen=True):
-    """What some rows are to be, for each: the fields of ``CopiedRows``.
+class Columns(msgspec.Struct, frozen=True):
+    """What some rows are to be, for each: the fields of ``CopiedRows``, with prefixes themselves.
 
-    ``asbrs`` and ``capacities`` are None if no row has any.
+    ``asbrs`` and ``capacities`` are None if no row has any. ``inside``: some are advertised from
+    inside the AS.
     """
 
-    numbers: list[int]
+    prefixes: list[Prefix]
     keys: list[int]
-    asbrs: list[int] | None = None
-    capacities: list[float] | None = None
+    asbrs: list[int] | None
+    capacities: list[float] | None
+    inside: bool
 
 
 class AdvertisementRows:
@@ -95,14 +96,19 @@ class AdvertisementRows:
     def __len__(self) -> int:
         return len(self.number)
 
-    def write(self, again: Sequence[int], advertiser: int, new: Contents) -> None:
-        """Write advertisements of one node: to rows that are used again, and then to new ones."""
-        count, written = len(new.numbers), len(again)
+    def write(
+        self, again: Sequence[int], advertiser: int, numbers: list[int], new: Columns
+    ) -> None:
+        """Write advertisements of one node: to rows that are used again, and then to new ones.
+
+        ``numbers`` are those of their prefixes.
+        """
+        count, written = len(numbers), len(again)
         if self._asbr is None and new.asbrs is not None:
             self._asbr = array("i", [NONE]) * len(self)
         if self._capacity is None and new.capacities is not None:
             self._capacity = array("d", [_UNLIMITED]) * len(self)
-        _put(self.number, again, new.numbers)
+        _put(self.number, again, numbers)
         _put(self._key, again, new.keys)
         if self._asbr is not None:
             _put(self._asbr, again, new.asbrs or [NONE] * count)
@@ -134,15 +140,16 @@ class AdvertisementRows:
             rows._capacity = array("d", kept.capacity.tobytes())
         return rows
 
-    def read(self, rows: NDArray[np.integer]) -> CopiedRows:
-        """Return these rows."""
-        # Indexing copies; no view stays, since an array does not grow while there is one.
+    def read(self, rows: NDArray[np.integer] | None = None) -> CopiedRows:
+        """Return these rows, all without ``rows``."""
+        size, asbr, capacity = len(self if rows is None else rows), self._asbr, self._capacity
+        # As indices, which they are used for: NumPy would convert others each time.
         return CopiedRows(
-            np.frombuffer(self.number, np.intc)[rows],
-            np.frombuffer(self.advertiser, np.intc)[rows],
-            _taken(self._asbr, rows, NONE, np.intc),
-            np.frombuffer(self._key, np.int64)[rows],
-            _taken(self._capacity, rows, np.inf, np.float64),
+            _taken(self.number, rows, np.intc).astype(np.intp),
+            _taken(self.advertiser, rows, np.intc).astype(np.intp),
+            np.full(size, NONE, np.intc) if asbr is None else _taken(asbr, rows, np.intc),
+            _taken(self._key, rows, np.int64),
+            np.full(size, np.inf) if capacity is None else _taken(capacity, rows, np.float64),
         )
 
     def ends_and_keys(
@@ -195,14 +202,10 @@ def _put(column: array[Any], again: Sequence[int], values: list[Any]) -> None:
     column.fromlist(values)
 
 
-def _taken(
-    values: array[Any] | None, rows: NDArray[np.integer], default: float, dtype: type[_T]
-) -> NDArray[_T]:
-    """The values of some rows."""
-    if values is None:
-        return np.full(len(rows), default, dtype)
-    found: NDArray[_T] = np.frombuffer(values, dtype)[rows]
-    return found
+def _taken(values: array[Any], rows: NDArray[np.integer] | None, dtype: type[_T]) -> NDArray[_T]:
+    """Copy the values of some rows, or of all: an array does not grow while there is a view."""
+    view: NDArray[_T] = np.frombuffer(values, dtype)
+    return view.copy() if rows is None else view[rows]
 
 
 def new_numbers(kept: NDArray[np.integer], size: int) -> NDArray[np.intc]:
@@ -241,8 +244,8 @@ def metrics(key: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def keys_at_zero(
-    area: int, items: Sequence[PrefixReachability], kinds: AbstractSet[PathType]
+def _keys_at_zero(
+    area: int, items: Sequence[PrefixReachability], kinds: Collection[PathType]
 ) -> list[int]:
     """Return the keys of advertisements, of these path types, at distance 0: path type first.
 
@@ -254,11 +257,6 @@ def keys_at_zero(
     # §16.2 (5) to (7): inter-area after intra-area paths and before externals, then the least cost.
     # §16.3 is for transit areas of virtual links, which fared lacks.
     of_type = {kind: kind << TYPE_SHIFT for kind in kinds}
-    if kinds.isdisjoint(EXTERNAL_TYPES):
-        if len(of_type) == 1:
-            (base,) = of_type.values()
-            return [base + item.metric for item in items]
-        return [of_type[item.path_type] + item.metric for item in items]
     # §16.4.1: intra-area paths through the backbone and inter-area paths are equal
     inside = 0 if area != BACKBONE else _NOT_PREFERRED
     return [
@@ -277,9 +275,22 @@ def _external(item: PrefixReachability, inside: int) -> int:
     return preference + item.metric
 
 
-def capacities(items: Sequence[PrefixReachability]) -> list[float] | None:
-    """The advertised capacities, infinite without; None if there are none."""
-    found = [item.capacity for item in items]
-    if found.count(None) == len(found):
-        return None
-    return [_UNLIMITED if each is None else each for each in found]
+def columns_of(
+    area: int, items: Sequence[PrefixReachability], asbr_of: Callable[[NodeId], int]
+) -> Columns:
+    """Return the columns of advertisements; ``asbr_of`` returns the number of a node."""
+    types = [item.path_type for item in items]
+    kind, asbrs = types[0], None
+    if kind not in EXTERNAL_TYPES and types.count(kind) == len(types):  # as nearly always
+        base, inside = kind << TYPE_SHIFT, True
+        keys = [base + item.metric for item in items]
+    else:
+        kinds = set(types)
+        keys, inside = _keys_at_zero(area, items, kinds), not kinds.issubset(EXTERNAL_TYPES)
+        found = [item.asbr for item in items]
+        if found.count(None) < len(found):
+            asbrs = [NONE if asbr is None else asbr_of(asbr) for asbr in found]
+    capacities, limits = None, [item.capacity for item in items]
+    if limits.count(None) < len(limits):
+        capacities = [_UNLIMITED if limit is None else limit for limit in limits]
+    return Columns([item.prefix for item in items], keys, asbrs, capacities, inside)

@@ -14,6 +14,7 @@ import numpy as np
 from fared.rib.distances import NO_ROUTE, AdvertiserDistances
 from fared.rib.prefixes import PrefixTable
 from fared.rib.rows import NONE, TYPE_SHIFT, CopiedRows, metrics, path_types
+from fared.ted.graph import anywhere
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ def choose(
     """
     at: NDArray[np.integer]
     if numbers is None:
-        rows = np.arange(table.size)
-        found = table.read(rows)
+        rows, found = np.arange(table.size), table.read()
         numbers, at = np.arange(len(table.prefixes)), found.number
     else:
         rows = table.rows_of(numbers.tolist())
@@ -162,18 +162,20 @@ def _keys(rows: CopiedRows, distances: AdvertiserDistances) -> NDArray[np.int64]
     local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
     mine = direct[local]
     key[mine] = metrics(rows.key[mine]) + distance[mine] - OWN
-    external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
     own = distances.own[advertiser]
-    # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
-    mine = direct[external & own[direct]]
-    key[mine] = OWN_EXTERNAL + 2 * metrics(rows.key[mine]) + kinds[mine] - int(PathType.EXTERNAL_1)
+    external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
+    if anywhere(external):
+        # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
+        mine = direct[external & own[direct]]
+        following = 2 * metrics(rows.key[mine]) + kinds[mine] - int(PathType.EXTERNAL_1)
+        key[mine] = OWN_EXTERNAL + following
     # RFC 2328 §16.2 (2): ignore summaries that the calculating router originates
     key[direct[(kind == int(PathType.INTER_AREA)) & own[direct]]] = NO_ROUTE
     far = rows.asbr != NONE
     outside = (kinds == int(PathType.INTER_AREA)) | far
     # §16.2: an area border router examines backbone summaries only
     key[outside & ~distances.beyond[advertiser]] = NO_ROUTE
-    if bool(far.any()):
+    if anywhere(far):
         # §16.2 (6): an intra-area path to the AS boundary router is preferred to a summary
         inside = far & (distances.distance[rows.asbr] != NO_ROUTE)
         key[inside | (far & own)] = NO_ROUTE

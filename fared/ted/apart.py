@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from fared.ted.rows import LinkRows
 
 
+_FIRST = 4
+"""Neighbors of which one mostly shows whether a router is linked."""
+
+
 class Apart:
     """Their blocks by node id; ``rows`` has the routers in the graph."""
 
@@ -34,13 +38,19 @@ class Apart:
 
     def linked(self, block: NodeBlock) -> bool:
         """Whether any neighbor of a router lists it back."""
-        node, ends = block.node, block.neighbors.tolist()
-        for some in (self._rows, self.blocks):
-            # While a database is loaded most neighbors are not there yet.
-            if some and not some.keys().isdisjoint(ends):
-                for end in ends:
-                    if end in some and end != node and lists(some, end, node):
-                        return True
+        if self._linked_to(block.neighbors[:_FIRST].tolist(), block.node):
+            return True
+        ends = block.neighbors[_FIRST:].tolist()
+        # While a database is loaded most neighbors are there, or none.
+        nowhere = self._rows.keys().isdisjoint(ends) and self.blocks.keys().isdisjoint(ends)
+        return not nowhere and self._linked_to(ends, block.node)
+
+    def _linked_to(self, ends: list[NodeId], node: NodeId) -> bool:
+        rows, blocks = self._rows, self.blocks
+        for end in ends:
+            known = rows.get(end) or blocks.get(end)
+            if known is not None and end != node and known.lists(node):
+                return True
         return False
 
     def joined_by(self, block: NodeBlock) -> list[NodeBlock]:

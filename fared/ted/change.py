@@ -165,7 +165,7 @@ def _common(longer: bytes, shorter: bytes, size: int) -> int:
 def lists(routers: Mapping[NodeId, LinkRows | NodeBlock], end: int, node: int) -> bool:
     """Whether the router at the far end lists this one."""
     rows = routers.get(NodeId(end))
-    return rows is not None and anywhere(rows.neighbors == node)
+    return rows is not None and rows.lists(node)
 
 
 def change_of_prefix(old: PrefixReachability | None, new: PrefixReachability | None) -> ChangeKind:

@@ -106,6 +106,10 @@ class NodeBlock(msgspec.Struct, frozen=True):
     asbr_routes: tuple[tuple[NodeId, int], ...] = ()
     """ASBRs of other areas that this border router advertises (type 4 summaries), with costs."""
 
+    def lists(self, node: int) -> bool:
+        """Whether any of its links leads to a node."""
+        return bool((self.neighbors == node).any())
+
 
 class LocalLink(msgspec.Struct, frozen=True):
     """A link of this router over which an adjacency is full: the source of next hops.

@@ -64,6 +64,11 @@ class LinkRows(msgspec.Struct, eq=False):
         """Whether the capacity of some link is unknown."""
         return self.unknown > 0
 
+    def lists(self, node: int) -> bool:
+        """Whether any of these links leads to a node."""
+        place = int(self.neighbors.searchsorted(node))
+        return place < len(self.neighbors) and self.neighbors.item(place) == node
+
     @classmethod
     def of(cls, block: NodeBlock) -> Self:
         """Sort the links of a block."""
@@ -88,7 +93,7 @@ class LinkRows(msgspec.Struct, eq=False):
             remote_ids=remote_ids,
             capacities=capacities,
             availables=availables,
-            unknown=len(capacities) - _known(capacities),
+            unknown=_unknown(capacities),
             advertised=advertised,
         )
 
@@ -190,6 +195,12 @@ def _set(
         return None
     values[place] = value
     return known
+
+
+def _unknown(values: NDArray[np.float64]) -> int:
+    if not math.isnan(values.dot(values)):  # as nearly always: none is NaN
+        return 0
+    return len(values) - _known(values)
 
 
 def _known(values: NDArray[np.float64]) -> int:

@@ -74,10 +74,10 @@ class _Routers(msgspec.Struct, eq=False):
 
 
 def _no_routers() -> _Routers:
-    integers = np.zeros((5, _FIRST_ROOM), np.int64)
-    flags = np.zeros((5, _FIRST_ROOM), bool)
-    node, start, count, room, uniform_metric = (values.copy() for values in integers)
-    present, transit, network, has_unknown_capacity, loaded = (values.copy() for values in flags)
+    node, start, count, room, uniform_metric = (np.zeros(_FIRST_ROOM, np.int64) for _ in range(5))
+    present, transit, network, has_unknown_capacity, loaded = (
+        np.zeros(_FIRST_ROOM, bool) for _ in range(5)
+    )
     return _Routers(
         node,
         start,
@@ -133,12 +133,14 @@ class LinkStore:
         routers.network[number] = rows.block.network
         routers.has_unknown_capacity[number] = rows.has_unknown_capacity
         routers.present[number] = True
-        self.write(rows)
+        self._write(number, low, rows)
 
     def write(self, rows: LinkRows) -> None:
         """Store new capacities of a router whose links are the same."""
         number = self._numbers[rows.block.node]
-        low = int(self._routers.start[number])
+        self._write(number, int(self._routers.start[number]), rows)
+
+    def _write(self, number: int, low: int, rows: LinkRows) -> None:
         high = low + len(rows.metrics)
         self._capacities[low:high] = rows.capacities
         self._availables[low:high] = rows.left()

@@ -111,9 +111,9 @@ def test_one_changed_capacity_writes_one_row_whatever_is_held(held, monkeypatch)
     written: list[int] = []
     real = AdvertisementRows.write
 
-    def counted(self, again, advertiser, new):
-        written.append(len(new.numbers))
-        real(self, again, advertiser, new)
+    def counted(self, again, advertiser, numbers, new):
+        written.append(len(numbers))
+        real(self, again, advertiser, numbers, new)
 
     table = PrefixTable()
     items = {n: PrefixReachability(ipv4_prefix((20 << 24) + (n << 8), 24), 5) for n in range(held)}
