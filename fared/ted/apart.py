@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any, cast
 
-from fared.ted.change import ChangeKind, change_of_links, lists
+from fared.ted.change import ChangeKind, change_of_links
 from fared.ted.compare import same_role
 from fared.ted.rows import same_links
 
@@ -57,8 +57,8 @@ class Apart:
         """Remove and return those to which a router in the graph has a two-way link."""
         if not self.blocks:
             return []
-        ends = [end for end in block.neighbors.tolist() if end in self.blocks]
-        return [self.blocks.pop(end) for end in dict.fromkeys(ends) if self._lists(end, block.node)]
+        ends = dict.fromkeys([end for end in block.neighbors.tolist() if end in self.blocks])
+        return [self.blocks.pop(end) for end in ends if self.blocks[end].lists(block.node)]
 
     def put(self, block: NodeBlock) -> ChangeKind:
         """Store a block without two-way links; return the kind of change, prefixes ignored."""
@@ -68,6 +68,3 @@ class Apart:
         if same_links(old, block):
             return ChangeKind.NONE if same_role(old, block) else ChangeKind.PREFIX
         return change_of_links(self._rows, old, block)
-
-    def _lists(self, node: NodeId, other: NodeId) -> bool:
-        return lists(self._rows, node, other) or lists(self.blocks, node, other)
