@@ -35,11 +35,9 @@ if TYPE_CHECKING:
 _SPARE_SETS = 64
 _MOST_SINGLE = 4096
 _EXTERNAL_2 = int(PathType.EXTERNAL_2)
-_Single = tuple[int, int, int]
-"""Advertiser, metric and path type."""
-_Selected = tuple[int, bool, _Single, bool]
-"""Number of a prefix, whether several nodes serve it, what one of these offers, whether it is
-connected."""
+_Selected = tuple[int, bool, int, int, int, bool]
+"""Number of a prefix, whether several nodes serve it, advertiser, metric and path type of one of
+these, whether it is connected."""
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
 
 
@@ -55,14 +53,15 @@ class JoinedSets:
     """What prefixes share: next-hop sets toward several egress nodes, routes to a single one.
 
     A single one that advertises a capacity counts as several. ``single``: routes by advertiser,
-    metric and path type.
+    ``others`` by advertiser, metric and path type: where it has one with others already.
     """
 
     def __init__(self, areas: Mapping[int, AreaSolver], settings: SolverSettings) -> None:
         self.areas = areas
         self._settings = settings
         self._sets: dict[EgressAdvertisers, Joined] = {}
-        self.single: dict[_Single, Route] = {}
+        self.single: dict[int, Route] = {}
+        self.others: dict[tuple[int, int, int], Route] = {}
 
     def get(self, table: PrefixTable, egress: EgressAdvertisers) -> Joined:
         """Return the set toward these egress nodes."""
@@ -89,8 +88,8 @@ class JoinedSets:
         Only those that ``deltas`` may have changed, unless ``everything`` is to be made again.
         """
         egress = selector.selection.egress
-        if everything or deltas or len(self.single) > _MOST_SINGLE:
-            self.single = {}
+        if everything or deltas or len(self.single) + len(self.others) > _MOST_SINGLE:
+            self.single, self.others = {}, {}
         # Sets depend on rows of areas: without a computed area they are as before.
         if not everything and not deltas:
             if len(self._sets) > 2 * len(egress) + _SPARE_SETS:  # most sets have no prefix any more
@@ -146,25 +145,31 @@ def make_routes(
 ) -> NumberedRoutes:
     """Make the routes of these prefixes, by number; one without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
-    shared, served, made = joined.single, list[int](), list[Route]()
+    shared, others, served, made = joined.single, joined.others, list[int](), list[Route]()
     few = len(numbers) <= FEW
     found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
-    for number, several, single, local in found:
+    for number, several, end, total, kind, local in found:
         if several and not local:
             hops, at, nodes = joined.get(table, selection.egress[number])
             if hops is not None:
-                _, total, kind = single
                 served.append(number)
                 made.append(Route(total, _TYPES[kind], at, hops, nodes))
             continue
-        route = shared.get(single)
+        route = first = shared.get(end)
+        if first is not None and (first.metric != total or first.path_type != kind):
+            route = others.get((end, total, kind))
         if route is None:
-            end, total, kind = single
             area, node = table.advertisers[end]
             hops = None if local else joined.areas[area].set_of(distances.index.item(end))
             if hops is None and not local:
                 continue
-            route = shared[single] = Route(total, _TYPES[kind], area, hops, (node,))
+            route = Route(total, _TYPES[kind], area, hops, (node,))
+            # No tuple stays for each of many nodes: they would lie between the routes in memory,
+            # for another time than these, and routes made later be far from one another.
+            if first is None:
+                shared[end] = route
+            else:
+                others[end, total, kind] = route
         served.append(number)
         made.append(route)
     return served, made
@@ -182,7 +187,9 @@ def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Sel
     return zip(
         found.tolist(),
         (selection.advertiser[found] == ANYCAST).tolist(),
-        zip(advertiser.tolist(), total.tolist(), path_type.tolist(), strict=True),
+        advertiser.tolist(),
+        total.tolist(),
+        path_type.tolist(),
         connected.tolist(),
         strict=True,
     )
@@ -199,4 +206,4 @@ def _each_of_few(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterat
         end, kind = row.advertiser, row.key >> TYPE_SHIFT
         local = distances.direct.item(end)
         beyond = 0 if local or kind == _EXTERNAL_2 else distances.distance.item(end)
-        yield number, selected == ANYCAST, (end, metric(row.key) + beyond, kind), local
+        yield number, selected == ANYCAST, end, metric(row.key) + beyond, kind, local

@@ -582,3 +582,21 @@ def test_random_changes_in_any_order_equal_a_fresh_start():
                 before[prefix] = route
         assert before == dict(solver.routes), "the update tells all that changed"
         assert dict(solver.routes) == dict(solved(fabric, "L1").routes)
+
+
+@pytest.mark.parametrize("count", [3, 2 * FEW])
+def test_prefixes_of_one_node_at_one_metric_share_a_route_whatever_lies_between(count):
+    """A router may redistribute a hundred thousand prefixes; their metrics may alternate."""
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    prefixes = [ipv4_prefix((20 << 24) + (n << 8), 24) for n in range(3 * count)]
+    items = [PrefixReachability(at, 5 * (n % 3)) for n, at in enumerate(prefixes)]
+    solver.put_prefixes(AREA, fabric.id("L2"), {item.prefix: item for item in items})
+    solver.solve()
+    routes = [solver.routes[prefix] for prefix in prefixes]
+    for metric in (0, 5, 10):
+        alike = [route for route, item in zip(routes, items, strict=True) if item.metric == metric]
+        assert len(alike) == count
+        assert len(set(map(id, alike))) == 1
+        assert alike[0].metric == metric + 20
+    assert len(set(map(id, routes))) == 3
