@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from fared.core.ids import NodeId
-from fared.ted.graph import Graph, common, run_lengths, run_starts, same_metric
+from fared.ted.graph import Graph, anywhere, common, run_lengths, run_starts, same_metric
 from fared.ted.opposite import Opposite
 from fared.ted.partners import Partners
 
@@ -82,7 +82,7 @@ def _simple(tail: NDArray[np.int64], head: NDArray[np.int64]) -> bool:
     if not len(head) or head.min() < 0 or (head == tail).any():
         return False
     again = (head[1:] == head[:-1]).nonzero()[0]
-    return not (tail[again] == tail[again + 1]).any()
+    return not anywhere(tail[again] == tail[again + 1])
 
 
 def _as_it_is(layout: GraphLayout, tail: NDArray[np.int64], reverse: NDArray[np.int64]) -> Graph:
@@ -90,7 +90,7 @@ def _as_it_is(layout: GraphLayout, tail: NDArray[np.int64], reverse: NDArray[np.
     metric, uniform_metric = same_metric(layout.uniform_metric, len(tail)), layout.uniform_metric
     capacity = layout.capacity.copy()
     available = layout.available.copy() if layout.loaded else capacity
-    if not uniform_metric or layout.network.any():
+    if not uniform_metric or anywhere(layout.network):
         # RFC 2328 §A.4.3: the distance from a network to its routers is 0
         out = layout.network[tail]
         metric = np.where(out, 0, layout.metric)

@@ -203,8 +203,8 @@ class LinkStore:
         order = order[routers.node[order].argsort()]
         start, count = routers.start[order], routers.count[order]
         uniform_metric = _shared_metric(routers.uniform_metric[order][count > 0])
-        loaded = bool(routers.loaded[order].any())
-        if len(order) and (start[1:] != start[:-1] + count[:-1]).any():
+        loaded = anywhere(routers.loaded[order])
+        if len(order) and anywhere(start[1:] != start[:-1] + count[:-1]):
             self._arrange(start, count, uniform_metric, loaded=loaded)
             self._place(order, count)
             start = routers.start[order]
@@ -217,7 +217,7 @@ class LinkStore:
             nodes=routers.node[order],
             transit=routers.transit[order],
             network=routers.network[order],
-            has_unknown_capacity=bool(routers.has_unknown_capacity[order].any()),
+            has_unknown_capacity=anywhere(routers.has_unknown_capacity[order]),
             row_ptr=row_ptr,
             head=rank[self._heads[low:high]],
             metric=self._metrics[low:high],
@@ -272,6 +272,6 @@ class LinkStore:
 
 
 def _shared_metric(metrics: NDArray[np.int64]) -> int:
-    if not len(metrics) or not (metrics == metrics[0]).all():
+    if not len(metrics) or anywhere(metrics != metrics[0]):
         return 0
     return max(int(metrics[0]), 0)
