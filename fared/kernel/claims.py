@@ -58,7 +58,7 @@ class Claims:
         """Return those of the prefixes that are here."""
         if len(prefixes) <= _SINGLY:
             return {prefix for prefix in prefixes if prefix in self}
-        found = self._added.intersection(prefixes)
+        found = self._added.intersection(prefixes) if self._added else set()
         if self._six:
             found |= self._six.intersection(prefixes)
         if len(self._sorted):
@@ -70,7 +70,7 @@ class Claims:
 
         ``old`` must be right: it comes from ``among``.
         """
-        gone, fresh = old - new, new - old
+        gone, fresh = old - new, new - old if old else new
         if gone:
             self._remove(gone)
         if fresh:
@@ -107,11 +107,13 @@ class Claims:
         return found
 
     def _add(self, fresh: set[Prefix]) -> None:
-        back = fresh & self._removed
-        self._removed -= back
-        six = {prefix for prefix in fresh if prefix.family != FAMILY_IPV4}
-        self._six |= six
-        self._added |= fresh - back - six
+        if self._removed and (back := fresh & self._removed):
+            self._removed -= back
+            fresh = fresh - back
+        if six := {prefix for prefix in fresh if prefix.family != FAMILY_IPV4}:
+            self._six |= six
+            fresh = fresh - six
+        self._added |= fresh
 
     def _remove(self, gone: set[Prefix]) -> None:
         self._removed |= gone - self._added - self._six

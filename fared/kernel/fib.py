@@ -213,9 +213,12 @@ class KernelFib:
             # Replace in a place of ours, create exclusively elsewhere: see the module.
             if type(operation) is PutRoute:
                 prefix, nexthop_id = operation.prefix, operation.nexthop_id
-                flags = _PUT if prefix in claimed else _NEW
+                if prefix in claimed:
+                    flags = _PUT
+                else:
+                    flags = _NEW
+                    claimed.add(prefix)
                 requests.append((RTM_NEWROUTE, flags, put_route(prefix, nexthop_id)))
-                claimed.add(prefix)
             elif type(operation) is DeleteRoute:
                 prefix = operation.prefix
                 claimed.discard(prefix)

@@ -35,6 +35,9 @@ _RECEIVE_SIZE = 1 << 18
 _ANSWER_SIZE = 1 << 16
 """Bytes for the answer to a change, which is far smaller. More would be mapped, and unmapped, for
 each answer."""
+_WORD = 0xFFFFFFFF
+_REQUEST = int(NLM_F_REQUEST)
+_REQUEST_AND_ACK = int(NLM_F_REQUEST | NLM_F_ACK)
 _CHUNK = 16 << 10
 _DUMP_ATTEMPTS = 8
 _TIMEOUT = struct.pack("=qq", 1, 0)
@@ -108,21 +111,21 @@ class RequestSocket:
         failures: dict[int, RequestFailure] = {}
         parts: list[bytes] = []
         size = first = 0
-        pack = HEADER.pack
+        pack, number = HEADER.pack, self._sequence
         last = len(requests) - 1
         for position, (kind, flags, body) in enumerate(requests):
             # The kernel always reports a failure, and success only with NLM_F_ACK, which the last
             # message of a chunk has. Sequence numbers advance by two, as ``parts`` does.
             length = 16 + len(body)
-            padding = -length % 4
+            if padding := -length % 4:
+                body += b"\0" * padding  # noqa: PLW2901
             size += length + padding
             ends = position == last or size >= _CHUNK
-            wanted = flags | NLM_F_REQUEST | (NLM_F_ACK if ends else 0)
-            parts.append(pack(length, kind, wanted, (self._sequence + len(parts)) & 0xFFFFFFFF, 0))
-            parts.append(body if not padding else body + b"\0" * padding)
+            wanted = flags | (_REQUEST_AND_ACK if ends else _REQUEST)
+            parts += pack(length, kind, wanted, number + len(parts) & _WORD, 0), body
             if ends:
                 self._exchange(b"".join(parts), first, position, failures)
-                parts, size, first = [], 0, position + 1
+                parts, size, first, number = [], 0, position + 1, self._sequence
         return failures
 
     def _exchange(
@@ -130,8 +133,8 @@ class RequestSocket:
     ) -> None:
         """Send one chunk and collect answers up to that of its last message."""
         base = self._sequence
-        final = (base + 2 * (last - first)) & 0xFFFFFFFF
-        self._sequence = (final + 2) & 0xFFFFFFFF
+        final = (base + 2 * (last - first)) & _WORD
+        self._sequence = (final + 2) & _WORD
         try:
             sock = self._send(data)
         except OSError as error:
@@ -223,8 +226,8 @@ class RequestSocket:
                 found.append((answer, payload))
 
     def _next_sequence(self) -> int:
-        wanted = (self._sequence + 2) & 0xFFFFFFFF
-        self._sequence = (wanted + 2) & 0xFFFFFFFF
+        wanted = (self._sequence + 2) & _WORD
+        self._sequence = (wanted + 2) & _WORD
         return wanted
 
 
@@ -232,12 +235,12 @@ def _answers(
     received: bytes, base: int, final: int, first: int, failures: dict[int, RequestFailure]
 ) -> bool:
     """Record failures; return whether the last message of the chunk was answered."""
-    last = first + ((final - base) & 0xFFFFFFFF) // 2
+    last = first + ((final - base) & _WORD) // 2
     for kind, flags, sequence, _, body in messages(received):
         if kind != NLMSG_ERROR:
             continue
         failure = failure_in(flags, body)
-        position = first + ((sequence - base) & 0xFFFFFFFF) // 2
+        position = first + ((sequence - base) & _WORD) // 2
         if failure is not None and position <= last:
             failures[position] = failure
         if sequence == final:
