@@ -45,6 +45,10 @@ class Claims:
         self._added: set[Prefix] = set()  # none of which is in the array
         self._removed: set[Prefix] = set()  # all of which are
 
+    def __bool__(self) -> bool:
+        """Whether there may be any; False if there is none."""
+        return bool(len(self._sorted) or self._added or self._six)
+
     def __contains__(self, prefix: Prefix) -> bool:
         if prefix in self._added or prefix in self._six:
             return True

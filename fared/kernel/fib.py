@@ -205,7 +205,9 @@ class KernelFib:
         """
         encoder = self._encoder
         put_route, delete_route = encoder.put_route, encoder.delete_route
-        claimed = self._claimed.among([o.prefix for o in operations if isinstance(o, _ROUTES)])
+        claimed: set[Prefix] = set()
+        if self._claimed:  # at start the place of no route is
+            claimed = self._claimed.among([o.prefix for o in operations if isinstance(o, _ROUTES)])
         before = claimed.copy()
         requests: list[Message] = []
         others: list[FibOperation] = []

@@ -287,7 +287,7 @@ def columns_of(
     types = [item.path_type for item in items]
     kind, asbrs = types[0], None
     if kind not in EXTERNAL_TYPES and types.count(kind) == len(types):  # as nearly always
-        base, inside = kind << TYPE_SHIFT, True
+        base, inside = kind << TYPE_SHIFT, True  # as ``_keys_at_zero``
         keys = [base + item.metric for item in items]
     else:
         kinds = set(types)

@@ -198,7 +198,8 @@ def _set(
 
 
 def _unknown(values: NDArray[np.float64]) -> int:
-    if not math.isnan(values.dot(values)):  # as nearly always: none is NaN
+    # A sum of squares is NaN only if a value is: as nearly never, and sooner told than for each.
+    if not math.isnan(values.dot(values)):
         return 0
     return len(values) - _known(values)
 
