@@ -8,7 +8,7 @@ IPv6 places, which do not fit into an integer of numpy, stay in a set.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Final
 
@@ -45,10 +45,6 @@ class Claims:
         self._added: set[Prefix] = set()  # none of which is in the array
         self._removed: set[Prefix] = set()  # all of which are
 
-    def __bool__(self) -> bool:
-        """Whether there may be any; False if there is none."""
-        return bool(len(self._sorted) or self._added or self._six)
-
     def __contains__(self, prefix: Prefix) -> bool:
         if prefix in self._added or prefix in self._six:
             return True
@@ -58,23 +54,24 @@ class Claims:
         at = self._sorted.searchsorted(key)
         return bool(at < len(self._sorted) and self._sorted[at] == key)
 
-    def among(self, prefixes: Collection[Prefix]) -> set[Prefix]:
-        """Return those of the prefixes that are here."""
+    def known(self, prefixes: Sequence[Prefix]) -> list[bool]:
+        """Return whether each of the prefixes is here; with all in the array, none is hashed."""
         if len(prefixes) <= _SINGLY:
-            return {prefix for prefix in prefixes if prefix in self}
-        found = self._added.intersection(prefixes) if self._added else set()
-        if self._six:
-            found |= self._six.intersection(prefixes)
-        if len(self._sorted):
-            found |= set(compress(prefixes, self._merged(prefixes).tolist())) - self._removed
+            return [prefix in self for prefix in prefixes]
+        if not len(self._sorted):
+            some = self._added or self._six
+            return [prefix in self for prefix in prefixes] if some else [False] * len(prefixes)
+        found: list[bool] = self._merged(prefixes).tolist()
+        if self._removed:
+            gone = self._removed
+            found = [it and at not in gone for it, at in zip(found, prefixes, strict=True)]
+        for others in (self._added, self._six):
+            if others:
+                found = [it or at in others for it, at in zip(found, prefixes, strict=True)]
         return found
 
-    def exchange(self, old: set[Prefix], new: set[Prefix]) -> None:
-        """Remove and add: of some prefixes the ``old`` ones are here, and the ``new`` ones will be.
-
-        ``old`` must be right: it comes from ``among``.
-        """
-        gone, fresh = old - new, new - old if old else new
+    def exchange(self, gone: set[Prefix], fresh: set[Prefix]) -> None:
+        """Remove some prefixes, all of which are here, and add others, none of which is."""
         if gone:
             self._remove(gone)
         if fresh:

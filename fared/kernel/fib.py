@@ -205,31 +205,37 @@ class KernelFib:
         """
         encoder = self._encoder
         put_route, delete_route = encoder.put_route, encoder.delete_route
-        claimed: set[Prefix] = set()
-        if self._claimed:  # at start the place of no route is
-            claimed = self._claimed.among([o.prefix for o in operations if isinstance(o, _ROUTES)])
-        before = claimed.copy()
+        places = [o.prefix for o in operations if isinstance(o, _ROUTES)]
+        known = iter(self._claimed.known(places))
+        gone, fresh = set[Prefix](), set[Prefix]()
         requests: list[Message] = []
         others: list[FibOperation] = []
         for operation in operations:
             # Replace in a place of ours, create exclusively elsewhere: see the module.
             if type(operation) is PutRoute:
                 prefix, nexthop_id = operation.prefix, operation.nexthop_id
-                if prefix in claimed:
-                    flags = _PUT
+                if next(known):
+                    ours = not gone or prefix not in gone
+                    if not ours:
+                        gone.remove(prefix)
                 else:
-                    flags = _NEW
-                    claimed.add(prefix)
+                    before = len(fresh)
+                    fresh.add(prefix)
+                    ours = len(fresh) == before
+                flags = _PUT if ours else _NEW
                 requests.append((RTM_NEWROUTE, flags, put_route(prefix, nexthop_id)))
             elif type(operation) is DeleteRoute:
                 prefix = operation.prefix
-                claimed.discard(prefix)
+                if next(known):
+                    gone.add(prefix)
+                else:
+                    fresh.discard(prefix)
                 self._taken.pop(prefix, None)
                 requests.append(delete_route(prefix))
             else:
                 requests.append(encoder.other(operation))
                 others.append(operation)
-        self._claimed.exchange(before, claimed)
+        self._claimed.exchange(gone, fresh)
         return requests, others
 
     # --- reading
