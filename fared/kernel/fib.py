@@ -207,7 +207,7 @@ class KernelFib:
         put_route, delete_route = encoder.put_route, encoder.delete_route
         places = [o.prefix for o in operations if isinstance(o, _ROUTES)]
         known = iter(self._claimed.known(places))
-        gone, fresh = set[Prefix](), set[Prefix]()
+        gone, fresh = set[Prefix](), dict[Prefix, None]()
         requests: list[Message] = []
         others: list[FibOperation] = []
         for operation in operations:
@@ -220,7 +220,7 @@ class KernelFib:
                         gone.remove(prefix)
                 else:
                     before = len(fresh)
-                    fresh.add(prefix)
+                    fresh[prefix] = None
                     ours = len(fresh) == before
                 flags = _PUT if ours else _NEW
                 requests.append((RTM_NEWROUTE, flags, put_route(prefix, nexthop_id)))
@@ -229,7 +229,7 @@ class KernelFib:
                 if next(known):
                     gone.add(prefix)
                 else:
-                    fresh.discard(prefix)
+                    fresh.pop(prefix, None)
                 self._taken.pop(prefix, None)
                 requests.append(delete_route(prefix))
             else:
