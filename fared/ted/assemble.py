@@ -79,7 +79,7 @@ def assemble(
 
 def _simple(tail: NDArray[np.int64], head: NDArray[np.int64]) -> bool:
     """Whether every row leads to another router, and no two rows of a router to the same one."""
-    if not len(head) or head.min() < 0 or (head == tail).any():
+    if not len(head) or head.min() < 0 or anywhere(head == tail):
         return False
     again = (head[1:] == head[:-1]).nonzero()[0]
     return not anywhere(tail[again] == tail[again + 1])
@@ -171,8 +171,10 @@ def opposites(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDAr
     small = heads.astype(np.uint16) if size <= _RADIX_SORT_LIMIT else heads
     upper = upper.take(small.argsort(kind="stable"))
     reverse = np.full(len(src), -1)
-    if len(upper) != len(lower) or not (
-        (dst.take(upper) == src.take(lower)).all() and (src.take(upper) == dst.take(lower)).all()
+    if (
+        len(upper) != len(lower)
+        or anywhere(dst.take(upper) != src.take(lower))
+        or anywhere(src.take(upper) != dst.take(lower))
     ):
         wanted = dst[upper] * size + src[upper]
         there = src[lower] * size + dst[lower]
