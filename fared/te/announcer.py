@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from fared.te.advertise import AdvertisedBandwidth, AdvertisedLink, AdvertiseSettings, advertise_at
-from fared.te.budget import AnnounceBudget, LinkEnds
+from fared.te.budget import AnnounceBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -72,11 +72,6 @@ class Announcer(Generic[LinkT, ScopeT]):
             found = self.budgets[scope] = AnnounceBudget(settings.budget, settings.threshold)
         found.budget, found.least = settings.budget, settings.threshold
         return found
-
-    def ends(self, scope: ScopeT) -> LinkEnds:
-        """The link ends that are advertised in an area or level."""
-        found = self.budgets.get(scope)
-        return (self.budget(scope) if found is None else found).ends
 
     def averaging(self, link: LinkT, now: float) -> float:
         """Return the time over which to average the load of a link, seconds."""

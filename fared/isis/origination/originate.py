@@ -186,7 +186,7 @@ class Originator:
 
     def lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
         """Count the link ends that are advertised in a level, for its budget."""
-        known = self._announcer.ends(level)
+        known = self._announcer.budget(level).ends
         if previous is not None and entry.renewed is not None:
             before, after = previous.lsp.tlvs, entry.lsp.tlvs
             more = [

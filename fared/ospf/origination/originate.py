@@ -204,7 +204,7 @@ class Originator:
         if area is None or not key.link_state_id & _OPAQUE_ID:
             return  # that of the router address
         now, own = self._process.now, key.advertising_router == self._instance.router_id
-        self._announcer.ends(area).put(key, 0 if entry.is_maxage(now) else 1, now, own=own)
+        self._announcer.budget(area).ends.put(key, 0 if entry.is_maxage(now) else 1, now, own=own)
 
     def _announced_in(self, interface: Interface) -> list[Carrier[AreaId]]:
         """The area and the TE LSA in which the bandwidth of a link is advertised, if it is."""
