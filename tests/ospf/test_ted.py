@@ -186,6 +186,16 @@ def test_an_increase_waits_for_the_minimum_interval_and_advertises_the_last_valu
     assert net.blocks(2)[A].availables.tolist() == [11.5e6]
 
 
+def test_a_changed_budget_of_announcements_shows_with_the_next_te_lsa_of_any_router(net):
+    settings = net.nodes[1].engine._instance.settings
+    net.input(1, SettingsApplied(replace(settings, advertise=AdvertiseSettings(budget=70.0))))
+    net.input(2, LoadsMeasured({2: 10e6}))
+    net.run(2)
+    assert net.blocks(1)[B].availables.tolist() == [2.5e6]
+    (budget,) = net.nodes[1].engine.budgets.values()
+    assert budget.budget == 70.0
+
+
 def test_advertised_attributes_of_a_link():
     net = pair()
     net.until(lambda: net.all_full() and len(net.database(2)) == 8)
