@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import compress, islice
+from operator import not_
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -58,10 +59,7 @@ class Claims:
         """Return whether each of the prefixes is here; with all in the array, none is hashed."""
         if len(prefixes) <= _SINGLY:
             return [prefix in self for prefix in prefixes]
-        if not len(self._sorted):
-            some = self._added or self._six
-            return [prefix in self for prefix in prefixes] if some else [False] * len(prefixes)
-        found: list[bool] = self._merged(prefixes).tolist()
+        found = self._merged(prefixes).tolist() if len(self._sorted) else [False] * len(prefixes)
         if self._removed:
             gone = self._removed
             found = [it and at not in gone for it, at in zip(found, prefixes, strict=True)]
@@ -95,14 +93,8 @@ class Claims:
         """Add prefixes that may be here."""
         rest = iter(prefixes)
         while part := list(islice(rest, _SLICE)):
-            if not len(self._sorted):
-                fresh = dict.fromkeys(part)
-            else:  # as nearly all are here, few are hashed
-                fresh = dict.fromkeys(compress(part, (~self._merged(part)).tolist()))
-                fresh |= dict.fromkeys(self._removed.intersection(part))
-            if self._added or self._six:
-                fresh = {at: None for at in fresh if at not in self._added and at not in self._six}
-            self.exchange(set(), fresh)
+            known = self.known(part)
+            self.exchange(set(), dict.fromkeys(compress(part, map(not_, known))))
 
     def _merged(self, prefixes: Collection[Prefix]) -> NDArray[np.bool_]:
         """Return whether each is in the array, which is not empty."""

@@ -287,12 +287,9 @@ class Exchange:
             key = key_of(header)
             entry = lsdb.entries.get(key)
             # RFC 2328 §10.6: no database copy, or a less recent one
-            if entry is None:
-                if ample or limits.admits(lsdb, key, neighbor, len(requests)):
-                    requests[name_of(header)] = header
-                else:
-                    limits.ignore(lsdb, key, neighbor)
-            elif compare(decode_header(header), entry.header(now)) > 0:
+            if entry is None and not (ample or limits.admits(lsdb, key, neighbor, len(requests))):
+                limits.ignore(lsdb, key, neighbor)
+            elif entry is None or compare(decode_header(header), entry.header(now)) > 0:
                 requests[name_of(header)] = header
         return True
 

@@ -130,7 +130,9 @@ class Flooding:
                 return
         self.duplicates.settle()
         rest = self._withdrawals.process(neighbor, rest)
-        ample = self._is_ample(area.lsdb, rest) and self._is_ample(self._instance.as_scope, rest)
+        count, size = len(rest), sum(map(len, rest))
+        databases = area.lsdb, self._instance.as_scope
+        ample = all(self.limits.are_ample(lsdb, count, size) for lsdb in databases)
         for raw in rest:
             if not self._receive(neighbor, raw, ample=ample):
                 break
@@ -249,10 +251,6 @@ class Flooding:
         area = self._instance.areas[sender.interface.settings.area]
         queued = self._instance.outbox.floods
         return self._suppression.covered(area.lsdb, old, entry, group, queued)
-
-    def _is_ample(self, lsdb: Lsdb, lsas: Sequence[bytes]) -> bool:
-        """Whether there is room for all LSAs of an update."""
-        return self.limits.are_ample(lsdb, len(lsas), sum(map(len, lsas)))
 
     def _receive(self, neighbor: Neighbor, raw: bytes, *, ample: bool) -> bool:
         """Process one LSA; False stops the rest of the packet (§13 (6)).
