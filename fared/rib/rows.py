@@ -104,12 +104,6 @@ class AdvertisementRows:
         ``numbers`` are those of their prefixes.
         """
         count, written = len(numbers), len(again)
-        self.advertiser.frombytes(packed(advertiser) * (count - written))
-        plain = self._asbr is None and self._capacity is None
-        if plain and not written and new.asbrs is None and new.capacities is None:
-            self.number.fromlist(numbers)  # as nearly always while a database is learnt
-            self._key.fromlist(new.keys)
-            return
         if self._asbr is None and new.asbrs is not None:
             self._asbr = array("i", [NONE]) * len(self)
         if self._capacity is None and new.capacities is not None:
@@ -122,6 +116,7 @@ class AdvertisementRows:
             _put(self._capacity, again, new.capacities or [_UNLIMITED] * count)
         for row in again:
             self.advertiser[row] = advertiser
+        self.advertiser.frombytes(packed(advertiser) * (count - written))
 
     def free(self, row: int) -> None:
         """Free a row; the rest of it stays until it is used again."""
