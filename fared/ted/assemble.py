@@ -68,7 +68,7 @@ def assemble(
     layout: GraphLayout, routers: Mapping[NodeId, LinkRows]
 ) -> tuple[Graph, Partners | None]:
     """Build the graph; ``routers`` (by node id) is read only where capacities are unknown."""
-    tail = np.arange(len(layout.nodes)).repeat(np.diff(layout.row_ptr))
+    tail = np.arange(len(layout.nodes)).repeat(layout.row_ptr[1:] - layout.row_ptr[:-1])
     if not layout.has_unknown_capacity and _simple(tail, layout.head):
         reverse = opposites(tail, layout.head, len(layout.nodes))
         # All rows are two-way, and none are parallel: rows are edges.
@@ -170,7 +170,8 @@ def opposites(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDAr
     heads = dst[upper]
     small = heads.astype(np.uint16) if size <= _RADIX_SORT_LIMIT else heads
     upper = upper.take(small.argsort(kind="stable"))
-    reverse = np.full(len(src), -1)
+    reverse = np.empty(len(src), np.int64)
+    reverse[:] = -1
     if (
         len(upper) != len(lower)
         or anywhere(dst.take(upper) != src.take(lower))

@@ -195,11 +195,11 @@ class LinkStore:
 
     def lay(self) -> GraphLayout:
         """Bring the rows into order and return them."""
-        routers = self._routers
-        if len(self._numbers) > 2 * np.count_nonzero(routers.present) + _COMPACT_ABOVE:
+        order = self._routers.present.nonzero()[0]
+        if len(self._numbers) > 2 * len(order) + _COMPACT_ABOVE:
             self._forget_names()
-            routers = self._routers
-        order = routers.present.nonzero()[0]
+            order = self._routers.present.nonzero()[0]
+        routers = self._routers
         order = order[routers.node[order].argsort()]
         start, count = routers.start[order], routers.count[order]
         uniform_metric = _shared_metric(routers.uniform_metric[order][count > 0])
@@ -209,8 +209,10 @@ class LinkStore:
             self._place(order, count)
             start = routers.start[order]
         low = int(start[0]) if len(order) else 0
-        row_ptr = np.append(start - low, self._live)
-        rank = np.full(len(routers.node), -1)
+        row_ptr = np.empty(len(order) + 1, np.int64)
+        row_ptr[:-1], row_ptr[-1] = start - low, self._live
+        rank = np.empty(len(routers.node), np.int64)
+        rank[:] = -1
         rank[order] = np.arange(len(order))
         high = low + self._live
         return GraphLayout(
