@@ -210,7 +210,12 @@ class Burst:
     def _slice(self) -> tuple[list[Portion], int]:
         """Take hellos that overtake, and the packets for which there is time now; their size."""
         portions, self._urgent = self._urgent, []
-        hellos, taken, number = size_of(portions), 0, 0
+        hellos, taken, number = size_of(portions) if portions else 0, 0, 0
+        if self.waiting <= _LEAST:  # all of them, as the rest would find
+            portions += [(one.proto, one.packets) for one in self._portions]
+            self._portions.clear()
+            taken, self._size, self.waiting = self._size, 0, 0
+            return portions, hellos + taken
         seconds = min(max(_SLICE, self._computing), _LONG_SLICE)
         left = seconds / self._cost if self._cost else math.inf
         while self._portions and number < _MOST and (taken < left or number < _LEAST):
@@ -287,7 +292,9 @@ class Burst:
 
     def _read_readable(self) -> None:
         """Read all sockets that are readable, and pass on what they held."""
-        self._gathering.began(asyncio.get_running_loop().time())
+        gathering = self._gathering
+        if gathering.flood:
+            gathering.began(asyncio.get_running_loop().time())
         until = math.inf
         for _ in range(_ROUNDS):
             if self.waiting and self._is_full():
@@ -300,7 +307,7 @@ class Burst:
             self._read(dict(found))
             if self._urgent and not self.waiting:
                 break  # hellos alone: there is no burst to be passed on together
-            if self._gathering.flood:
+            if gathering.flood:
                 break  # what comes meanwhile gathers
             if self.waiting > _MOST:
                 now = asyncio.get_running_loop().time()
@@ -311,7 +318,8 @@ class Burst:
         else:
             self._relieve()
         self.end()
-        self._gathering.ended(asyncio.get_running_loop().time())
+        if gathering.flood:
+            gathering.ended(asyncio.get_running_loop().time())
 
     def _relieve(self) -> None:
         """Read the sockets whose buffers are nearly full, for the time of a slice at most."""
