@@ -293,7 +293,7 @@ class Burst:
     def _read_readable(self) -> None:
         """Read all sockets that are readable, and pass on what they held."""
         gathering = self._gathering
-        if gathering.flood:
+        if gathering.flood:  # else nothing gathers, and nobody asks
             gathering.began(asyncio.get_running_loop().time())
         until = math.inf
         for _ in range(_ROUNDS):

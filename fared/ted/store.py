@@ -209,6 +209,7 @@ class LinkStore:
             self._place(order, count)
             start = routers.start[order]
         low = int(start[0]) if len(order) else 0
+        # np.append and np.full are functions of Python, slow where they are called once in a while.
         row_ptr = np.empty(len(order) + 1, np.int64)
         row_ptr[:-1], row_ptr[-1] = start - low, self._live
         rank = np.empty(len(routers.node), np.int64)
