@@ -214,6 +214,16 @@ async def test_a_long_burst_is_passed_on_in_slices_between_which_the_loop_goes_o
     assert [p for payloads in busy.payloads() for p in payloads] == [b"%d" % n for n in range(1000)]
 
 
+async def test_of_costly_packets_only_a_few_are_passed_on_whole(busy):
+    fill(busy, 512)
+    busy.burst.end()  # now the time of a packet is known: 20 take as long as a slice should
+    for packets, whole in ((16, True), (40, False)):
+        fill(busy, packets)
+        busy.burst.end()
+        assert (len(busy.payloads()[-1]) == packets) is whole
+        await drained(busy)
+
+
 async def test_where_each_turn_computes_routes_a_slice_takes_as_long(busy):
     """Not less and less, because the time of few packets includes that of the routes."""
     hand_on, computing = busy.burst._hand_on, 0.05
