@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fared.rib.settings import SolverSettings
 
 _SPARE_SETS = 64
-_MOST_SINGLE = 4096
+_MOST_OTHERS = 4096
 _EXTERNAL_2 = int(PathType.EXTERNAL_2)
 _Selected = tuple[int, bool, int, int, int, bool]
 """Number of a prefix, whether several nodes serve it, advertiser, metric and path type of one of
@@ -52,15 +52,16 @@ class Joined(NamedTuple):
 class JoinedSets:
     """What prefixes share: next-hop sets toward several egress nodes, routes to a single one.
 
-    A single one that advertises a capacity counts as several. ``single``: routes by advertiser,
-    ``others`` by advertiser, metric and path type: where it has one with others already.
+    A single one that advertises a capacity counts as several. ``first`` and ``second`` hold two
+    routes of each advertiser, by its number; ``others`` more, by metric and path type, too.
     """
 
     def __init__(self, areas: Mapping[int, AreaSolver], settings: SolverSettings) -> None:
         self.areas = areas
         self._settings = settings
         self._sets: dict[EgressAdvertisers, Joined] = {}
-        self.single: dict[int, Route] = {}
+        self.first: list[Route | None] = []
+        self.second: list[Route | None] = []
         self.others: dict[tuple[int, int, int], Route] = {}
 
     def get(self, table: PrefixTable, egress: EgressAdvertisers) -> Joined:
@@ -88,8 +89,8 @@ class JoinedSets:
         Only those that ``deltas`` may have changed, unless ``everything`` is to be made again.
         """
         egress = selector.selection.egress
-        if everything or deltas or len(self.single) + len(self.others) > _MOST_SINGLE:
-            self.single, self.others = {}, {}
+        if everything or deltas or len(self.others) > _MOST_OTHERS:
+            self.first, self.second, self.others = [], [], {}
         # Sets depend on rows of areas: without a computed area they are as before.
         if not everything and not deltas:
             if len(self._sets) > 2 * len(egress) + _SPARE_SETS:  # most sets have no prefix any more
@@ -145,7 +146,10 @@ def make_routes(
 ) -> NumberedRoutes:
     """Make the routes of these prefixes, by number; one without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
-    shared, others, served, made = joined.single, joined.others, list[int](), list[Route]()
+    served, made = list[int](), list[Route]()
+    first, second, others = joined.first, joined.second, joined.others
+    for known in (first, second):
+        known.extend([None] * (len(table.advertisers) - len(known)))
     few = len(numbers) <= FEW
     found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
     for number, several, end, total, kind, local in found:
@@ -155,8 +159,11 @@ def make_routes(
                 served.append(number)
                 made.append(Route(total, _TYPES[kind], at, hops, nodes))
             continue
-        route = first = shared.get(end)
-        if first is not None and (first.metric != total or first.path_type != kind):
+        slots, route = first, first[end]
+        if route is not None and (route.metric != total or route.path_type != kind):
+            slots, route = second, second[end]
+        third = route is not None and (route.metric != total or route.path_type != kind)
+        if third:
             route = others.get((end, total, kind))
         if route is None:
             area, node = table.advertisers[end]
@@ -166,10 +173,10 @@ def make_routes(
             route = Route(total, _TYPES[kind], area, hops, (node,))
             # No tuple stays for each of many nodes: they would lie between the routes in memory,
             # for another time than these, and routes made later be far from one another.
-            if first is None:
-                shared[end] = route
-            else:
+            if third:
                 others[end, total, kind] = route
+            else:
+                slots[end] = route
         served.append(number)
         made.append(route)
     return served, made
