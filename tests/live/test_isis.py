@@ -53,9 +53,14 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Two routers that route both families; no test here changes them for good."""
     with running_pair("i", tmp_path_factory.mktemp("isis"), configuration) as running:
         running.right.netns.batch("ip", [f"addr add {RIGHT6} dev d0 nodad"])
-        wait_for(lambda: routes6(running), 40, "an IPv6 route")
+        wait_for(lambda: leads_over_both_links(routes6(running)), 40, "IPv6 over both links")
         wait_for(running.left.settled, 40, "the kernel holds it")
         yield running
+
+
+def leads_over_both_links(routes: list[Json]) -> bool:
+    """Whether there is one route, with both: one link may be up a moment before the other."""
+    return [{hop["interface"] for hop in route["nexthops"]} for route in routes] == [set(LINKS)]
 
 
 def routes6(pair: Pair) -> list[Json]:
