@@ -210,7 +210,7 @@ class Burst:
     def _slice(self) -> tuple[list[Portion], int]:
         """Take hellos that overtake, and the packets for which there is time now; their size."""
         portions, self._urgent = self._urgent, []
-        hellos, taken, number = size_of(portions) if portions else 0, 0, 0
+        hellos, taken, number = size_of(portions), 0, 0
         if self.waiting <= _LEAST:  # all of them, as the rest would find
             portions += [(one.proto, one.packets) for one in self._portions]
             self._portions.clear()

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from fared.core.ids import NodeId
-from fared.ted.graph import Graph, anywhere, common, run_lengths, run_starts, same_metric
+from fared.ted.graph import Graph, absent, anywhere, common, run_lengths, run_starts, same_metric
 from fared.ted.opposite import Opposite
 from fared.ted.partners import Partners
 
@@ -123,7 +123,7 @@ def _merged(
     two_way = runs.reverse >= 0
     number = np.where(two_way, two_way.cumsum() - 1, -1)
     src, dst, least = runs.src[two_way], runs.dst[two_way], metric[runs.kept[runs.first[two_way]]]
-    row_edge = np.full(len(tail), -1)
+    row_edge = absent(len(tail))
     # RFC 2328 §16.1 (2)(d): of parallel links those of the least cost carry traffic
     cheapest = metric[runs.kept] == metric[runs.kept[runs.first]][runs.run]
     row_edge[runs.kept] = np.where(cheapest, number[runs.run], -1)
@@ -170,8 +170,7 @@ def opposites(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDAr
     heads = dst[upper]
     small = heads.astype(np.uint16) if size <= _RADIX_SORT_LIMIT else heads
     upper = upper.take(small.argsort(kind="stable"))
-    reverse = np.empty(len(src), np.int64)
-    reverse[:] = -1
+    reverse = absent(len(src))
     if (
         len(upper) != len(lower)
         or anywhere(dst.take(upper) != src.take(lower))
@@ -194,7 +193,7 @@ def _partners(
     Parallel links are matched by their ids where both ends advertise them, else by position.
     """
     kept, first, back = runs.kept, runs.first, runs.reverse[runs.run]
-    partner = np.full(len(tail), -1)
+    partner = absent(len(tail))
     if not len(kept):
         return partner
     counts = run_lengths(first, len(kept))

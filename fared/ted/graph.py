@@ -68,7 +68,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False, dict=True):
     def indexes(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the indexes of many node ids, -1 for those not in the graph."""
         if not len(self.nodes):
-            return np.full(len(nodes), -1, np.int64)
+            return absent(len(nodes))
         at = np.minimum(self.nodes.searchsorted(nodes), len(self.nodes) - 1)
         return np.where(self.nodes[at] == nodes, at, -1)
 
@@ -101,6 +101,13 @@ class Graph(msgspec.Struct, frozen=True, eq=False, dict=True):
 def anywhere(mask: NDArray[np.bool_]) -> bool:
     """Whether any is True: for short arrays in half the time of ``any``, with cold caches, too."""
     return b"\1" in mask.tobytes()
+
+
+def absent(size: int) -> NDArray[np.int64]:
+    """Return -1 for each of ``size``; ``np.full``, in Python, takes twice the time."""
+    found = np.empty(size, np.int64)
+    found.fill(-1)
+    return found
 
 
 def common(metric: NDArray[np.int64]) -> int:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from fared.startup import keep_freed
-from fared.ted.graph import anywhere, runs
+from fared.ted.graph import absent, anywhere, runs
 from fared.ted.model import MAX_LINK_METRIC
 
 if TYPE_CHECKING:
@@ -209,11 +209,9 @@ class LinkStore:
             self._place(order, count)
             start = routers.start[order]
         low = int(start[0]) if len(order) else 0
-        # np.append and np.full are functions of Python, slow where they are called once in a while.
         row_ptr = np.empty(len(order) + 1, np.int64)
         row_ptr[:-1], row_ptr[-1] = start - low, self._live
-        rank = np.empty(len(routers.node), np.int64)
-        rank[:] = -1
+        rank = absent(len(routers.node))
         rank[order] = np.arange(len(order))
         high = low + self._live
         return GraphLayout(
