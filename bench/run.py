@@ -41,7 +41,7 @@ OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
 PATIENCE = 300.0
 """Seconds after which a section is considered to hang."""
-PATIENT = {"chaos": 1000.0, "collectives": 600.0}
+PATIENT = {"chaos": 1000.0, "collectives": 600.0, "scale": 1800.0}
 """The same for sections that take longer."""
 FAREWELL = 20.0
 """Seconds for a section to remove its namespaces after SIGTERM."""

@@ -14,8 +14,8 @@ for those before it), adjacencies lost, the longest time between hellos, how lon
 
 ``python bench/scale.py --daemon fared --fabric 64x512 --te --rate 200 --seconds 20`` runs one row,
 ``--protocol isis`` the same over IS-IS; ``--profile FILE`` writes a profile (pstats) of the rates,
-or of ``--phase join|lost``; ``--table`` runs all cases, also those too long for ``make bench``,
-and records what README.md and docs/scale.md show (``scale_pages``).
+or of ``--phase join|lost``; ``--table`` runs all cases, as ``make bench`` does, and records what
+README.md and docs/scale.md show (``scale_pages``).
 """
 
 from __future__ import annotations
@@ -80,21 +80,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CASES = (
-    Case(events=2),
-    Case(spines=16, leaves=64, te=True, rates=(50, 1000), seconds=3, events=0),
-    Case(protocol="isis", events=1),
-    Case(protocol="isis", spines=16, leaves=64, te=True, rates=(20, 500), seconds=3, events=1),
-)
-"""What ``make bench`` runs, with fared and with FRR."""
-ALONE = (
-    Case(te=True, rates=(200, 1000, 4000, 4000), seconds=4, events=0),
-    Case(protocol="isis", te=True, rates=(100, 1000), seconds=4, events=1),
-)
-"""What it runs with fared only: FRR 8.4 does not load 66,000 LSAs from this script in a minute.
-
-The last result of a rate counts: memory must not grow when an overload comes again.
-"""
-TABLE = (
     Case(),
     Case(spines=256, leaves=256, patience=240),
     Case(te=True, rates=(50, 200, 1000, 4000, 4000), patience=120),
@@ -104,7 +89,10 @@ TABLE = (
     Case(protocol="isis", te=True, rates=(20, 100, 500, 1000), patience=120),
     Case(protocol="isis", spines=16, leaves=64, te=True, rates=(20, 100, 500)),
 )
-"""What ``--table`` runs: a quarter of an hour."""
+"""What ``make bench`` and ``--table`` run, with fared and with FRR: a quarter of an hour.
+
+The last result of a rate counts: memory must not grow when an overload comes again.
+"""
 
 
 class Run:
@@ -385,7 +373,7 @@ def rows() -> list[Json]:
 
     if sandbox.problem() is not None:
         return []
-    return rows_of(measure([*both(CASES), *ALONE]))
+    return rows_of(measure(both(CASES)))
 
 
 def main() -> int:
@@ -406,7 +394,7 @@ def main() -> int:
     parser.add_argument("--metric", default="available", choices=("available", "capacity", "off"))
     parser.add_argument("--profile", help="file for the profile of fared")
     parser.add_argument("--phase", default="", choices=("", "join", "lost", "rate"))
-    parser.add_argument("--table", action="store_true", help="all cases, large ones too")
+    parser.add_argument("--table", action="store_true", help="all cases, and record them")
     given = parser.parse_args()
     spines, leaves = map(int, given.fabric.split("x"))
     rates = tuple(float(rate) for rate in given.rate.split(",") if rate)
@@ -430,7 +418,7 @@ def main() -> int:
         for daemon in given.daemon.split(",")
     ]
     if given.table:
-        cases = [case for case in both(TABLE) if case.daemon in given.daemon.split(",")]
+        cases = [case for case in both(CASES) if case.daemon in given.daemon.split(",")]
     began = begin()
     found = measure(cases)
     print("\n".join(table(found)))
