@@ -37,7 +37,7 @@ TOPOLOGIES = {"ospf": "clos3.clab.yml", "isis": "clos3-isis.clab.yml"}
 RESULTS = ROOT / "build" / "bench" / "flooding.json"
 CYCLES = 5
 READY = 90.0
-FAILED, HEALED, IDLE = 2.0, 3.0, 10.0
+FAILED, HEALED = 2.0, 3.0
 """Seconds of counting after an event: FRR acknowledges after a second."""
 ETH_P_ALL = 3
 IPV4, OSPF = 0x0800, 89
@@ -108,14 +108,20 @@ class Watch:
                     found["bytes"] += len(frame)
         return found
 
-    def during(self, action: Any, seconds: float, idle: float) -> dict[str, float]:  # noqa: ANN401
-        """Packets and CPU of ``seconds`` after an event, less the CPU of an idle fabric."""
+    def idle(self, seconds: float) -> float:
+        """CPU of ``seconds`` without an event."""
+        before = self.cpu()
+        time.sleep(seconds)
+        return self.cpu() - before
+
+    def during(self, action: Any, seconds: float) -> dict[str, float]:  # noqa: ANN401
+        """Packets and CPU of ``seconds`` after an event."""
         self.take()
         before = self.cpu()
         action()
         time.sleep(seconds)
         found: dict[str, float] = dict(self.take())
-        found[CPU] = self.cpu() - before - idle * seconds
+        found[CPU] = self.cpu() - before
         return found
 
 
@@ -137,19 +143,29 @@ def measure(kind: str, proto: str, cycles: int) -> dict[str, Events]:
 
 
 def events(fabric: Fabric, kind: str, cycles: int) -> Events:
-    """Fail and heal links, one after another."""
+    """Fail and heal links, one after another; the CPU is less that of the idle fabric.
+
+    The idle CPU is the mean of windows before every event, as long as the event's: what a fabric
+    does idle is not even (timers of some seconds), and a machine grows slower and faster.
+    """
     time.sleep(1)
     watch = Watch(fabric)
-    before = watch.cpu()
-    time.sleep(IDLE)
-    idle = (watch.cpu() - before) / IDLE
     results: Events = {"fail": [], "heal": []}
+    idle = dict.fromkeys(results, 0.0)
     for cycle in range(cycles):
         ends = f"S{cycle % 4 + 1}", f"L{cycle % 8 + 1}"
-        results["fail"].append(watch.during(lambda e=ends: fabric.fail(*e), FAILED, idle))
-        results["heal"].append(watch.during(lambda e=ends: fabric.heal(*e), HEALED, idle))
-        print(kind, ends, results["fail"][-1], results["heal"][-1], file=sys.stderr, flush=True)
+        for event, action, seconds in (
+            ("fail", fabric.fail, FAILED),
+            ("heal", fabric.heal, HEALED),
+        ):
+            idle[event] += watch.idle(seconds) / cycles
+            found = watch.during(lambda a=action, e=ends: a(*e), seconds)
+            results[event].append(found)
+            print(kind, event, ends, found, file=sys.stderr, flush=True)
     watch.close()
+    for event, each in results.items():
+        for found in each:
+            found[CPU] -= idle[event]
     return results
 
 
