@@ -24,7 +24,9 @@ from __future__ import annotations
 
 import errno
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import cast
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.fib.model import (
@@ -52,7 +54,6 @@ from fared.rib.model import HopKey
 
 _PUT = netlink.NLM_F_CREATE | netlink.NLM_F_REPLACE
 _NEW = netlink.NLM_F_CREATE | netlink.NLM_F_EXCL
-_ROUTES = PutRoute, DeleteRoute
 _DEFAULT_METRIC6 = 1024
 """The metric that the kernel gives an IPv6 route with metric 0 (IP6_RT_PRIO_USER)."""
 _DUMP_ATTEMPTS = 8
@@ -151,7 +152,7 @@ class KernelFib:
     def _failed(self, operation: FibOperation, failure: RequestFailure, flags: int) -> None:
         """Correct the places that ``_encode_all`` recorded as ours or given up."""
         if isinstance(operation, PutRoute) and flags == _NEW:
-            self._claimed.discard(operation.prefix)
+            self._claimed.release([operation.prefix])
             if failure == LOST:
                 # The kernel may have created the route: the next exclusive attempt would then get
                 # EEXIST from our own route, so that attempt deletes it first.
@@ -160,7 +161,7 @@ class KernelFib:
                 self._blocked.setdefault(operation.prefix, None)
         elif isinstance(operation, DeleteRoute) and failure.error != errno.ESRCH:
             # ESRCH: the route was gone already. After any other error it may exist: still ours.
-            self._claimed.add(operation.prefix)
+            self._claimed.claim([operation.prefix])
 
     def _count_as_ours(self, results: Iterable[OperationResult]) -> None:
         for result in results:
@@ -198,45 +199,40 @@ class KernelFib:
 
     def _encode_all(
         self, operations: Sequence[FibOperation]
-    ) -> tuple[list[Message], Sequence[FibOperation]]:
+    ) -> tuple[list[Message], list[FibOperation]]:
         """Pack operations; also return those that may concern next hops: all except routes.
 
         Writing a route makes its place ours, deleting the route gives the place up.
         """
-        encoder = self._encoder
-        put_route, delete_route = encoder.put_route, encoder.delete_route
-        places = [o.prefix for o in operations if isinstance(o, _ROUTES)]
-        known = iter(self._claimed.known(places))
-        gone, fresh = set[Prefix](), dict[Prefix, None]()
         requests: list[Message] = []
         others: list[FibOperation] = []
-        for operation in operations:
-            # Replace in a place of ours, create exclusively elsewhere: see the module.
-            if type(operation) is PutRoute:
-                prefix, nexthop_id = operation.prefix, operation.nexthop_id
-                if next(known):
-                    ours = not gone or prefix not in gone
-                    if not ours:
-                        gone.remove(prefix)
-                else:
-                    before = len(fresh)
-                    fresh[prefix] = None
-                    ours = len(fresh) == before
-                flags = _PUT if ours else _NEW
-                requests.append((RTM_NEWROUTE, flags, put_route(prefix, nexthop_id)))
-            elif type(operation) is DeleteRoute:
-                prefix = operation.prefix
-                if next(known):
-                    gone.add(prefix)
-                else:
-                    fresh.pop(prefix, None)
-                self._taken.pop(prefix, None)
-                requests.append(delete_route(prefix))
+        for kind, run in groupby(operations, type):
+            if kind is PutRoute:
+                requests += self._encode_routes(cast("Iterator[PutRoute]", run))
+            elif kind is DeleteRoute:
+                requests += self._encode_deletions(cast("Iterator[DeleteRoute]", run))
             else:
-                requests.append(encoder.other(operation))
-                others.append(operation)
-        self._claimed.exchange(gone, fresh)
+                others += (part := list(run))
+                requests += map(self._encoder.other, part)
         return requests, others
+
+    def _encode_routes(self, run: Iterable[PutRoute]) -> Iterable[Message]:
+        """Pack routes: replace in a place of ours, create exclusively elsewhere: see the module."""
+        pack, routes = self._encoder.put_route, list(run)
+        known = self._claimed.claim([operation.prefix for operation in routes])
+        return [
+            (RTM_NEWROUTE, _PUT if ours else _NEW, pack(operation.prefix, operation.nexthop_id))
+            for ours, operation in zip(known, routes, strict=True)
+        ]
+
+    def _encode_deletions(self, run: Iterable[DeleteRoute]) -> Iterable[Message]:
+        """Pack deletions of routes."""
+        prefixes = [operation.prefix for operation in run]
+        self._claimed.release(prefixes)
+        if self._taken:
+            for prefix in prefixes:
+                self._taken.pop(prefix, None)
+        return map(self._encoder.delete_route, prefixes)
 
     # --- reading
 

@@ -30,11 +30,9 @@ prefixes = st.sampled_from(UNIVERSE)
 several = st.lists(prefixes, max_size=30)
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("add"), prefixes),
-        st.tuples(st.just("discard"), prefixes),
+        st.tuples(st.just("claim"), several),
+        st.tuples(st.just("release"), several),
         st.tuples(st.just("update"), several),
-        st.tuples(st.just("list"), st.lists(st.tuples(prefixes, st.booleans()), max_size=30)),
-        st.tuples(st.just("without"), several),
     ),
     max_size=25,
 )
@@ -56,38 +54,22 @@ def here(claims: Claims, asked: list[Prefix]) -> set[Prefix]:
     return {*compress(asked, claims.known(asked))}
 
 
-def exchange(claims: Claims, puts: list[Prefix], deletes: list[Prefix]) -> None:
-    old = here(claims, [*puts, *deletes])
-    new = (old | {*puts}) - {*deletes}
-    fresh = new - old
-    claims.exchange(old - new, dict.fromkeys(at for at in puts if at in fresh))
-
-
 @settings(max_examples=300)
 @given(st.integers(0, 6), steps)
 def test_claims_are_what_a_set_would_be(recent, steps):
     claims, model = Claims(recent), set()
     for kind, argument in steps:
         match kind:
-            case "add":
-                claims.add(argument)
-                model.add(argument)
-            case "discard":
-                claims.discard(argument)
-                model.discard(argument)
+            case "claim":
+                before = [at in model.union(argument[:n]) for n, at in enumerate(argument)]
+                assert claims.claim(argument) == before
+                model.update(argument)
+            case "release":
+                claims.release(argument)
+                model.difference_update(argument)
             case "update":
                 claims.update(iter(argument))
                 model.update(argument)
-            case "list":
-                asked = [prefix for prefix, _ in argument]
-                old = here(claims, asked)
-                assert old == model.intersection(asked)
-                for prefix, put in argument:
-                    (model.add if put else model.discard)(prefix)
-                claims.exchange(old - model, dict.fromkeys(model.intersection(asked) - old))
-            case "without":
-                exchange(claims, [], argument)
-                model.difference_update(argument)
         assert here(claims, UNIVERSE) == model
         assert {prefix for prefix in UNIVERSE if prefix in claims} == model
         assert len(claims._added) + len(claims._removed) <= recent
@@ -105,16 +87,16 @@ def test_many_places_take_few_bytes_and_what_is_given_up_none(size):
     begin = 0 if size > 1 else MANY - 20_000
     claims.update(places[:begin])
     for n in range(begin, MANY, size):
-        exchange(claims, places[n : n + size], [])
+        claims.claim(places[n : n + size])
     assert room(claims) < 10 * MANY
     assert len(claims._sorted) > MANY * 0.9
 
     Random(size + 1).shuffle(places)
     end = MANY if size > 1 else 20_000
     for n in range(0, end, size):
-        exchange(claims, [], places[n : n + size])
+        claims.release(places[n : n + size])
     assert room(claims) < 10 * (MANY - end) + (300 << 10)
-    exchange(claims, [], places)
+    claims.release(places)
     assert room(claims) < 2000
     assert not any(claims.known(places))
 
@@ -142,7 +124,7 @@ def test_places_of_ipv6_give_back_their_room():
     six = [Prefix(6, n << 64, 64) for n in range(MANY)]
     claims.update(six)
     for n in range(0, MANY, 1000):
-        exchange(claims, [], six[n : n + 1000])
+        claims.release(six[n : n + 1000])
     assert room(claims) < 2000
 
 
@@ -159,9 +141,9 @@ def test_a_place_that_was_given_up_and_not_yet_merged_comes_back():
     claims = Claims()
     places = [v4(n) for n in range(5000)]
     claims.update(places)
-    exchange(claims, [], places[:100])
+    claims.release(places[:100])
     claims.update(places[:50])
-    claims.add(places[50])
+    claims.claim([places[50]])
     assert here(claims, places) == {*places[:51], *places[100:]}
     assert not claims._added
 
@@ -169,20 +151,20 @@ def test_a_place_that_was_given_up_and_not_yet_merged_comes_back():
 def test_changes_of_one_place_are_merged_seldom(merges):
     claims = Claims()
     for n in range(0, MANY, 100):
-        exchange(claims, [v4(n + i) for i in range(100)], [])
+        claims.claim([v4(n + i) for i in range(100)])
     assert len(merges) < 30
     merges.clear()
     for n in range(8192):
-        claims.discard(v4(n))
+        claims.release([v4(n)])
     for n in range(8192):
-        claims.add(v4(n))
+        claims.claim([v4(n)])
     assert len(merges) < 5
 
 
 def test_the_larger_the_array_the_more_changes_wait(merges):
     claims = Claims(recent=64)
     for n in range(0, MANY, 100):
-        exchange(claims, [v4(n + i) for i in range(100)], [])
+        claims.claim([v4(n + i) for i in range(100)])
     assert len(merges) < 150  # every list is merged at first
 
 
