@@ -78,6 +78,16 @@ def test_claims_are_what_a_set_would_be(recent, steps):
         )
 
 
+@pytest.mark.parametrize("count", [3, 10_000])
+@pytest.mark.parametrize("more", [v4(1), Prefix(6, 1 << 64, 64)])
+def test_a_list_of_new_places_in_which_one_comes_twice(count, more):
+    claims = Claims()
+    asked = [*map(v4, range(count)), more, more]
+    assert claims.claim(asked) == [False] * count + [more == v4(1), True]
+    assert here(claims, asked) == {*asked}
+    assert len(claims._sorted) == (count if count > 4096 else 0)
+
+
 @pytest.mark.parametrize("size", [1, 10, 1000])
 def test_many_places_take_few_bytes_and_what_is_given_up_none(size):
     """In lists of a few and of many, and in another order than the numbers'."""
