@@ -41,12 +41,12 @@ class Copies:
         self._lsp_transmitter = lsp_transmitter
         self._known: dict[bytes, tuple[int, StoredLsp]] = {}
         """What payloads are copies of, with their PDU type, until another packet is passed on."""
-        self._came: dict[int, dict[bytes, int]] = {kind: {} for kind in _KINDS}
-        """Payloads of each PDU type that have no flags of a circuit on which they came: its bit.
+        self._came: dict[int, dict[bytes, int]] = {}
+        """Payloads, by PDU type, that have no flags of a circuit on which they came: its bit.
 
         What follows from that is done for all circuits together, in ``_settle``.
         """
-        self._came_together: dict[int, dict[_Payloads, int]] = {kind: {} for kind in _KINDS}
+        self._came_together: dict[int, dict[_Payloads, int]] = {}
         """The same of payloads that came together."""
         self._runs: dict[_Payloads, tuple[int, frozenset[LspId]]] = {}
         """Payloads that came together: their PDU type if all are copies, else 0; their LSPs."""
@@ -59,13 +59,13 @@ class Copies:
         Copies that one neighbor sent one after another come together; neighbors that sent the same
         are one entry of ``_runs``.
         """
-        taken = dict.fromkeys(_KINDS, 0)
+        taken: dict[int, int] = {}
         try:
             for one in chain(self._left, packets):
                 if isinstance(one, PacketReceived):
                     self._take_one(one, taken, others)
                 elif kind := self._run(one):
-                    taken[kind] += len(one.payloads)
+                    taken[kind] = taken.get(kind, 0) + len(one.payloads)
                 else:
                     self._left = each((one,))
                     for packet in self._left:
@@ -73,8 +73,7 @@ class Copies:
         finally:
             self._forget()
             for kind, number in taken.items():
-                if number:
-                    self._count(kind, number)
+                self._count(kind, number)
         return sum(taken.values())
 
     def _run(self, packets: PacketsReceived) -> int:
@@ -90,7 +89,7 @@ class Copies:
         queue = self._queue(packets, kind) if kind else None
         if queue is None or not (_is_plain(queue) or _are_plain(queue, lsps)):
             return 0
-        came = self._came_together[kind]
+        came = self._came_together.setdefault(kind, {})
         came[payloads] = came.get(payloads, 0) | queue.bit
         if queue.shared.acks_due == math.inf:  # this is the first one
             self._lsp_transmitter.begin_round(queue)
@@ -118,12 +117,12 @@ class Copies:
             others(packet)
             return
         kind = found[0]
-        taken[kind] += 1
+        taken[kind] = taken.get(kind, 0) + 1
         if not (_is_plain(queue) or _are_plain(queue, {found[1].lsp_id})):
             self._settle()
             self._same(queue, found[1])
             return
-        came = self._came[kind]
+        came = self._came.setdefault(kind, {})
         came[data] = came.get(data, 0) | queue.bit
         if queue.shared.acks_due == math.inf:
             self._lsp_transmitter.begin_round(queue)
@@ -183,15 +182,15 @@ class Copies:
 
         Clear the deferrals; set SSN, and count how many LSPs have it on each circuit.
         """
+        for kind, together in self._came_together.items():
+            came = self._came.setdefault(kind, {})
+            for payloads, bits in together.items():
+                for data in payloads:
+                    came[data] = came.get(data, 0) | bits
+        self._came_together.clear()
         for kind, came in self._came.items():
-            if together := self._came_together[kind]:
-                for payloads, bits in together.items():
-                    for data in payloads:
-                        came[data] = came.get(data, 0) | bits
-                together.clear()
-            if came:
-                self._settle_level(_LEVELS[kind], came)
-                came.clear()
+            self._settle_level(_LEVELS[kind], came)
+        self._came.clear()
 
     def _settle_level(self, level: Level, came: dict[bytes, int]) -> None:
         now, fresh = self._process.now, dict[int, int]()

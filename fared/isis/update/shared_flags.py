@@ -142,10 +142,12 @@ class SharedFlags:
         known = self.deferred.get(lsp_id)
         if known is None:
             return
+        left = 0
         for one in known:
             one.circuits &= ~bits
             one.shown = max(one.shown, shown)
-        if not any(one.circuits for one in known):
+            left |= one.circuits
+        if not left:
             del self.deferred[lsp_id]
 
     def end_deferral(self, now: float) -> Iterator[tuple[LspId, int]]:
