@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.fib.desired import wanted_of
 from fared.fib.installed import InstalledState, MemberVector, Users
 from fared.fib.model import (
     DeleteRoute,
@@ -86,27 +85,27 @@ class PlanningPass:
 
     def _sort(self, prefixes: Iterable[Prefix]) -> None:
         """Group the prefixes whose route must change by desired vector and present id."""
-        routes = self._installed.state.routes
-        wanted = self._wanted
+        present, wanted = self._installed.state.routes.get, self._wanted.get
         batches: dict[tuple[int, int | None], list[Prefix]] = {}
-        sets: dict[int, NextHopSet] = {}
+        sets: dict[int, NextHopSet | None] = {}
         for prefix in prefixes:
-            hops = wanted_of(wanted.get(prefix))
-            current = routes.get(prefix)
-            if hops is not None:
-                # The solver gives equal prefixes one set object: it is resolved once for all.
-                batch = batches.get((id(hops), current))
-                if batch is None:
-                    batch = batches[id(hops), current] = []
-                    sets[id(hops)] = hops
-                batch.append(prefix)
-            elif current is not None:
-                self._gone.append(prefix)
+            route = wanted(prefix)
+            hops, current = None if route is None else route.nexthops, present(prefix)
+            # The solver gives equal prefixes one set object: it is resolved once for all.
+            batch = batches.get((id(hops), current))
+            if batch is None:
+                batch = batches[id(hops), current] = []
+                sets[id(hops)] = hops
+            batch.append(prefix)
         vectors: dict[int, MemberVector] = {}
         for (set_id, current), batch in batches.items():
+            hops = sets[set_id]
+            if hops is None or not hops.key:  # as ``wanted_of``
+                self._gone += batch if current is not None else ()
+                continue
             vector = vectors.get(set_id)
             if vector is None:
-                vector = vectors[set_id] = self._resolve(sets[set_id])
+                vector = vectors[set_id] = self._resolve(hops)
             self._sort_batch(vector, current, batch)
 
     def _sort_batch(self, vector: MemberVector, current: int | None, batch: list[Prefix]) -> None:
