@@ -117,12 +117,15 @@ class RequestSocket:
             # The kernel always reports a failure, and success only with NLM_F_ACK, which the last
             # message of a chunk has. Sequence numbers advance by two, as ``parts`` does.
             length = 16 + len(body)
-            padding = -length % 4
-            padded = body + b"\0" * padding if padding else body
-            size += length + padding
-            ends = position == last or size >= _CHUNK
+            size += length
+            if length & 3:
+                padding = -length % 4
+                body += b"\0" * padding  # noqa: PLW2901
+                size += padding
+            ends = size >= _CHUNK or position == last
             wanted = flags | (_REQUEST_AND_ACK if ends else _REQUEST)
-            parts += pack(length, kind, wanted, number + len(parts) & _WORD, 0), padded
+            parts.append(pack(length, kind, wanted, number + len(parts) & _WORD, 0))
+            parts.append(body)
             if ends:
                 self._exchange(b"".join(parts), first, position, failures)
                 parts, size, first, number = [], 0, position + 1, self._sequence
