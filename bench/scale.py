@@ -235,7 +235,7 @@ class Run:
         times, costs = [], []
         fabric, contents = self.device.fabric, self.device.contents
         for event in range(self.case.events):
-            link = (1 + event * 5 % (fabric.spines - 1), 1 + event * 37 % (fabric.leaves - 1))
+            link = self._link(event)
             took, cpu = self._event(contents.cut(link))
             self._check(link[1], fabric.spines - 1)
             times.append(took * 1e3)
@@ -249,6 +249,12 @@ class Run:
         found = {"last": statistics.median(times), "cpu": statistics.median(costs), "all": times}
         print(f"{self.case.daemon}: link lost {_shown(found)}", flush=True)
         return found
+
+    def _link(self, event: int) -> tuple[int, int]:
+        """The spine and leaf of a distant link that routes use: FRR uses 64 of more paths."""
+        leaf = 1 + event * 37 % (self.device.fabric.leaves - 1)
+        used = sorted(int(name[1:]) for name in self.device.width(leaf))
+        return used[1 + event * 5 % (len(used) - 1)], leaf
 
     def _event(self, lsas: list[bytes]) -> tuple[float, float]:
         """Send LSAs from all neighbors; return the seconds to the last route, and of CPU."""

@@ -20,6 +20,9 @@ _GROUPS = (7, 32)  # IPv4 routes, next hops
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _NEXTHOP = struct.Struct("=HBBi")
+_Route = tuple[frozenset[int], int]
+"""The interfaces of next hops, or the id of a next-hop object."""
+_NONE: _Route = frozenset(), 0
 
 
 class KernelRoutes:
@@ -32,7 +35,7 @@ class KernelRoutes:
         self.changes = 0
         """Routes, and groups of existing routes, whose next hops have changed."""
         self._groups: dict[int, frozenset[bytes]] = {}
-        self._routes: dict[tuple[int, int], tuple[int, int]] = {}
+        self._routes: dict[tuple[int, int], _Route] = {}
         sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE
         sock.bind((0, 0))
         for group in _GROUPS:
@@ -57,9 +60,9 @@ class KernelRoutes:
 
     def width(self, address: int, length: int) -> int:
         """Number of next hops of a route; 0 without a route."""
-        hops, group = self._routes.get((address, length), (0, 0))
+        hops, group = self._routes.get((address, length), _NONE)
         if not group:
-            return hops
+            return len(hops)
         return len(self._groups[group]) if group in self._groups else 1
 
     def _process(self, kind: int, data: bytes, at: int, end: int) -> None:
@@ -88,7 +91,7 @@ class KernelRoutes:
         self._groups[number] = members
         self.changes += before is not None and before != members
 
-    def _next_hops(self, route: tuple[int, int]) -> frozenset[bytes] | tuple[int, int]:
+    def _next_hops(self, route: _Route) -> frozenset[bytes] | _Route:
         """The members of a route's group, else what identifies its next hop."""
         return self._groups.get(route[1], route)
 
@@ -100,13 +103,16 @@ def _attributes(data: bytes, at: int, end: int) -> Iterator[tuple[int, bytes]]:
         at += max(4, (length + 3) & ~3)
 
 
-def _hops(found: dict[int, bytes]) -> int:
-    """Count the next hops of a route without a next-hop object."""
+def _hops(found: dict[int, bytes]) -> frozenset[int]:
+    """The interfaces of the next hops of a route without a next-hop object: links are to one."""
     hops = found.get(_MULTIPATH)
     if hops is None:
-        return int(_OIF in found)
-    count = at = 0
+        alone = found.get(_OIF)
+        return frozenset() if alone is None else frozenset((int.from_bytes(alone, "little"),))
+    interfaces = set()
+    at = 0
     while at + _NEXTHOP.size <= len(hops):
-        at += max(_NEXTHOP.size, (_NEXTHOP.unpack_from(hops, at)[0] + 3) & ~3)
-        count += 1
-    return count
+        length, *_, interface = _NEXTHOP.unpack_from(hops, at)
+        interfaces.add(interface)
+        at += max(_NEXTHOP.size, (length + 3) & ~3)
+    return frozenset(interfaces)

@@ -311,10 +311,15 @@ def group(number: int, members: dict[int, int]) -> bytes:
     return struct.pack("=IHHII", 16 + len(body), 104, 0, 0, 0) + body
 
 
-def route(network: int, via: int, kind: int = 24) -> bytes:
-    """A notification of a route over a next-hop object."""
+def route(network: int, via: int | dict[int, int], kind: int = 24) -> bytes:
+    """A notification of a route over a next-hop object, or of weights by interface."""
     body = struct.pack("=BBBBBBBBI", 2, 24, 0, 0, 254, 0, 0, 0, 0)
-    body += attribute(1, network.to_bytes(4, "big")) + attribute(30, struct.pack("=I", via))
+    body += attribute(1, network.to_bytes(4, "big"))
+    if isinstance(via, int):
+        body += attribute(30, struct.pack("=I", via))
+    else:
+        hops = (struct.pack("=HBBi", 8, 0, weight - 1, at) for at, weight in via.items())
+        body += attribute(9, b"".join(hops))
     return struct.pack("=IHHII", 16 + len(body), kind, 0, 0, 0) + body
 
 
@@ -353,3 +358,7 @@ def test_a_route_has_changed_if_its_next_hops_have_and_not_if_only_their_weights
     assert kernel.width(network, 24) == 1
     assert changes(route(network, 13, kind=25)) == 1
     assert kernel.width(network, 24) == 0
+    assert changes(route(network, {1: 1, 2: 1})) == 1
+    assert kernel.width(network, 24) == 2
+    assert changes(route(network, {1: 1, 2: 3})) == 0
+    assert changes(route(network, {1: 1, 4: 1})) == 1  # as many, but not the same
