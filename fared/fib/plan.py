@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.fib.desired import wanted_of
 from fared.fib.installed import InstalledState, MemberVector, Users
 from fared.fib.model import (
     DeleteRoute,
@@ -87,7 +88,7 @@ class PlanningPass:
         """Group the prefixes whose route must change by desired vector and present id."""
         present, wanted = self._installed.state.routes.get, self._wanted.get
         batches: dict[tuple[int, int | None], list[Prefix]] = {}
-        sets: dict[int, NextHopSet | None] = {}
+        samples: dict[int, Route | None] = {}
         for prefix in prefixes:
             route = wanted(prefix)
             hops, current = None if route is None else route.nexthops, present(prefix)
@@ -95,12 +96,12 @@ class PlanningPass:
             batch = batches.get((id(hops), current))
             if batch is None:
                 batch = batches[id(hops), current] = []
-                sets[id(hops)] = hops
+                samples[id(hops)] = route
             batch.append(prefix)
         vectors: dict[int, MemberVector] = {}
         for (set_id, current), batch in batches.items():
-            hops = sets[set_id]
-            if hops is None or not hops.key:  # as ``wanted_of``
+            hops = wanted_of(samples[set_id])
+            if hops is None:
                 self._gone += batch if current is not None else ()
                 continue
             vector = vectors.get(set_id)
