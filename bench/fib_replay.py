@@ -115,7 +115,7 @@ class Kernel:
         elif RTA_NH_ID in found:
             self.routes[key] = number(found[RTA_NH_ID])
         elif RTA_MULTIPATH in found:
-            self.routes[key] = tuple(_multipath(found[RTA_MULTIPATH]))
+            self.routes[key] = tuple(interfaces_of(found[RTA_MULTIPATH]))
         elif RTA_OIF in found:
             self.routes[key] = (number(found[RTA_OIF]),)
 
@@ -169,7 +169,8 @@ class Kernel:
         return frozenset(route) - self.down
 
 
-def _multipath(data: bytes) -> Iterator[int]:
+def interfaces_of(data: bytes) -> Iterator[int]:
+    """The interface of each next hop of an RTA_MULTIPATH."""
     offset = 0
     while offset + 8 <= len(data):
         length, _, _, oif = struct.unpack_from("=HBBi", data, offset)

@@ -108,12 +108,6 @@ class Watch:
                     found["bytes"] += len(frame)
         return found
 
-    def idle(self, seconds: float) -> float:
-        """CPU of ``seconds`` without an event."""
-        before = self.cpu()
-        time.sleep(seconds)
-        return self.cpu() - before
-
     def during(self, action: Any, seconds: float) -> dict[str, float]:  # noqa: ANN401
         """Packets and CPU of ``seconds`` after an event."""
         self.take()
@@ -158,7 +152,7 @@ def events(fabric: Fabric, kind: str, cycles: int) -> Events:
             ("fail", fabric.fail, FAILED),
             ("heal", fabric.heal, HEALED),
         ):
-            idle[event] += watch.idle(seconds) / cycles
+            idle[event] += watch.during(lambda: None, seconds)[CPU] / cycles
             found = watch.during(lambda a=action, e=ends: a(*e), seconds)
             results[event].append(found)
             print(kind, event, ends, found, file=sys.stderr, flush=True)

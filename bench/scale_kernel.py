@@ -12,6 +12,8 @@ import struct
 import time
 from collections.abc import Iterator
 
+from bench.fib_replay import interfaces_of
+
 _NEWROUTE, _DELROUTE, _NEWNEXTHOP, _DELNEXTHOP = 24, 25, 104, 105
 _DST, _OIF, _MULTIPATH, _NH_ID = 1, 4, 9, 30
 _GROUP_ID, _GROUP = 1, 2
@@ -19,7 +21,6 @@ _BUFFER = 64 << 20
 _GROUPS = (7, 32)  # IPv4 routes, next hops
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
-_NEXTHOP = struct.Struct("=HBBi")
 _Route = tuple[frozenset[int], int]
 """The interfaces of next hops, or the id of a next-hop object."""
 _NONE: _Route = frozenset(), 0
@@ -109,10 +110,4 @@ def _hops(found: dict[int, bytes]) -> frozenset[int]:
     if hops is None:
         alone = found.get(_OIF)
         return frozenset() if alone is None else frozenset((int.from_bytes(alone, "little"),))
-    interfaces = set()
-    at = 0
-    while at + _NEXTHOP.size <= len(hops):
-        length, *_, interface = _NEXTHOP.unpack_from(hops, at)
-        interfaces.add(interface)
-        at += max(_NEXTHOP.size, (length + 3) & ~3)
-    return frozenset(interfaces)
+    return frozenset(interfaces_of(hops))
