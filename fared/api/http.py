@@ -2,9 +2,9 @@
 
 The documents are those of the control socket, from the same ``Responder``. The page also reads
 events (``watch``) and asks what a failure would change (``what_if``); both are loaded for the first
-request. A request with a host
-name that is not ours (DNS rebinding) is refused, since the documents describe the network and need
-no password. Imported for the first client (``daemon.http``).
+request. A request with a host name that is not ours (DNS rebinding), or that another site's page
+made, is refused, since the documents describe the network, take work, and need no password.
+Imported for the first client (``daemon.http``).
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ _STATUS = {
     "busy": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+))(?::\d*)?", re.ASCII)
+_OUR_SITE = (b"same-origin", b"none")
+"""Sec-Fetch-Site (W3C Fetch Metadata §2.4) of our page, and of an address that a user typed."""
+_LINK = {b"sec-fetch-mode": b"navigate", b"sec-fetch-dest": b"document"}
+"""How a browser follows a link to a whole page (Fetch Metadata §2.1, §2.2)."""
 _SECURITY = (
     (
         b"content-security-policy",
@@ -115,11 +119,14 @@ class App:
                 await reply.whole(error_answer(status, error.code, error.message))
 
     def _refusal(self, scope: Scope) -> Answer | None:
-        """Refuse other methods than GET and HEAD, and host names that are not ours."""
+        """Refuse other methods than GET and HEAD, foreign host names, and pages of other sites."""
         host = next((value for name, value in scope["headers"] if name == b"host"), None)
         if host is not None and not self._is_ours(host.decode("latin-1")):
             message = "this host name is not served here (api: http-names: in the file)"
             return error_answer(HTTPStatus.MISDIRECTED_REQUEST, "bad-request", message)
+        if _of_another_site(scope, host):
+            message = "pages of other sites may not ask this router"
+            return error_answer(HTTPStatus.FORBIDDEN, "bad-request", message)
         if scope["method"] not in ("GET", "HEAD"):
             return error_answer(HTTPStatus.METHOD_NOT_ALLOWED, "bad-request", "only GET and HEAD")
         return None
@@ -248,6 +255,22 @@ class Reply:
 
     async def _more(self, text: bytes) -> None:
         await self._send({"type": "http.response.body", "body": text, "more_body": True})
+
+
+def _of_another_site(scope: Scope, host: bytes | None) -> bool:
+    """Whether a page that is not ours made a request (RFC 6454 §7, W3C Fetch Metadata).
+
+    Its script could not read the answer, but may ask for it without end. A link to the page is
+    followed: it is a file. Clients other than browsers send none of these headers.
+    """
+    headers = dict(scope["headers"])
+    origins = (value for name, value in scope["headers"] if name == b"origin")
+    if any(host is None or value.partition(b"://")[2] != host for value in origins):
+        return True
+    if headers.get(b"sec-fetch-site", b"none") in _OUR_SITE:
+        return False
+    linked = scope["path"] == "/" and headers.items() >= _LINK.items()
+    return not linked
 
 
 def _command(name: str, args: Json) -> tuple[str, Json]:

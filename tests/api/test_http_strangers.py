@@ -53,9 +53,11 @@ async def held(port: int, number: int, text: bytes = b""):
             writer.transport.abort()
 
 
-async def ask(port: int, path: str = "/metrics", host: str = "localhost") -> tuple[int, bytes]:
-    """Status and body of one request."""
-    request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+async def ask(
+    port: int, path: str = "/metrics", host: str = "localhost", sent: str = ""
+) -> tuple[int, bytes]:
+    """Status and body of one request; ``sent``: more of its head."""
+    request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{sent}Connection: close\r\n\r\n"
     answer = await said(port, request.encode())
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
@@ -220,6 +222,35 @@ async def test_only_requests_for_own_host_names_are_answered(host, status):
                 assert (b"secret" in body) == (status == 200)
             else:
                 assert (found == 421) == (status == 421)
+
+
+BY_LINK = "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "statuses"),
+    [
+        ("Origin: http://localhost\r\nSec-Fetch-Site: same-origin\r\n", {200}),
+        ("Sec-Fetch-Site: none\r\n" + BY_LINK, {200}),
+        ("Origin: http://evil.example.com\r\n", {403}),
+        ("Origin: http://localhost:3000\r\n", {403}),
+        ("Origin: null\r\n", {403}),
+        ("Sec-Fetch-Site: cross-site\r\n", {403}),
+        ("Sec-Fetch-Site: same-site\r\nOrigin: http://localhost\r\n", {403}),
+        ("Sec-Fetch-Site: same-origin\r\nOrigin: http://evil.example.com\r\n", {403}),
+    ],
+)
+async def test_pages_of_other_sites_are_refused(sent, statuses):
+    async with serving(lambda *_: {"secret": 1}) as port:
+        paths = ("/api/v1/config", "/metrics", "/healthz", "/")
+        assert {(await ask(port, path, sent=sent))[0] for path in paths} == statuses
+
+
+async def test_a_link_of_another_site_leads_to_the_page_alone():
+    async with serving(lambda *_: {"secret": 1}) as port:
+        sent = "Sec-Fetch-Site: cross-site\r\n" + BY_LINK
+        assert (await ask(port, "/", sent=sent))[0] == 200
+        assert (await ask(port, "/api/v1/config", sent=sent))[0] == 403
 
 
 async def test_a_request_without_a_host_is_old_and_answered():
