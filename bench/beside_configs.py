@@ -42,7 +42,7 @@ def commands(device: Device) -> Iterator[tuple[list[str], Path]]:
     """Yield the command line of each process, and the file that exists once it is ready."""
     here = device.directory
     if device.kind == "fared":
-        program = [sys.executable, "-m", "fared.daemon.main", "-c", str(here / "fared.yaml")]
+        program = [sys.executable, "-m", "fared", "-c", str(here / "fared.yaml")]
         yield program, here / "fared.sock"
         return
     if device.kind == "bird":

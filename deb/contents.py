@@ -70,7 +70,7 @@ CONFFILES = ("etc/fared/fared.yaml", "etc/iproute2/rt_protos.d/fared.conf")
 
 PROGRAMS = {
     "fared": {
-        "fared": "fared.daemon.main",
+        "fared": "fared.__main__",
         "fared-cli": "fared.cli.main",
         "fared-ina": "fared.inad.main",
     },

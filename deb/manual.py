@@ -30,6 +30,7 @@ _FILES = {
 _SIGNALS = {
     "SIGHUP": "Reload the configuration; if it has an error, the running one stays in use.",
     "SIGTERM, SIGINT": "Tell neighbors, withdraw the routes (fib: on-exit), and exit.",
+    "SIGUSR1, SIGUSR2": "Ignored.",
 }
 _INA_FILES = {
     "/etc/fared/ina.env": "OPTIONS of the service.",

@@ -25,7 +25,7 @@ def main() -> None:
     sock = socket.socket(fileno=int(sys.argv[1]))
     # The daemon ends it by closing the socket: a service manager signals all processes, but the
     # sessions must outlive the last packets of the protocols.
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     _set_name()
     gc.collect()

@@ -12,7 +12,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -51,6 +51,7 @@ from fared.kernel.privileges import check_privileges
 from fared.router import events
 from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
+from fared.signals import release
 from fared.startup import empty_free_lists, release_freed, set_aside
 
 FAREWELL = 0.3
@@ -114,6 +115,9 @@ class Daemon:
 
     async def _serve(self) -> None:
         """Like ``serve``, with the lock held."""
+        asyncio.get_running_loop().set_exception_handler(self._exception)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._handle(number, self._stop.set)
         control = ControlServer(self.config.api.socket, self.responder, self._logs.feed)
         try:
             await control.start()
@@ -131,8 +135,8 @@ class Daemon:
                 lambda: burst.taken, lambda: sum(written.values()), shrink, empty_free_lists
             )
             self.health = health.Health(self, self.operation.check_clock, flood.look)
-            self._install_signals()
             self._begin(await self._kernel.adoptable())
+            self._handle(signal.SIGHUP, self.changes.reloader.hang_up)
             http = self._start_http()
             self.health.start()
             late = asyncio.create_task(self._load_views())
@@ -310,12 +314,10 @@ class Daemon:
         release_freed()
         self.log.info("views-loaded")
 
-    def _install_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop.set)
-        loop.add_signal_handler(signal.SIGHUP, self.changes.reloader.hang_up)
-        loop.set_exception_handler(self._exception)
+    def _handle(self, number: signal.Signals, handler: Callable[[], object]) -> None:
+        """Handle a signal from now on; one that has waited comes at once."""
+        asyncio.get_running_loop().add_signal_handler(number, handler)
+        release(number)
 
     def _exception(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Survive an exception that a callback or a client's connection raised."""

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
+from fared.signals import hold, release
 from fared.startup import collector_paused, without
 
 EXIT_FAILED = 1
@@ -28,8 +29,11 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 
 def main() -> None:
     """Link-state routing daemon that weights equal-cost paths by their capacity."""
+    hold()
     options = parser().parse_args()
     path: str = options.path
+    if options.schema or options.check:
+        release()
     if options.schema:
         _print_schema()
     try:

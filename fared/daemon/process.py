@@ -12,6 +12,7 @@ from fared.daemon.daemon import Daemon
 from fared.daemon.errors import DaemonError, end_out_of_memory, handle_unraisable
 from fared.daemon.lock import LockError
 from fared.kernel.errors import PrivilegeError
+from fared.signals import hold
 from fared.startup import share_heap
 
 
@@ -22,7 +23,7 @@ def run(path: str, loaded: Loaded, record: str | None = None) -> None:
     daemon = Daemon(path, loaded, record)
     del loaded  # its text, when it is in the history
     try:
-        asyncio.run(daemon.serve())
+        asyncio.run(_serve(daemon))
         if daemon.leaving:
             _execute_again()
     except (LockError, PrivilegeError) as error:
@@ -31,6 +32,14 @@ def run(path: str, loaded: Loaded, record: str | None = None) -> None:
         raise DaemonError(error.strerror or str(error)) from None
     except MemoryError:
         end_out_of_memory()
+
+
+async def _serve(daemon: Daemon) -> None:
+    """Serve; then let signals wait again, before the loop ends and with it their handlers."""
+    try:
+        await daemon.serve()
+    finally:
+        hold()
 
 
 def _execute_again() -> None:

@@ -8,9 +8,11 @@ milliseconds while the changes are applied.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -92,17 +94,21 @@ class Reloader:
         self._task: asyncio.Task[Json] | None = None
 
     def hang_up(self) -> None:
-        """SIGHUP: reload, and notify systemd."""
-        self._host.notifier.reloading()
+        """SIGHUP: reload, and notify systemd, unless that still waits for the end of the start."""
+        started = self._host.runner.router.startup.ready
+        if started:
+            self._host.notifier.reloading()
         context = copy_context()
         context.run(CALLER.set, "SIGHUP")
         self._task = asyncio.get_running_loop().create_task(self.reload(), context=context)
-        self._task.add_done_callback(self._hung_up)
+        self._task.add_done_callback(partial(self._hung_up, started))
 
-    def _hung_up(self, task: asyncio.Task[Json]) -> None:
-        self._host.notifier.ready()
+    def _hung_up(self, started: bool, task: asyncio.Task[Json]) -> None:  # noqa: FBT001 - a callback
+        if started:
+            self._host.notifier.ready()
         if not task.cancelled():
-            task.result()  # raises its exception into the loop's exception handler
+            with contextlib.suppress(CommandError):  # the daemon is stopping
+                task.result()  # raises its exception into the loop's exception handler
 
     async def reload(self) -> Json:
         """Answer ``config reload``; after any error the running configuration stays."""

@@ -26,6 +26,8 @@ _MOST_JOBS = 4096
 
 def main() -> None:
     """Sum the packets of in-network aggregation, for jobs that arrive over a unix socket."""
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):  # they mean nothing here
+        signal.signal(number, signal.SIG_IGN)
     options = parser().parse_args()
     structlog.configure(
         processors=[

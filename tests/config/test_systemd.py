@@ -55,6 +55,11 @@ def test_the_unit_reports_readiness_and_is_watched():
     assert unit["RestartPreventExitStatus"] == ["2"]
 
 
+def test_an_end_by_sighup_is_no_clean_end():
+    assert settings()["RestartForceExitStatus"] == ["SIGHUP"]
+    assert settings(INA_UNIT)["RestartForceExitStatus"] == ["SIGHUP"]
+
+
 def test_the_unit_leaves_room_for_what_the_configuration_promises():
     """Directories of socket and state exist, sysctls can be written, packet sockets opened."""
     unit = settings()

@@ -36,7 +36,10 @@ class Host:
         self.monitor = SimpleNamespace(
             links={n: Link(n, f"swp{n}", True, 1500) for n in range(1, links + 1)}
         )
-        self.runner = SimpleNamespace(feed_all=self.feed_all)
+        self.startup = SimpleNamespace(ready=True)
+        self.runner = SimpleNamespace(
+            feed_all=self.feed_all, router=SimpleNamespace(startup=self.startup)
+        )
         self.ends = False
         self.told_ready = asyncio.Event()
 
@@ -158,6 +161,23 @@ def test_sighup_reloads_one_file_after_the_other_and_tells_systemd(tmp_path):
     once = ["settings", "links", "routes"]
     rest = [step for step in host.order if step != "ready"]
     assert rest == ["reloading", *once, "settings", "routes"]
+
+
+def test_systemd_is_not_told_of_a_reload_before_the_start_has_ended(tmp_path):
+    """The end of the reload would be taken for that of the start."""
+    file = tmp_path / "fared.yaml"
+    file.write_text(OSPF % 10)
+    host = Host(file)
+    host.startup.ready = False
+
+    async def scenario() -> None:
+        reloader = Reloader(host)
+        reloader.hang_up()
+        await reloader.reload()
+
+    asyncio.run(scenario())
+    assert not {"reloading", "ready"} & {*host.order}
+    assert host.runtime.last_reload_ok
 
 
 def test_nothing_is_applied_once_the_daemon_stops(tmp_path):

@@ -62,7 +62,28 @@ def test_a_changed_cost_applies_without_losing_the_adjacency(running: Pair, how:
 
 
 def reloads(pair: Pair) -> list[Any]:
-    return [r for r in pair.left.records() if r["event"] == "reloaded"]
+    return told(pair, "reloaded")
+
+
+def told(pair: Pair, event: str) -> list[Any]:
+    return [record for record in pair.left.records() if record["event"] == event]
+
+
+def test_no_signal_ends_a_daemon_that_the_next_one_replaces(running: Pair):
+    """Neither before the loop has its handlers nor after, when they are gone."""
+    left, reloaded = running.left, len(reloads(running))
+    started = len(told(running, "starting"))
+    assert left.cli("restart").returncode == 0
+
+    def restarted() -> bool:
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            left.signal(number)
+        assert left.alive()
+        return len(told(running, "starting")) > started
+
+    wait_for(restarted, SOON, "the next daemon starts")
+    wait_for(lambda: len(reloads(running)) > reloaded, SOON, "it reads its file, as it is told")
+    running.await_routes()
 
 
 @pytest.mark.parametrize("how", ["SIGHUP", "fared-cli config reload"])

@@ -131,7 +131,7 @@ def _program(name: str) -> tuple[str, ...]:
     if beside.exists():
         return (str(beside),)
     modules = {
-        "fared": "fared.daemon.main",
+        "fared": "fared",
         "fared-cli": "fared.cli.main",
         "fared-ina": "fared.inad.main",
     }
