@@ -158,7 +158,8 @@ class SendPacket(msgspec.Struct, frozen=True, gc=False):
     """Send ``payload`` to ``destination`` out of ``ifindex``.
 
     ``source`` is the address to send from, 0 where the kernel chooses it. ``ttl`` is for the IP
-    header, where there is one: 1 (RFC 2328 appendix A.1), 255 with TTL security.
+    header, where there is one: 1 (RFC 2328 appendix A.1), 255 with TTL security. ``mtu``: bytes of
+    the largest IP fragment, 0: the MTU of the link.
     """
 
     ifindex: int
@@ -166,6 +167,7 @@ class SendPacket(msgspec.Struct, frozen=True, gc=False):
     payload: bytes
     source: int = 0
     ttl: int = 1
+    mtu: int = 0
 
 
 class OpenInterface(msgspec.Struct, frozen=True):

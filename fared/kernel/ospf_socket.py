@@ -7,6 +7,7 @@ One socket per interface, because a single one could join groups on 20 interface
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import struct
 from collections.abc import Mapping
@@ -61,6 +62,8 @@ _IF_HELLO = (
 _ONLY_HELLOS = (*_IF_HELLO, (RETURN, 0, 0, ALL), (RETURN, 0, 0, 0))
 _NO_HELLOS = (*_IF_HELLO, (RETURN, 0, 0, 0), (RETURN, 0, 0, ALL))
 _IPV4_HEADER = struct.Struct("!BxH4xBB2xII")
+_FRAGMENT_HEADER = struct.Struct("!BBHHHBBHII")
+_VERSION_AND_LENGTH, _MORE_FRAGMENTS = 0x45, 0x2000
 _MULTICAST: Mapping[int, tuple[str, int]] = MappingProxyType(
     {
         group: (socket.inet_ntoa(group.to_bytes(4, "big")), 0)
@@ -144,7 +147,9 @@ class OspfSockets(PacketSockets):
         address = _MULTICAST.get(packet.destination)
         if address is None:
             address = (socket.inet_ntoa(packet.destination.to_bytes(4, "big")), 0)
-        if ancillary:
+        if packet.mtu and packet.mtu < _IPV4_HEADER.size + len(packet.payload):
+            _send_fragments(sockets[0], packet, address)
+        elif ancillary:
             sockets[0].sendmsg((packet.payload,), ancillary, 0, address)
         else:
             sockets[0].sendto(packet.payload, address)
@@ -154,6 +159,35 @@ class OspfSockets(PacketSockets):
         if found is None:
             return None
         return PacketReceived(ifindex, found.source, found.destination, found.payload, found.ttl)
+
+
+def _send_fragments(sock: socket.socket, packet: SendPacket, address: tuple[str, int]) -> None:
+    """Send a packet in fragments smaller than the MTU of the link, which the kernel would take.
+
+    It sets length, checksum, and a source of 0 (raw(7), IP_HDRINCL).
+    """
+    step = (packet.mtu - _IPV4_HEADER.size) & ~7
+    number = int.from_bytes(os.urandom(2), "big") | 1  # the kernel replaces 0 in each fragment
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
+    try:
+        for at in range(0, len(packet.payload), step):
+            part = packet.payload[at : at + step]
+            more = _MORE_FRAGMENTS if at + step < len(packet.payload) else 0
+            header = _FRAGMENT_HEADER.pack(
+                _VERSION_AND_LENGTH,
+                _TOS_INTERNETWORK_CONTROL,
+                0,
+                number,
+                at // 8 | more,
+                packet.ttl,
+                IPPROTO_OSPF,
+                0,
+                packet.source,
+                packet.destination,
+            )
+            sock.sendto(header + part, address)
+    finally:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 0)
 
 
 def _open(ifindex: int) -> socket.socket:

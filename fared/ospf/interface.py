@@ -26,6 +26,8 @@ from fared.ospf.settings import InterfaceSettings, NetworkType
 from fared.te.advertise import AdvertisedLink
 
 _HOST_LOOPBACK = 127
+SMALL_PACKET = 576
+"""Bytes of the largest IP packet that every host accepts (RFC 791 §3.1)."""
 _O_BIT = int(Options.O)
 
 
@@ -107,6 +109,13 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         self.authentication = InterfaceAuthentication()
         self.accepted: tuple[object, ...] | None = None
         """What the checks of the last accepted packet depended on (RFC 2328 §8.2)."""
+        self.largest_packet = link.mtu
+        """The largest IP packet that this end and all neighbors can take, bytes."""
+
+    def review_largest_packet(self) -> None:
+        """The MTU, or what a neighbor can take, has changed."""
+        limits = [neighbor.largest_packet for neighbor in self.neighbors.values()]
+        self.largest_packet = min([self.link.mtu, *filter(None, limits)])
 
     @property
     def loopback(self) -> bool:
@@ -179,9 +188,10 @@ class Neighbor:
     description that it has sent meanwhile. ``progress_at``: when the exchange last made progress.
     ``master``: *this* router is the master of the exchange. ``last_dd``: flags, options and
     sequence number of the last description received; ``mtu``: its interface MTU, 0 before the
-    first. ``dd_kept_until``: until when the slave resends ``sent_dd`` (§10.8). ``requests``: link
-    state request list, headers by ``name_of``; ``outstanding``: those in the last request (§10.9),
-    or requested from another neighbor.
+    first. ``agreed_mtus``: its and ours when the exchange was done. ``dd_kept_until``: until when
+    the slave resends ``sent_dd`` (§10.8). ``requests``: link state request list, headers by
+    ``name_of``; ``outstanding``: those in the last request (§10.9), or requested from another
+    neighbor.
     ``bit``: its bit in bitmaps (``participants``), 0 below Exchange. ``sent_back``: when an LSA was
     last sent back (§13 (8)).
     """
@@ -216,6 +226,12 @@ class Neighbor:
         self.dd_timer: Timer | None = None
         self.dd_kept_until = 0.0
         self.mtu = 0
+        self.agreed_mtus: tuple[int, int] = 0, 0
+        self.announces_mtu = False
+        """Whether it repeats its last description when its MTU changes (``adjacency.mtu``)."""
+        self.mtu_timer: Timer | None = None
+        self.confined = False
+        """Whether packets are small, since it does not acknowledge larger ones."""
         self.summaries = SummaryList()
         self.requests: dict[bytes, bytes] = {}
         self.outstanding: dict[bytes, bytes] = {}
@@ -257,6 +273,11 @@ class Neighbor:
     def opaque_capable(self) -> bool:
         """Whether its database descriptions have the O-bit set (RFC 5250 §3.1)."""
         return bool(int(self.options) & _O_BIT)  # as integers: flags would take five calls
+
+    @property
+    def largest_packet(self) -> int:
+        """The largest IP packet to send to it, bytes; 0: it has not said."""
+        return SMALL_PACKET if self.confined else self.mtu
 
     @property
     def exchanging(self) -> bool:

@@ -155,7 +155,7 @@ class LinkManager:
             return
         priority_changed = interface.settings.router_priority != settings.router_priority
         bfd_changed = interface.settings.bfd != settings.bfd
-        former = interface.settings
+        former, mtu = interface.settings, (interface.link.mtu, interface.settings.mtu_ignore)
         interface.link, interface.settings = link, settings
         if bfd_changed:
             self._detection.settings_changed(interface)
@@ -166,6 +166,8 @@ class LinkManager:
         before = interface.state
         self._apply_link_state(interface)
         self._hello.settings_changed(interface, former)
+        if (link.mtu, settings.mtu_ignore) != mtu:
+            self._adjacency.mtu_changed(interface)
         if interface.state is before:
             self._originator.link_changed(interface)
         self._ted.links_changed(settings.area, f"{interface.name} changed")

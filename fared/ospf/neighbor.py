@@ -58,6 +58,8 @@ class NeighborEvent(enum.Enum):
     LL_DOWN = "LLDown"
     BFD_DOWN = "BFD session down"
     """Not in the RFC: the BFD session with the neighbor failed (RFC 5882 §10.2)."""
+    MTU_CHANGED = "MTU changed"
+    """Not in the RFC: our MTU is smaller than the neighbor's from now on (§10.6)."""
 
 
 class NeighborAction(enum.Enum):
@@ -98,6 +100,7 @@ NEIGHBOR_TABLE: TransitionTable[NeighborState, NeighborEvent, NeighborAction] = 
         # The exchange failed: tear the adjacency down and begin again.
         Row(_EXCHANGED, _E.SEQ_NUMBER_MISMATCH, _A.RENEGOTIATE, _S.EXSTART),
         Row(_EXCHANGED, _E.BAD_LS_REQ, _A.RENEGOTIATE, _S.EXSTART),
+        Row(_EXCHANGED, _E.MTU_CHANGED, _A.RENEGOTIATE, _S.EXSTART),
         # The neighbor is lost.
         Row(tuple(_S), _E.KILL_NBR, _A.FORGET, _S.DOWN),
         Row(tuple(_S), _E.LL_DOWN, _A.FORGET, _S.DOWN),

@@ -275,11 +275,12 @@ def _mtu_mismatch(neighbor: Neighbor) -> tuple[int, int] | None:
     """Different MTUs, the probable reason why an exchange does not complete (§10.6).
 
     The router with the smaller MTU rejects descriptions, so the other can only conclude it. If the
-    exchange completes, that router ignores the MTU.
+    exchange completes, that router ignores the MTU; unless one of them has changed since.
     """
-    stuck = NeighborState.EXSTART <= neighbor.state <= NeighborState.EXCHANGE
-    own = neighbor.interface.advertised_mtu
-    return (neighbor.mtu, own) if stuck and neighbor.mtu not in (0, own) else None
+    both = neighbor.mtu, neighbor.interface.advertised_mtu
+    if neighbor.state > NeighborState.EXCHANGE and both == neighbor.agreed_mtus:
+        return None
+    return both if neighbor.mtu and both[0] != both[1] else None
 
 
 def _area(area: Area, now: float) -> DatabaseView:

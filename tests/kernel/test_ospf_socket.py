@@ -63,6 +63,25 @@ async def test_unicast_arrives_and_many_packets_are_drained(ends):
 
 
 @pytest.mark.netns
+async def test_a_neighbor_with_a_smaller_mtu_receives_packets_in_fragments_of_it(ends):
+    """The kernel fragments at the MTU of our end of the link alone."""
+    ((a, _), (_, b_got)), ((a0, b0), _), (left, _) = ends
+    run("ip link set e0 mtu 9000", left)
+    payload = bytes(range(256)) * 16
+    a.send(SendPacket(a0, ALL_SPF_ROUTERS, payload))
+    for destination in (ALL_SPF_ROUTERS, parse_dotted("10.0.0.2")):
+        a.send(SendPacket(a0, destination, payload, ttl=255, mtu=1500))
+    a.send(SendPacket(a0, ALL_SPF_ROUTERS, b"whole", mtu=1500))
+    await loop_until(lambda: len(b_got) == 3)
+    sender = parse_dotted("10.0.0.1")
+    assert b_got == [
+        PacketReceived(b0, sender, ALL_SPF_ROUTERS, payload, 255),
+        PacketReceived(b0, sender, parse_dotted("10.0.0.2"), payload, 255),
+        PacketReceived(b0, sender, ALL_SPF_ROUTERS, b"whole", 1),
+    ]
+
+
+@pytest.mark.netns
 async def test_packets_that_the_kernel_dropped_are_counted(ends):
     ((a, _), (b, b_got)), ((a0, b0), _), _ = ends
     (sock,) = b._sockets[b0]

@@ -20,6 +20,7 @@ BACKBONE = AreaId(0)
 FAST = InterfaceSettings(area=BACKBONE, hello_interval=1, router_dead_interval=4, rxmt_interval=1.0)
 LAN = replace(FAST, network_type=NetworkType.BROADCAST)
 MULTICAST = 0xE
+IP_HEADER = 20
 DEFAULTS = InterfaceSettings(area=BACKBONE)
 
 
@@ -52,12 +53,13 @@ def make_link(
 
 
 class Packet(NamedTuple):
-    """A packet: the fields of its IPv4 header that OSPF uses, and the payload."""
+    """A packet: the fields of its IPv4 header that OSPF uses, the payload, the largest fragment."""
 
     source: int
     destination: int
     payload: bytes
     ttl: int
+    size: int = 0
 
 
 class Network(EngineNetwork[Packet]):
@@ -151,19 +153,27 @@ class Network(EngineNetwork[Packet]):
 
     def frame(self, node: Node, output: SendPacket) -> Packet:
         """A frame with the source of the output, or else the first address of the link."""
-        source = output.source or node.links[output.ifindex][0].addresses[0].address
-        return Packet(source, output.destination, output.payload, output.ttl)
+        link, _ = node.links[output.ifindex]
+        source = output.source or link.addresses[0].address
+        size = min(IP_HEADER + len(output.payload), output.mtu or link.mtu)
+        return Packet(source, output.destination, output.payload, output.ttl, size)
 
     def received(self, end: End, frame: Packet) -> PacketReceived:
         """The event that the socket passes to the engine."""
-        return PacketReceived(end[1], *frame)
+        return PacketReceived(end[1], *frame[:-1])
 
     def hears(self, end: End, frame: Packet) -> bool:
-        """Whether an end receives a frame: multicast, or unicast to an address of its own."""
-        if frame.destination >> 28 == MULTICAST:
-            return True
+        """Whether an end receives a frame: multicast, or unicast to an address of its own.
+
+        A device discards what is larger than its MTU.
+        """
+        if end[1] not in self.nodes[end[0]].links:
+            return False
         link, _ = self.nodes[end[0]].links[end[1]]
-        return frame.destination in {address.address for address in link.addresses}
+        if frame.size > link.mtu:
+            return False
+        own = {address.address for address in link.addresses}
+        return frame.destination >> 28 == MULTICAST or frame.destination in own
 
     # Queries
 

@@ -61,6 +61,11 @@ class Scripted(Clocked):
         self.engine.handle(event, self.now)
         self.drain()
 
+    def changed(self, **changes) -> LinkChanged:
+        """The link with another state, MTU or addresses."""
+        self.link = replace(self.link, **changes)
+        return LinkChanged(self.link, self.settings)
+
     def drain(self) -> None:
         for output in drained(self.engine):
             self.outputs.append(output)

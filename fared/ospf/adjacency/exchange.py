@@ -10,6 +10,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from fared.ospf.adjacency.mtu import MtuChanges
 from fared.ospf.adjacency.requests import Requests
 from fared.ospf.database_summary import SummaryCache
 from fared.ospf.flooding.procedure import Flooding
@@ -56,6 +57,7 @@ class Exchange:
         self._summary_cache = SummaryCache()
         self._known_pages = KnownPages()
         self._requests = requests
+        self.mtu_changes = MtuChanges(instance, self._repeat_dd)
 
     def negotiate(self, neighbor: Neighbor) -> None:
         """Enter ExStart: claim to be master with an empty description (§10.3, §10.8)."""
@@ -92,6 +94,7 @@ class Exchange:
         """ExchangeDone (§10.3): Full if the request list is empty, else Loading."""
         self._process.timers.cancel(neighbor.dd_timer)
         neighbor.summaries.clear()
+        neighbor.agreed_mtus = neighbor.mtu, neighbor.interface.advertised_mtu
         # §10.8: the slave keeps its last description for RouterDeadInterval
         dead = neighbor.interface.settings.router_dead_interval
         neighbor.dd_kept_until = self._process.now + dead
@@ -110,6 +113,9 @@ class Exchange:
         neighbor.sent_back.clear()
         neighbor.sent_dd = None
         neighbor.mtu = 0
+        neighbor.announces_mtu = neighbor.confined = False
+        self.mtu_changes.forget(neighbor)
+        neighbor.interface.review_largest_packet()
         self._retransmitter.clear(neighbor)
 
     def ended(self) -> None:
@@ -121,7 +127,12 @@ class Exchange:
     def receive_description(self, neighbor: Neighbor, dd: DatabaseDescription) -> None:
         """Process a database description by neighbor state (§10.6)."""
         interface = neighbor.interface
-        neighbor.mtu = dd.interface_mtu
+        if neighbor.state >= NeighborState.LOADING and _identity(dd) == neighbor.last_dd:
+            if self.mtu_changes.announced(neighbor, dd):
+                return
+        elif neighbor.mtu != dd.interface_mtu:
+            neighbor.mtu = dd.interface_mtu
+            interface.review_largest_packet()
         # RFC 2328 §10.6: rejected if its MTU is larger than ours, as full updates would be lost
         if dd.interface_mtu > interface.link.mtu and not interface.settings.mtu_ignore:
             self._process.reject(
@@ -325,17 +336,21 @@ class Exchange:
 
     def _retransmit_dd(self, neighbor: Neighbor) -> None:
         """Send the last description (again); the master repeats that every RxmtInterval (§10.8)."""
-        if neighbor.sent_dd is None:
-            return
-        mtu = neighbor.interface.advertised_mtu
-        if neighbor.sent_dd.interface_mtu != mtu:  # changed since: the neighbor may accept it now
-            neighbor.sent_dd = replace(neighbor.sent_dd, interface_mtu=mtu)
-        self._transmitter.queue(neighbor, neighbor.sent_dd)
+        self._repeat_dd(neighbor)
         if neighbor.master:
             timers = self._process.timers
             timers.cancel(neighbor.dd_timer)
             due = self._process.now + neighbor.interface.settings.rxmt_interval
             neighbor.dd_timer = timers.arm(due, partial(self._retransmit_dd, neighbor))
+
+    def _repeat_dd(self, neighbor: Neighbor) -> None:
+        """Send the last description again, with the present MTU: the neighbor may accept it now."""
+        sent, mtu = neighbor.sent_dd, neighbor.interface.advertised_mtu
+        if sent is None:
+            return
+        if sent.interface_mtu != mtu:
+            sent = neighbor.sent_dd = replace(sent, interface_mtu=mtu)
+        self._transmitter.queue(neighbor, sent)
 
 
 def _identity(dd: DatabaseDescription) -> tuple[int, int, int]:

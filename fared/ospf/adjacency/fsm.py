@@ -78,6 +78,10 @@ class Adjacencies:
         """Let neighbors that waited form adjacencies, when it is their turn."""
         self._admission.settle()
 
+    def mtu_changed(self, interface: Interface) -> None:
+        """Check the adjacencies of an interface against its new MTU."""
+        self._exchange.mtu_changes.own_changed(interface)
+
     def kill_all(self, interface: Interface, event: NeighborEvent) -> None:
         """Fire one event at every neighbor of an interface."""
         for neighbor in list(interface.neighbors.values()):

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from fared.core.ids import dotted
 from fared.core.reduction import FloodDelay, ReductionSettings
 from fared.core.timers import Timer
 from fared.ospf.flooding.database import ARRIVAL_MARGIN, MIN_LS_ARRIVAL
 from fared.ospf.flooding.suppression import SUPPRESSION
 from fared.ospf.instance import Instance
-from fared.ospf.interface import Neighbor
+from fared.ospf.interface import SMALL_PACKET, Neighbor
 from fared.ospf.lsdb import DEFERRED_SHIFT, LsaEntry
 from fared.ospf.neighbor import NeighborState
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE
@@ -27,6 +28,8 @@ _INSTANCE = slice(2, LSA_HEADER_SIZE)
 _BATCH = 512
 _BATCH_GAP = 0.05
 """Seconds between batches."""
+_PATIENT = 1
+"""LSAs retransmitted so often without an acknowledgment are retransmitted in small packets."""
 _SLACK = 0.1
 """Part of RxmtInterval by which a retransmission may be early, to share packets with others."""
 _AFTER_MIN_LS_ARRIVAL = MIN_LS_ARRIVAL * 1.1
@@ -34,11 +37,18 @@ _DEFERRED = 0.0
 """In place of RxmtInterval: a wave of copies that have not been sent yet."""
 
 
+_Key = tuple[float, float, int]
+
+
 class Wave(msgspec.Struct, eq=False):
-    """LSAs that are due at the same time, with the neighbors that they are due for."""
+    """LSAs that are due at the same time, with the neighbors that they are due for.
+
+    ``times``: how often they have been retransmitted.
+    """
 
     due: float
     interval: float
+    times: int
     entries: dict[LsaEntry, int] = msgspec.field(default_factory=dict)
 
 
@@ -59,10 +69,10 @@ class Retransmitter:
         self._process = instance.process
         self._flood_delay = FloodDelay()
         self._bulk_delay = FloodDelay()
-        self._waves: dict[tuple[float, float], Wave] = {}
+        self._waves: dict[_Key, Wave] = {}
         self._last: dict[LsaEntry, Wave] = {}
         """The wave that a listed LSA was put into last."""
-        self._order: list[tuple[float, float]] = []
+        self._order: list[_Key] = []
         self._timer: Timer | None = None
         self._intervals = _Intervals()
 
@@ -123,12 +133,12 @@ class Retransmitter:
         """
         delay = self._flood_delay
         before = delay.waiting(SUPPRESSION, now)
-        wave = None if before is None else self._waves.get((before, _DEFERRED))
+        wave = None if before is None else self._waves.get((before, _DEFERRED, 0))
         if wave is None:
             return None
         due = delay.hasten(SUPPRESSION, now)
         if due < wave.due:
-            del self._waves[wave.due, _DEFERRED]
+            del self._waves[wave.due, _DEFERRED, 0]
             for entry, neighbors in wave.entries.items():
                 self._add((entry,), neighbors, due, _DEFERRED)
         return due
@@ -192,7 +202,7 @@ class Retransmitter:
 
     def _drop(self, wave: Wave) -> None:
         """Drop a wave without LSAs; without any wave there is nothing to wait for."""
-        self._waves.pop((wave.due, wave.interval), None)
+        self._waves.pop((wave.due, wave.interval, wave.times), None)
         if not self._waves:
             self._order.clear()
             self._process.timers.cancel(self._timer)
@@ -234,12 +244,17 @@ class Retransmitter:
         return known.new
 
     def _add(
-        self, entries: Sequence[LsaEntry], neighbors: int, due: float, interval: float
+        self,
+        entries: Sequence[LsaEntry],
+        neighbors: int,
+        due: float,
+        interval: float,
+        times: int = 0,
     ) -> None:
-        wave = self._waves.get((due, interval))
+        wave = self._waves.get((due, interval, times))
         if wave is None:
-            wave = self._waves[due, interval] = Wave(due, interval)
-            heapq.heappush(self._order, (due, interval))
+            wave = self._waves[due, interval, times] = Wave(due, interval, times)
+            heapq.heappush(self._order, (due, interval, times))
             self._arm()
         known, last = wave.entries, self._last
         for entry in entries:
@@ -276,15 +291,42 @@ class Retransmitter:
                 continue
             del self._waves[key]
             left = list(wave.entries.items())
+            if wave.times >= _PATIENT:
+                self._confine(left[:room])
             for entry, neighbors in left[:room]:
-                self._send(entry, neighbors, wave.interval)
+                self._send(entry, neighbors, wave)
             for entry, neighbors in left[room:]:
-                self._add((entry,), neighbors, now + _BATCH_GAP, wave.interval)
+                self._add((entry,), neighbors, now + _BATCH_GAP, wave.interval, wave.times)
             room = max(0, room - len(left))
         self._arm()
 
-    def _send(self, entry: LsaEntry, neighbors: int, interval: float) -> None:
-        counters = self._process.counters.lsdb
+    def _confine(self, unacknowledged: Sequence[tuple[LsaEntry, int]]) -> None:
+        """Send small packets to neighbors that do not acknowledge LSAs that fill larger ones.
+
+        Not in RFC 2328, which knows the MTU of a neighbor from its descriptions. A neighbor whose
+        MTU changes, or something between us that does not carry full packets, would silence
+        flooding.
+        """
+        sizes: dict[Neighbor, int] = {}
+        for entry, neighbors in unacknowledged:
+            due = neighbors & entry.unacknowledged
+            for neighbor in self._instance.participants.of(due):
+                sizes[neighbor] = sizes.get(neighbor, 0) + len(entry.raw)
+        for neighbor, size in sizes.items():
+            interface = neighbor.interface
+            if size > SMALL_PACKET < interface.largest_packet:
+                neighbor.confined = True
+                interface.review_largest_packet()
+                self._process.log(
+                    "warning",
+                    "ospf-packets-made-small",
+                    interface=interface.name,
+                    neighbor=dotted(neighbor.router_id),
+                    size=SMALL_PACKET,
+                )
+
+    def _send(self, entry: LsaEntry, neighbors: int, wave: Wave) -> None:
+        counters, interval = self._process.counters.lsdb, wave.interval
         if interval == _DEFERRED:
             due = neighbors & entry.deferred
             if due:
@@ -294,7 +336,8 @@ class Retransmitter:
         else:
             due = neighbors & entry.unacknowledged & ~entry.deferred
             if due:
-                self._add((entry,), due, self._process.now + interval, interval)
+                again = self._process.now + interval
+                self._add((entry,), due, again, interval, wave.times + 1)
                 counters["retransmitted"] += due.bit_count()
         if due:
             self._instance.outbox.direct(entry, due)

@@ -45,9 +45,13 @@ _LABELS = {kind.value: kind.label for kind in PacketType}
 
 
 def body_space(interface: Interface) -> int:
-    """The largest body of a packet that needs no IP fragmentation on this interface, in bytes."""
+    """The largest body of a packet that needs no IP fragmentation on this interface, in bytes.
+
+    Nor does it at the other end: the smaller MTU counts.
+    """
     digest = overhead(interface.settings.authentication)
-    return max(_MIN_BODY, interface.link.mtu - _IP_HEADER_SIZE - PACKET_HEADER_SIZE - digest)
+    largest = interface.largest_packet
+    return max(_MIN_BODY, largest - _IP_HEADER_SIZE - PACKET_HEADER_SIZE - digest)
 
 
 class Transmitter:
@@ -308,7 +312,11 @@ def _addressed(
     source = interface.address if interface.unnumbered else 0
     secure = interface.settings.ttl_security is not TtlSecurity.OFF
     ttl = SECURE_TTL if secure else LINK_TTL
-    return SendPacket(interface.ifindex, destination, payload, source, ttl)
+    # Appendix A.1: IP fragments what is larger, and so that neighbors with a smaller MTU receive it
+    largest = interface.largest_packet
+    apart = largest < len(payload) + _IP_HEADER_SIZE and largest < interface.link.mtu
+    mtu = largest if apart else 0
+    return SendPacket(interface.ifindex, destination, payload, source, ttl, mtu)
 
 
 def _address_of(neighbor: Neighbor) -> int:
