@@ -75,6 +75,7 @@ class Daemon:
         self.config: Config = loaded.config
         self._logs = DaemonLog(self.config.log.level, self.config.log.format)
         self.log = self._logs.logger
+        self.stderr = self._logs.output
         for warning in loaded.warnings:
             self.log.warning("configuration", warning=str(warning))
         self.defence = Defence(self.log, self._give_up)
@@ -233,6 +234,7 @@ class Daemon:
             defence=self.defence,
             io=self.io,
             log=self._logs.ring,
+            lines_lost=lambda: self.stderr.dropped,
             operation=self.operation,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ def end_out_of_memory() -> None:
     An exception in the middle of an input leaves a router that may remove routes; packets that
     cannot be read end adjacencies. A clean exit would need memory, too, and so would a log record.
     """
+    signal.alarm(1)  # it ends the process if nobody reads what it says
     os.write(2, _OUT_OF_MEMORY)
     os._exit(1)
 

@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TextIO
 from fared.api.feed import LEVELS, EventFeed
 from fared.api.log_ring import LogRing
 from fared.daemon.errors import end_out_of_memory
+from fared.log_output import LogOutput
 from fared.startup import without
 
 with without("rich"):
@@ -81,14 +82,15 @@ class DaemonLog:
         self._lines: deque[_Line] = deque()
         self._thread = threading.get_ident()
         self._due = self._ended = False
+        self.output = LogOutput(sys.stderr, self._lost)
         self.configure(level, style)
         structlog.configure(
             processors=[self._put_off],
             wrapper_class=structlog.make_filtering_bound_logger(LEVELS["debug"]),
-            logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+            logger_factory=structlog.WriteLoggerFactory(file=self.output.file),
             cache_logger_on_first_use=True,
         )
-        logging.basicConfig(level=logging.WARNING, handlers=[LibraryLog(sys.stderr)])
+        logging.basicConfig(level=logging.WARNING, handlers=[LibraryLog(self.output.file)])
         # Bound once: structlog's proxy would bind a logger for each line.
         self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("fared").bind()
 
@@ -97,7 +99,7 @@ class DaemonLog:
         self.write()
         self._least = LEVELS[level]
         as_json = style == "json" or (style == "auto" and "JOURNAL_STREAM" in os.environ)
-        colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        colours = self.output.isatty() and "NO_COLOR" not in os.environ
         self._renderer: Any = (
             structlog.processors.JSONRenderer()
             if as_json
@@ -167,9 +169,18 @@ class DaemonLog:
         if LEVELS.get(level, LEVELS["error"]) < self._least:
             return None
         self.ring.append(record)
+        return self._rendered(level, event, at)
+
+    def _rendered(self, level: str, event: _Event, at: float) -> str:
         event["timestamp"] = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
-        text: str = self._renderer(logger, level, event)
+        text: str = self._renderer(None, level, event)
         return text
+
+    def _lost(self, count: int) -> str:
+        """What is written in place of lines that stderr's reader was too slow for."""
+        event, level = "log-lines-lost", "warning"
+        fields = {"count": count}
+        return self._rendered(level, {"event": event, "level": level, **fields}, time.time()) + "\n"
 
 
 def _plain(value: object) -> object:

@@ -21,10 +21,12 @@ def run(path: str, loaded: Loaded, record: str | None = None) -> None:
     share_heap()
     sys.unraisablehook = handle_unraisable
     daemon = Daemon(path, loaded, record)
+    sys.stderr = daemon.stderr.file  # for what Python itself, and libraries, have to say
     del loaded  # its text, when it is in the history
     try:
         asyncio.run(_serve(daemon))
         if daemon.leaving:
+            daemon.stderr.finish()
             _execute_again()
     except (LockError, PrivilegeError) as error:
         raise DaemonError(str(error)) from None
@@ -45,7 +47,6 @@ async def _serve(daemon: Daemon) -> None:
 def _execute_again() -> None:
     """Start the next process in place of this one: its pid, its arguments, present code."""
     sys.stdout.flush()
-    sys.stderr.flush()
     try:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - ourselves
     except OSError as error:

@@ -51,6 +51,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     defence: Defence
     io: Mapping[str, Sockets]
     log: LogRing
+    lines_lost: Callable[[], int]
     operation: Operation
 
     def answer(self, command: str, args: Json) -> Mapping[str, Any]:
@@ -128,6 +129,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             loads=self.runtime.load_samples,
             edge={
                 "audits-skipped": self.auditor.skipped,
+                "log-lines-lost": self.lines_lost(),
                 "sysctls-set-back": self.sysctls.set_back,
                 **{f"internal-error {where}": n for where, n in self.defence.counts.items()},
             },

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import json
 import os
 import re
 import signal
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
@@ -17,6 +19,7 @@ from sdnotify import SystemdNotifier
 from fared import __version__
 from fared.ina.slots.packet import DEFAULT_PORT
 from fared.inad.process import InaProcess, Settings
+from fared.log_output import LogOutput
 
 DEFAULT_SOCKET = "/run/fared-ina/ina.sock"
 _BYTES = re.compile(r"([0-9]+)([KMG]?)")
@@ -29,13 +32,14 @@ def main() -> None:
     for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):  # they mean nothing here
         signal.signal(number, signal.SIG_IGN)
     options = parser().parse_args()
+    output = LogOutput(sys.stderr, _lost)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.JSONRenderer(),
         ],
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=output.file),
     )
     settings = Settings(
         options.address,
@@ -56,6 +60,14 @@ def main() -> None:
     if "NOTIFY_SOCKET" in os.environ:
         SystemdNotifier().notify("READY=1")
     process.run()
+
+
+def _lost(count: int) -> str:
+    """What is written in place of lines that stderr's reader was too slow for."""
+    event = "log-lines-lost"
+    fields = {"count": count, "event": event, "level": "warning"}
+    at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return json.dumps({**fields, "timestamp": at}) + "\n"
 
 
 def parser() -> argparse.ArgumentParser:

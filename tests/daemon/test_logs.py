@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import fcntl
 import io
 import json
 import logging
+import os
 import sys
+import threading
 import time
 import tracemalloc
 from datetime import datetime
@@ -152,6 +155,60 @@ async def test_lines_wait_until_packets_and_routes_of_other_routers_are_done(cap
         await asyncio.sleep(0.001)
         written = capsys.readouterr().err
     assert json.loads(written)["event"] == "later"
+
+
+def test_a_log_that_nobody_reads_holds_up_nobody(monkeypatch):
+    """What does not fit is dropped, and counted where it is missing."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    with os.fdopen(reader) as pipe:
+        with os.fdopen(writer, "w") as stream:
+            monkeypatch.setattr(sys, "stderr", stream)
+            log = DaemonLog("info", "json")
+            flaps = threading.Thread(target=_flap, args=(log, FLAPS), daemon=True)
+            flaps.start()
+            flaps.join(30)
+            assert not flaps.is_alive()
+            lines = [json.loads(pipe.readline())]
+            while lines[-1]["event"] != "log-lines-lost":
+                lines.append(json.loads(pipe.readline()))
+            log.logger.warning("later")
+            log.output.finish()
+        *flapped, lost = lines
+        assert [line["number"] for line in flapped] == list(range(len(flapped)))
+        assert lost["count"] == FLAPS - len(flapped) == log.output.dropped
+        assert [json.loads(line)["event"] for line in pipe] == ["later"]
+
+
+FLAPS = 10_000
+
+
+def _flap(log: DaemonLog, times: int) -> None:
+    for number in range(times):
+        log.logger.warning("neighbor-changed", number=number, reason="inactivity-timer")
+
+
+def test_stderr_stays_as_the_shell_has_made_it(monkeypatch):
+    """O_NONBLOCK would be that of all who have the pipe or the terminal."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader), os.fdopen(writer, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        log = DaemonLog("info", "json")
+        log.logger.warning("first")
+        log.output.finish()
+        assert os.get_blocking(writer)
+
+
+def test_a_reader_that_has_gone_ends_nothing(monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        log = DaemonLog("info", "json")
+        for event in ("first", "second"):
+            log.logger.warning(event)
+            log.output.finish()
+        assert log.output.dropped == 2
 
 
 async def test_the_last_lines_of_a_process_are_written(capsys):
