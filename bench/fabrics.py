@@ -94,7 +94,7 @@ def pods(count: int, leaves: int, planes: int, supers: int) -> Blocks:
 
 
 def stub_leaves(blocks: Blocks) -> Blocks:
-    """The same with leaves that carry no transit traffic (stub routers, RFC 6987)."""
+    """The same with leaves that carry no transit traffic (overload bit)."""
     return {
         node: replace(block, transit=False) if node >> 16 & 255 == 254 else block
         for node, block in blocks.items()

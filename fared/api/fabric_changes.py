@@ -18,7 +18,6 @@ from fared.api.views.fabric_image import (
     FabricVertex,
     link_rows,
     name_of,
-    transit,
 )
 from fared.core.ids import NodeId, format_node
 from fared.ted.model import NodeBlock
@@ -131,5 +130,5 @@ def _same(a: FabricLinkRow, b: FabricLinkRow) -> bool:
     ]
 
 
-def _role(vertex: FabricVertex) -> tuple[str, bool]:
-    return name_of(vertex), transit(vertex)
+def _role(vertex: FabricVertex) -> tuple[str, bool, bool]:
+    return name_of(vertex), vertex.transit, vertex.last_resort

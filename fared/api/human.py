@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from fared.core.units import format_bandwidth
 
@@ -60,3 +62,13 @@ def ordering(name: str) -> list[tuple[bool, int, str]]:
     """Return a key that orders leaf2 before leaf10."""
     parts = re.split(r"(\d+)", name)
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+
+
+def kind(node: Mapping[str, Any]) -> str:
+    """Return what is unusual about a node of the topology or the fabric, as in its document."""
+    words = {
+        "network": node["network"],
+        "no transit": not node["transit"],
+        "last resort": node["last_resort"],
+    }
+    return ", ".join(word for word, holds in words.items() if holds)

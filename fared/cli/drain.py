@@ -33,7 +33,7 @@ _REASON = click.option(
 @click.pass_obj
 @click.pass_context
 def drain(ctx: click.Context, session: Session, reason: str) -> None:
-    """Take this router out of transit: others avoid it, also after a restart, until undrain."""
+    """Drain this router: others avoid it, also after a restart, until undrain."""
     if ctx.invoked_subcommand is None:
         session.show_answer("drain", args={"reason": reason} if reason else {})
 
@@ -64,7 +64,7 @@ def drain_interface(session: Session, name: str, share: float | None, reason: st
 @click.pass_obj
 @click.pass_context
 def undrain(ctx: click.Context, session: Session) -> None:
-    """Put this router back into transit."""
+    """Put this router back into service."""
     if ctx.invoked_subcommand is None:
         session.show_answer("undrain")
 

@@ -52,12 +52,8 @@ def _number(value: int | None) -> str:
 
 
 def _remark(node: Json) -> str:
-    remarks = {
-        "this router": node["here"],
-        "network": node["network"],
-        "no transit": not node["transit"],
-    }
-    return ", ".join(text for text, holds in remarks.items() if holds)
+    here = "this router" if node["here"] else ""
+    return ", ".join(filter(None, (here, human.kind(node))))
 
 
 def _marks(document: Json, names: dict[str, str], out: Console) -> None:

@@ -31,7 +31,7 @@ _LAZY = {
     ),
     "drain": Lazy(
         imported("fared.cli.drain:drain"),
-        "Take this router out of transit, or a link out of service.",
+        "Take this router, or a link, out of service.",
     ),
     "undrain": Lazy(
         imported("fared.cli.drain:undrain"), "Put this router, or a link, back into service."

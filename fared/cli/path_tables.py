@@ -35,8 +35,7 @@ def _topology(document: Json, out: Console, _now: float) -> None:
         heading(out, title, first=index == 0)
         grid = table("Node", "Id", ">Prefixes", "")
         for node in area["nodes"]:
-            kind = "network" if node["network"] else "" if node["transit"] else "no transit"
-            grid.add_row(names[node["id"]], node["id"], str(node["prefixes"]), kind)
+            grid.add_row(names[node["id"]], node["id"], str(node["prefixes"]), human.kind(node))
         emit(out, grid)
         out.print()
         families = {family for link in area["links"] for family in link["families"]}

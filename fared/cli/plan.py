@@ -109,7 +109,7 @@ plan.add_lazy("jobs", Lazy(imported("fared.cli.plan_jobs:jobs"), "Which jobs may
 @click.option(
     "--degrade", metavar="25%", callback=parsed_by(read_percent), help="Each link loses this part."
 )
-@click.option("--drained", metavar="A,B", help="These routers are out of transit meanwhile.")
+@click.option("--drained", metavar="A,B", help="These routers are drained meanwhile.")
 @click.option(
     "--between", metavar="P,P", help="Routers whose capacity counts: patterns, or their prefixes."
 )

@@ -302,7 +302,7 @@ def _validate(document: Json, out: Console, _now: float) -> None:
 def _drain(document: Json, out: Console, _now: float) -> None:
     name, share = document.get("interface"), document.get("share")
     if name is None:
-        out.print("drained: no transit" if document["drained"] else "in transit")
+        out.print("drained: others avoid this router" if document["drained"] else "in service")
     elif share is None:
         out.print(f"{name}: in service")
     else:

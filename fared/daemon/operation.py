@@ -146,9 +146,9 @@ class Operation:
         return link_events(config or self._host.config, link, self.share(link.name))
 
     def drain(self, args: Json) -> Json:
-        """Take the router out of transit, or lower the capacity of a link. Raises CommandError.
+        """Drain the router, or lower the capacity of a link. Raises CommandError.
 
-        A drained router is a stub router (RFC 6987): no transit, own prefixes reachable.
+        A drained router is a stub router (RFC 6987) and has the overload bit (ISO 10589 §7.2.8.1).
         """
         asked = drain_request(args)
         drain = Drain(CALLER.get(), time.time(), asked.reason, asked.share)

@@ -172,7 +172,7 @@ class IsisSettings(msgspec.Struct, frozen=True):
 
     @property
     def drained(self) -> bool:
-        """Whether this router is drained: no transit."""
+        """Whether this router is drained: others avoid it."""
         return self.overload
 
     def with_clock(self, epoch: float, boot_count: int) -> IsisSettings:

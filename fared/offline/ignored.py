@@ -31,7 +31,7 @@ def one_way(blocks: Blocks) -> list[Ignored]:
 
 
 def overloaded(blocks: Blocks) -> list[Ignored]:
-    """Routers that carry no transit traffic (RFC 6987, ISO 10589 §7.2.8.1)."""
+    """Routers that carry no transit traffic (ISO 10589 §7.2.8.1)."""
     return [
         Ignored(format_node(node), "overload")
         for node, block in blocks.items()

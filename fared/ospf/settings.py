@@ -166,7 +166,7 @@ class OspfSettings(msgspec.Struct, frozen=True):
 
     @property
     def drained(self) -> bool:
-        """Whether this router is drained: no transit."""
+        """Whether this router is drained: others avoid it."""
         return self.stub_router
 
     def with_clock(self, epoch: float, boot_count: int) -> OspfSettings:
@@ -174,5 +174,5 @@ class OspfSettings(msgspec.Struct, frozen=True):
         return replace(self, epoch=epoch, boot_count=boot_count)
 
     def drain(self) -> OspfSettings:
-        """The same as a stub router (RFC 6987): no transit."""
+        """The same as a stub router (RFC 6987): the last resort."""
         return replace(self, stub_router=True)

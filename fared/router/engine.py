@@ -29,13 +29,13 @@ class EngineSettings(Protocol):
 
     @property
     def drained(self) -> bool:
-        """Whether this router is drained: no transit."""
+        """Whether this router is drained: others avoid it."""
 
     def with_clock(self, epoch: float, boot_count: int) -> Self:
         """The same with the clock offset, and the boot count of the router."""
 
     def drain(self) -> Self:
-        """The same, drained: no transit."""
+        """The same, drained."""
 
 
 class Engine(Protocol):

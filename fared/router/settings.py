@@ -39,7 +39,7 @@ class RouterSettings(msgspec.Struct, frozen=True):
 
     @property
     def drained(self) -> bool:
-        """Whether this router is drained: no transit."""
+        """Whether this router is drained: others avoid it."""
         return any(part.drained for part in self.protocols.values())
 
     @property

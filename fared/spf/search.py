@@ -2,7 +2,7 @@
 
 ``plan`` lays its slots over the result. If all metrics are equal (as in most fabrics), a
 breadth-first search over whole frontiers finds the distances; otherwise label-correcting rounds do.
-Routers that are not for transit (stub router, overload bit) can be reached but not crossed, except
+Routers that are not for transit (overload bit) can be reached but not crossed, except
 for the root itself (RFC 6987, ISO 10589 §7.2.8.1). A link with the maximum link metric is never
 used, not even by the root (RFC 5305 §3).
 """
@@ -79,7 +79,7 @@ def _breadth_first(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[Dep
         distance[nodes] = len(levels) * graph.uniform_metric
         left[nodes] = False
         remaining -= int(degree[nodes].sum())
-        # RFC 6987, ISO 10589 §7.2.8.1: no transit through stub and overloaded routers
+        # ISO 10589 §7.2.8.1: no transit through overloaded routers
         frontier = nodes[graph.transit[nodes]]
     return distance, levels
 
@@ -142,7 +142,7 @@ def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[
         np.minimum.at(better, heads, distance[graph.src[edges]] + graph.metric[edges])
         improved = np.flatnonzero(better < distance)
         distance = better
-        # RFC 6987, ISO 10589 §7.2.8.1: no transit through stub and overloaded routers
+        # ISO 10589 §7.2.8.1: no transit through overloaded routers
         frontier = improved[graph.transit[improved]]
     crossed = graph.transit & (distance != UNREACHABLE)
     crossed[root] = True

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fared.core.ids import ISIS_NODE
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 
 
 MAX_LINK_METRIC = 0xFF_FFFF
-"""No path crosses a link of this metric (RFC 5305 §3): it only serves the two-way check.
-
-OSPF costs end at 65535, so no OSPF link has this metric.
-"""
+"""No path crosses a link of this metric (RFC 5305 §3): it only serves the two-way check."""
+HIGHEST_OSPF_METRIC = 0xFFFF
+"""MaxLinkMetric of OSPF (RFC 6987 §3), a cost like any other (RFC 2328 §16.1)."""
+HIGHEST_ISIS_METRIC = MAX_LINK_METRIC - 1
+"""The highest metric that a path of IS-IS may cross."""
 
 
 class PathType(enum.IntEnum):
@@ -85,8 +88,8 @@ class NodeBlock(msgspec.Struct, frozen=True):
     ``capacities`` and ``availables`` are bytes/s, NaN where the router floods none.
     ``local_ids``/``remote_ids`` distinguish parallel links (OSPF: interface address or index;
     0 where unknown). A metric of MAX_LINK_METRIC keeps SPF off that direction of the link and
-    leaves the other one usable. ``transit`` is False for a stub router or one with the overload
-    bit: paths may end there, not cross it.
+    leaves the other one usable. ``transit`` is False for a router with the overload bit: paths may
+    end there, not cross it.
     """
 
     node: NodeId
@@ -105,6 +108,12 @@ class NodeBlock(msgspec.Struct, frozen=True):
     """An AS boundary router (OSPF's E bit), which the other routers need a route to."""
     asbr_routes: tuple[tuple[NodeId, int], ...] = ()
     """ASBRs of other areas that this border router advertises (type 4 summaries), with costs."""
+
+    @property
+    def last_resort(self) -> bool:
+        """Whether all its links have the highest metric of paths, as those of a stub router."""
+        highest = HIGHEST_ISIS_METRIC if self.node & ISIS_NODE else HIGHEST_OSPF_METRIC
+        return len(self.metrics) > 0 and bool((self.metrics == highest).all())
 
     def lists(self, node: int) -> bool:
         """Whether any of its links leads to a node."""

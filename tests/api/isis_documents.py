@@ -317,6 +317,7 @@ ISIS_TOPOLOGY: Json = {
                     "hostname": name(number),
                     "network": False,
                     "transit": number != 5,
+                    "last_resort": False,
                     "prefixes": 6,
                 }
                 for number in (5, 6, 7)

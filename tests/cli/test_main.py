@@ -170,7 +170,7 @@ def test_the_socket_may_come_from_the_environment(daemon):
 def test_drain_undrain_and_reload_are_confirmed(daemon):
     """Drain, undrain, reload."""
     assert "drained" in run(daemon, "drain").stdout
-    assert "in transit" in run(daemon, "undrain").stdout
+    assert "in service" in run(daemon, "undrain").stdout
     assert "applied" in run(daemon, "config", "reload").stdout
 
 

@@ -115,7 +115,15 @@ def test_overload_keeps_traffic_from_passing_but_not_from_arriving(document):
     hops = {r["prefix"]: {hop["neighbor"] for hop in r["nexthops"]} for r in found["routes"]}
     assert "10.255.0.1" not in hops[LEAF_2]
     assert hops["10.255.0.1/32"] == {"10.255.0.1"}
-    assert found["ignored"] == [{"key": "10.255.0.1", "reason": "overload"}]
+    assert found["ignored"] == []
+
+
+def test_a_stub_router_is_the_last_resort(document):
+    alone = [arg for n in (2, 3, 4) for arg in ("--fail-node", f"S{n}")]
+    found = answer(document, "--overload", "S1", *alone)
+    (route,) = [route for route in found["routes"] if route["prefix"] == LEAF_2]
+    assert [hop["neighbor"] for hop in route["nexthops"]] == ["10.255.0.1"]
+    assert route["metric"] == 10 + 0xFFFF + 10
 
 
 def test_set_cost_moves_traffic_in_one_direction(document):

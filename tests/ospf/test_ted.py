@@ -333,13 +333,14 @@ def test_a_refresh_causes_no_update(peer):
     assert updates(peer) == []
 
 
-def test_a_router_whose_links_all_have_the_maximum_cost_carries_no_transit_traffic(peer):
+def test_a_router_whose_links_all_have_the_maximum_cost_is_the_last_resort(peer):
+    """RFC 2328 §16.1: that is a cost like any other."""
     peer.send(update(make_lsa(OTHER, links=[p2p(A, 1, 0xFFFF), p2p(B, 2, 0xFFFF)])))
     (before,) = updates(peer)
-    assert not before.block.transit
+    assert (before.block.transit, before.block.last_resort) == (True, True)
     peer.send(update(make_lsa(OTHER, 9, links=[p2p(A, 1, 0xFFFF), p2p(B, 2, 10)])))
     (told,) = updates(peer)
-    assert told.block.transit
+    assert not told.block.last_resort
     assert kinds([before, told])[-1] >= ChangeKind.PREFIX
 
 
@@ -349,21 +350,20 @@ def test_stub_router_raises_our_metrics_and_keeps_our_prefixes(net):
     net.run(0.5)
     block = net.blocks(2)[A]
     assert block.metrics.tolist() == [0xFFFF]
-    assert not block.transit
+    assert (block.transit, block.last_resort) == (True, True)
     assert [p.metric for p in block.prefixes] == [0, 10]
 
 
 def test_a_router_that_has_just_started_is_a_stub_router_for_a_time():
-    """RFC 6987 §2: others send no transit traffic until it has learned all routes."""
+    """RFC 6987 §2: others prefer other ways until it has learned all routes."""
     net = Network(1)
     net.add(1, stub_router_on_startup=30.0)
     net.add(2)
     net.join(1, 2, FAST)
     net.run(20)
-    assert not net.blocks(2)[A].transit
+    assert net.blocks(2)[A].last_resort
     assert net.nodes[1].engine.snapshot(net.now).stub_router
     net.run(15)
-    assert net.blocks(2)[A].transit
     assert net.blocks(2)[A].metrics.tolist() == [10]
 
 

@@ -117,6 +117,14 @@ def test_the_links_of_a_drained_spine_do_not_matter(database):
     assert of(found, "links")["left"] == 0.5
 
 
+def test_drained_spines_carry_what_no_other_can(database):
+    """In OSPF they are the last resort (RFC 6987)."""
+    found = answer(database, "--nodes", "--drained", "S1,S2,S3")
+    assert found["healthy"]["left"] == 0.25
+    lost = {row["failure"]: row["cut"] for row in found["rows"]}
+    assert (lost["S4"], lost["L1"]) == (0, 0)
+
+
 def test_groups_fail_together(database, tmp_path):
     file = tmp_path / "groups.yaml"
     file.write_text('left: [S1, S2]\ntray: ["L1,*"]\n')

@@ -37,7 +37,8 @@ class LinkColumns(TypedDict):
 class FabricNode(TypedDict):
     """A router, or a network (``network``) that several share.
 
-    ``here``: the router that answers. ``transit`` False: paths may end there but not pass.
+    ``here``: the router that answers. ``transit`` False: paths may end there but not pass (overload
+    bit). ``last_resort``: they pass where there is no other way (stub router, RFC 6987).
     ``tier``: 0 for leaves, 1 for spines, 2 for super-spines (``role``), and None where the graph is
     no Clos; ``pod`` and ``plane`` count from 1. If a router has an id in each of two protocols,
     ``id`` is the first and ``ids`` has all.
@@ -49,6 +50,7 @@ class FabricNode(TypedDict):
     network: bool
     here: bool
     transit: bool
+    last_resort: bool
     prefixes: int
     tier: int | None
     role: str | None

@@ -8,15 +8,17 @@ from fared.api.schema.common import BytesPerSecond, JsonDocument, Seconds, UnixT
 
 
 class TopologyNode(TypedDict):
-    """``transit`` False: paths may end here but not pass (stub router, overload bit).
+    """``transit`` False: paths may end here but not pass (overload bit).
 
-    ``prefixes`` counts those of all families.
+    ``last_resort``: paths pass where there is no other way (stub router, RFC 6987). ``prefixes``
+    counts those of all families.
     """
 
     id: str
     hostname: str | None
     network: bool
     transit: bool
+    last_resort: bool
     prefixes: int
 
 

@@ -68,6 +68,7 @@ function placeOf(node) {
     node.ids.join(", "),
     count(node.prefixes, "prefix", "prefixes"),
     node.transit ? null : "paths may end here, not cross it",
+    node.last_resort ? "paths cross it where there is no other way" : null,
   ];
   return parts.filter(Boolean).join(" · ");
 }

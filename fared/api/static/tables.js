@@ -25,7 +25,7 @@ export function routersTable(panel) {
     (y.tier ?? -1) - (x.tier ?? -1) || (x.pod ?? 0) - (y.pod ?? 0) || collator.compare(x.name, y.name));
   const cells = (node) => [
     panel.router(node.id), node.role ?? (node.network ? "network" : ""), node.pod ? String(node.pod) : "", node.plane ? String(node.plane) : "",
-    String(model.of.get(node.id)?.filter((link) => link.rows.length).length ?? 0), node.transit ? "" : "no transit",
+    String(model.of.get(node.id)?.filter((link) => link.rows.length).length ?? 0), node.transit ? (node.last_resort ? "last resort" : "") : "no transit",
   ];
   const words = (node) => `${node.name} ${node.ids.join(" ")} ${node.role ?? ""}`;
   return filtered(panel, "router", all, cells, words, ["Router", "Role", ">Pod", ">Plane", ">Links", ""]);

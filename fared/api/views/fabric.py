@@ -18,7 +18,6 @@ from fared.api.views.fabric_image import (
     link_rows,
     name_of,
     sight,
-    transit,
 )
 from fared.api.views.fabric_marks import UnusualLink
 from fared.core.ids import NodeId, format_node
@@ -66,8 +65,10 @@ def mark_of(
 
 def _drained(vertex: FabricVertex, far: FabricVertex, row: FabricLinkRow) -> str | None:
     for each in (vertex, far):
-        if not transit(each):
+        if not each.transit:
             return f"paths may end at {name_of(each)}, not cross it"
+        if each.last_resort:
+            return f"paths cross {name_of(each)} where there is no other way"
     if row.metric >= MAX_LINK_METRIC:
         return "no path crosses a link of its metric"
     if row.capacity <= _LEAST * row.links:
@@ -100,7 +101,8 @@ def node_row(image: FabricImage, vertex: FabricVertex) -> schema.FabricNode:
         "hostname": next((b.hostname for b in vertex.blocks if b.hostname), None),
         "network": vertex.blocks[0].network,
         "here": vertex.node == image.here,
-        "transit": transit(vertex),
+        "transit": vertex.transit,
+        "last_resort": vertex.last_resort,
         "prefixes": image.hosts.get(vertex.node, 0) + len(vertex.ends),
         "tier": None if place is None else place.tier,
         "role": None if place is None else ROLES[place.tier],

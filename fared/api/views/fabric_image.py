@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 class FabricVertex(msgspec.Struct, frozen=True):
     """A router, or network: its id in the first protocol, and its blocks in all of them.
 
-    ``ends`` are the vertices of its neighbors, by their first ids.
+    ``ends`` are the vertices of its neighbors, by their first ids. ``transit`` and ``last_resort``:
+    whether paths may cross it, and whether only where there is no other way.
     """
 
     node: NodeId
     blocks: tuple[NodeBlock, ...]
     ends: frozenset[NodeId]
+    transit: bool
+    last_resort: bool
 
 
 class FabricLinkRow(NamedTuple):
@@ -190,11 +193,18 @@ def _vertex(
         if all(a is b for a, b in pairs):
             return before
         if all(a.neighbors is b.neighbors for a, b in pairs):
-            return FabricVertex(node, blocks, before.ends)
+            return _vertex_with(node, blocks, before.ends)
     ends = {
         first.get(NodeId(far), NodeId(far)) for block in blocks for far in block.neighbors.tolist()
     }
-    return FabricVertex(node, blocks, frozenset(ends - {node}))
+    return _vertex_with(node, blocks, frozenset(ends - {node}))
+
+
+def _vertex_with(
+    node: NodeId, blocks: tuple[NodeBlock, ...], ends: frozenset[NodeId]
+) -> FabricVertex:
+    transit = all(block.transit for block in blocks)
+    return FabricVertex(node, blocks, ends, transit, all(block.last_resort for block in blocks))
 
 
 def _prefixes(context: ViewContext) -> dict[NodeId, int]:
@@ -277,11 +287,6 @@ def link_rows(
                 )
         found.update(mine)
     return found
-
-
-def transit(vertex: FabricVertex) -> bool:
-    """Whether paths may cross a router."""
-    return all(block.transit for block in vertex.blocks)
 
 
 def name_of(vertex: FabricVertex) -> str:

@@ -90,6 +90,7 @@ def _node(
         "hostname": known[0].hostname,
         "network": known[0].network,
         "transit": known[0].transit,
+        "last_resort": known[0].last_resort,
         "prefixes": prefixes,
     }
 

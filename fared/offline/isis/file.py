@@ -40,7 +40,7 @@ from fared.router.protocols import ISIS
 from fared.router.settings import RouterSettings
 from fared.ted.events import AdvertisedRoute, BierUpdated
 from fared.ted.links import Blocks, links_of_block
-from fared.ted.model import LocalLink
+from fared.ted.model import HIGHEST_ISIS_METRIC, LocalLink
 
 _ROUNDS = 8
 """The most rounds in which level-1-2 routers adapt to the leaking of each other."""
@@ -197,7 +197,7 @@ class IsisWorld(World):
     leaks are recognized by the other level.
     """
 
-    max_metric = 0xFFFFFE
+    max_metric = HIGHEST_ISIS_METRIC
 
     def __init__(
         self, database: IsisDatabase, levels: set[Level], family: int, changes: Changes

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 from fared.core.ids import AreaId, NodeId, RouterId, dotted, parse_area, parse_dotted
 from fared.core.wire import DecodeError, Reader
 from fared.offline.changes import Changes
-from fared.offline.ignored import Ignored, one_way, overloaded
+from fared.offline.ignored import Ignored, one_way
 from fared.offline.ospf.bier import bier_prefixes
 from fared.offline.ospf.database import (
     AreaContents,
@@ -33,7 +33,7 @@ from fared.router.protocols import OSPF
 from fared.router.settings import RouterSettings
 from fared.ted.events import BierUpdated
 from fared.ted.links import Blocks, links_of_block
-from fared.ted.model import LocalLink
+from fared.ted.model import HIGHEST_OSPF_METRIC, LocalLink
 
 
 def _address(value: object) -> int:
@@ -130,7 +130,7 @@ class OspfWorld(World):
     """The areas after some changes; they are the same for every root."""
 
     family = 4
-    max_metric = 0xFFFF
+    max_metric = HIGHEST_OSPF_METRIC
 
     def __init__(self, database: OspfDatabase, area: int | None, changes: Changes) -> None:
         self._database = database
@@ -142,7 +142,6 @@ class OspfWorld(World):
         ignored = [item for at, item in database.ignored if area in (None, at) or at is None]
         for blocks in self.blocks.values():
             ignored += one_way(blocks)
-            ignored += overloaded(blocks)
         self.ignored = tuple(ignored)
 
     def seen_from(self, root: NodeId) -> dict[int, Blocks]:

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from fared.core.ids import NETWORK_NODE, mask_length
 from fared.offline.changes import Changes
 from fared.offline.ospf.database import AreaContents, SavedInterface, StoredLsa
-from fared.ospf.origination.contents import MAX_LINK_METRIC
 from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import opaque_link_state_id
 from fared.ospf.packet.lsa import LsaKey, LsType, encode_lsa
 from fared.ospf.packet.opaque import OpaqueType, TeLink
 from fared.te.attributes import TeAttributes
 from fared.ted.links import HIGHEST_INDEX
+from fared.ted.model import HIGHEST_OSPF_METRIC
 
 _HOST_LENGTH = 32
 _OPAQUE_ID = 0xFFFFFF
@@ -88,7 +88,7 @@ def _metric(router: int, link: RouterLink, changes: Changes) -> RouterLink:
     if link.link_type == RouterLinkType.STUB:
         return link
     if router in changes.overloaded:
-        return link._replace(metric=MAX_LINK_METRIC)
+        return link._replace(metric=HIGHEST_OSPF_METRIC)
     if link.link_type not in _TO_VERTICES:
         return link
     return link._replace(metric=changes.costs.get((router, _head(link)), link.metric))

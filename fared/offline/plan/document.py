@@ -37,8 +37,8 @@ class Shown(msgspec.Struct, frozen=True):
 class Planned(msgspec.Struct, frozen=True, eq=False):
     """A plan: the fabric, its healthy capacities (P, P), and the results of all sets.
 
-    ``now`` (P, P) are capacities with the drained routers out of transit, ``traffic`` the given
-    traffic without failures and with all routers in transit.
+    ``now`` (P, P) are capacities while routers are drained, ``traffic`` the given traffic without
+    failures and without drained routers.
     """
 
     fabric: PlanFabric

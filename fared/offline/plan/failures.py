@@ -65,7 +65,7 @@ class FailureSets(msgspec.Struct, frozen=True):
 
 
 class PlanNetwork(msgspec.Struct, frozen=True, eq=False):
-    """The network as it is, and with drained routers out of transit, if there are any."""
+    """The network as it is, and with drained routers, if there are any."""
 
     healthy: PlanFabric
     drained: PlanFabric
@@ -89,9 +89,11 @@ def planned_task(
     network: PlanNetwork, wanted: FailureSets, demands: Demands | None = None
 ) -> PlanTask:
     """Return what is to be computed. Raises PlanError."""
-    fabric = network.drained
-    drained = np.flatnonzero(network.healthy.graph.transit != fabric.graph.transit)
-    apart = {*drained.tolist(), *(node for pair in demands or () for node in pair)}
+    fabric, healthy, graph = network.drained, network.healthy.graph, network.drained.graph
+    # the overload bit changes a router, a stub router (RFC 6987) the metrics of its links
+    overloaded = np.flatnonzero(healthy.transit != graph.transit)
+    stub = graph.src[healthy.metric != graph.metric]
+    apart = {*overloaded.tolist(), *stub.tolist(), *(n for pair in demands or () for n in pair)}
     return PlanTask(fabric, capacities(network.healthy), wanted.of(fabric, apart), demands)
 
 

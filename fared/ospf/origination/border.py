@@ -26,7 +26,7 @@ from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.settings import RangeSettings
 from fared.te.advertise import damped
 from fared.ted.events import AdvertisedRoute, RoutesComputed
-from fared.ted.model import PathType
+from fared.ted.model import HIGHEST_OSPF_METRIC, PathType
 
 if TYPE_CHECKING:
     from fared.ospf.origination.summaries import AdvertisedBier
@@ -199,7 +199,7 @@ class Border:
         # connection, since the traffic that it attracts would be dropped without one.
         if settings.stub and prefix == DEFAULT_ROUTE:
             own = self._instance.border and self._connected and area.area_id in self._attached
-            return Summary(settings.default_cost, None) if own else None
+            return Summary(self._configured(settings.default_cost), None) if own else None
         if route is None or not self._may_advertise(area, route):
             return None
         # §12.4.3.1: other summaries are optional; §12.4.3: not the components of a range
@@ -254,8 +254,18 @@ class Border:
         if not eligible or (area.settings.stub and not area.settings.summary):
             return None
         capacities = [route.capacity for route in eligible if route.capacity is not None]
-        cost = max(route.metric for route in eligible) if item.cost is None else item.cost
+        highest = max(route.metric for route in eligible)
+        cost = highest if item.cost is None else self._configured(item.cost)
         return Summary(cost, min(capacities, default=None))
+
+    def _configured(self, cost: int) -> int:
+        """A configured cost as it is advertised: a stub router adds that of its links.
+
+        The costs of other summaries contain them. RFC 6987 leaves summaries open; LSInfinity would
+        withdraw them, and with them the last resort.
+        """
+        more = HIGHEST_OSPF_METRIC if self._instance.stub_router else 0
+        return min(cost + more, LS_INFINITY - 1)
 
     def _advertise_asbr(self, node: NodeId) -> None:
         """Advertise an AS boundary router: a type 4 summary, not into stub areas (§12.4.3)."""

@@ -20,9 +20,8 @@ from fared.ospf.packet.opaque import AreaLeader, RouterInformation, TeLink, TeRo
 from fared.ospf.packet.router_info import encode_router_information
 from fared.ospf.packet.te import encode_te_link, encode_te_router_address
 from fared.te.advertise import te_attributes
+from fared.ted.model import HIGHEST_OSPF_METRIC
 
-MAX_LINK_METRIC = 0xFFFF
-"""MaxLinkMetric (RFC 6987 §3): the metric of links not to be used for transit."""
 _HOST_LENGTH = 32
 _HIDDEN_NETWORK = 0xFFFFFFFF
 """The mask in the network LSA of a suppressed network (RFC 6860 §2.2)."""
@@ -53,7 +52,7 @@ def next_hop_neighbors(interface: Interface) -> list[Neighbor]:
 
 def link_metric(instance: Instance, interface: Interface) -> int:
     """The metric of a link in the router LSA; of a stub router MaxLinkMetric (RFC 6987 §2)."""
-    return MAX_LINK_METRIC if instance.stub_router else interface.settings.cost
+    return HIGHEST_OSPF_METRIC if instance.stub_router else interface.settings.cost
 
 
 def router_lsa(instance: Instance, area: AreaId) -> bytes:

@@ -132,7 +132,7 @@ class External:
         lsa = AsExternalLsa(
             network_mask=length_mask(prefix.length),
             type_2=settings.type_2,
-            metric=DRAINED_METRIC if instance.stub_router else settings.metric,
+            metric=max(settings.metric, DRAINED_METRIC if instance.stub_router else 0),
             forwarding_address=self._forwarding_address(route),
             external_route_tag=settings.tag,
         )

@@ -15,7 +15,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.core.ids import NETWORK_NODE, NodeId, ipv4_prefix, mask_length
-from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
@@ -105,9 +104,6 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
         local_ids=np.array(data, dtype=np.int64),
         remote_ids=np.array(remote_ids, dtype=np.int64),
         prefixes=prefixes_of(body.links),
-        # RFC 6987 §2: a stub router advertises MaxLinkMetric on all links but stub networks.
-        # Deviation: by RFC 2328 §16.1 alone, paths of that cost would remain as a last resort.
-        transit=not links or set(metrics) != {contents.MAX_LINK_METRIC},
         hostname=router.hostname,
     )
 

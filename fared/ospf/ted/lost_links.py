@@ -14,7 +14,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.core.common_ends import common_ends
-from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.ted.blocks import HIGHEST_INDEX, TO_VERTICES, RouterFacts, names_of, prefixes_of
 from fared.ted.graph import anywhere
@@ -50,17 +49,15 @@ def shrunk(router: RouterFacts, block: NodeBlock, body: RouterLsa) -> NodeBlock 
     if rows is None:
         return None
     router.listed = body
-    metrics = _left(block.metrics, rows)
     return replace(
         block,
         neighbors=_left(block.neighbors, rows),
-        metrics=metrics,
+        metrics=_left(block.metrics, rows),
         capacities=_left(block.capacities, rows),
         availables=_left(block.availables, rows),
         local_ids=_left(block.local_ids, rows),
         remote_ids=_left(block.remote_ids, rows),
         prefixes=block.prefixes if high - low == len(rows) else _kept(block, old, low, high),
-        transit=not len(metrics) or anywhere(metrics != contents.MAX_LINK_METRIC),
     )
 
 

@@ -96,7 +96,8 @@ TOPOLOGY: Json = {
                     "id": f"10.255.0.{n}",
                     "hostname": name,
                     "network": False,
-                    "transit": n != 2,
+                    "transit": True,
+                    "last_resort": n == 2,
                     "prefixes": 1 if n < 5 else 2,
                 }
                 for n, name in [(1, "spine1"), (2, "spine2"), (5, "leaf1"), (6, None)]

@@ -14,6 +14,7 @@ def _router(n: int, name: str, role: str, far: list[int], **more: Any) -> Json:
         "network": False,
         "here": n == 5,
         "transit": True,
+        "last_resort": False,
         "prefixes": 1 if role == "spine" else 2,
         "tier": int(role == "spine"),
         "role": role,
@@ -47,7 +48,7 @@ FABRIC: Json = {
     "clos": True,
     "nodes": [
         _router(1, "spine1", "spine", [5, 6]),
-        _router(2, "spine2", "spine", [5, 6], transit=False),
+        _router(2, "spine2", "spine", [5, 6], last_resort=True),
         _router(5, "leaf1", "leaf", [1, 2]),
         _router(6, "leaf2", "leaf", [1, 2]),
     ],
