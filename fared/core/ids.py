@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NewType
 
 import msgspec
@@ -29,7 +31,8 @@ NETWORK_NODE = 1 << 32
 ISIS_NODE = 1 << 60
 FAMILY_IPV4 = 4
 FAMILY_IPV6 = 6
-_BITS = {FAMILY_IPV4: 32, FAMILY_IPV6: 128}
+ADDRESS_BITS: Mapping[int, int] = MappingProxyType({FAMILY_IPV4: 32, FAMILY_IPV6: 128})
+"""The length of an address by family."""
 
 
 @functools.lru_cache(maxsize=2048)
@@ -98,7 +101,7 @@ class Prefix(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True)
     @property
     def mask(self) -> int:
         """The network mask as an integer of the family's width."""
-        bits = _BITS[self.family]
+        bits = ADDRESS_BITS[self.family]
         return ((1 << self.length) - 1) << (bits - self.length)
 
     def contains(self, address: int) -> bool:

@@ -2,20 +2,89 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
+
+from fared.core.ids import ADDRESS_BITS, ipv4_prefix
+from fared.core.routes import is_martian
 
 _LINK_LOCAL = 0xFE80 >> 6
 
 
 class InterfaceAddress(msgspec.Struct, frozen=True):
-    """One address of an interface. ``peer`` is the far end where the kernel knows it."""
+    """One address of an interface. ``peer`` is the far end where the kernel knows it.
+
+    ``routed``: the kernel has a route to the network of the address, as it has unless the address
+    was added with ``noprefixroute``.
+    """
 
     family: int
     address: int
     prefix_length: int
     peer: int | None = None
+    routed: bool = True
+
+    @property
+    def host(self) -> bool:
+        """Whether it has no network: neither other addresses beside it, nor a far end."""
+        return self.peer is None and self.prefix_length == ADDRESS_BITS[self.family]
+
+    def contains(self, far: int) -> bool:
+        """Whether an address of the same family is in its network, which is that of its peer."""
+        network = self.address if self.peer is None else self.peer
+        return not (network ^ far) >> (ADDRESS_BITS[self.family] - self.prefix_length)
+
+    @property
+    def broadcast(self) -> int | None:
+        """The directed broadcast address of an IPv4 network; None: it has none (RFC 3021)."""
+        width = ADDRESS_BITS[self.family] - self.prefix_length
+        network = self.address if self.peer is None else self.peer
+        return network | (1 << width) - 1 if width > 1 else None
+
+
+def needs_onlink(own: Iterable[InterfaceAddress], gateway: int) -> bool:
+    """Whether the kernel takes an IPv4 next hop only with the onlink flag: it has no route to it.
+
+    ``own``: the IPv4 addresses of the interface.
+    """
+    return not any(address.routed and address.contains(gateway) for address in own)
+
+
+class OwnAddresses:
+    """The IPv4 addresses of all interfaces, those included on which a protocol does not run."""
+
+    def __init__(self) -> None:
+        self._by_interface: dict[int, tuple[InterfaceAddress, ...]] = {}
+        self._refused: Counter[int] = Counter()
+
+    def put(self, ifindex: int, addresses: tuple[InterfaceAddress, ...]) -> bool:
+        """Store the addresses of an interface; return whether they were others before."""
+        before = self._by_interface.pop(ifindex, ())
+        if addresses:
+            self._by_interface[ifindex] = addresses
+        if before == addresses:
+            return False
+        self._refused.subtract(_refused(before))
+        self._refused.update(_refused(addresses))
+        self._refused = +self._refused if before else self._refused
+        return True
+
+    def can_be_next_hop(self, address: int) -> bool:
+        """Whether the kernel takes an IPv4 address as a gateway, onlink or not.
+
+        It refuses martians, its own addresses, and directed broadcasts.
+        """
+        return address not in self._refused and not is_martian(ipv4_prefix(address, 32))
+
+
+def _refused(addresses: Iterable[InterfaceAddress]) -> list[int]:
+    """The IPv4 addresses that the kernel refuses as gateways where it has these itself."""
+    broadcasts = [address.broadcast for address in addresses]
+    found = [*(address.address for address in addresses), *broadcasts]
+    return [address for address in found if address is not None]
 
 
 class Link(msgspec.Struct, frozen=True):

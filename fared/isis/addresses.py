@@ -6,25 +6,17 @@ Hellos, LSPs and next hops read them here, so that all three describe the same l
 from __future__ import annotations
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
-from fared.core.links import InterfaceAddress
+from fared.core.links import InterfaceAddress, needs_onlink
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.instance import Instance
+from fared.isis.pdu.tlvs import NLPIDS
 
-BITS = {FAMILY_IPV4: 32, FAMILY_IPV6: 128}
 _LINK_LOCAL = 0xFE80 >> 6
 
 
 def link_local(address: int) -> bool:
     """Whether an IPv6 address is in fe80::/10."""
     return address >> 118 == _LINK_LOCAL
-
-
-def on_link(own: InterfaceAddress, far: int) -> bool:
-    """Whether an address is in the subnet of one of ours."""
-    if own.peer is not None:
-        return own.peer == far
-    width = BITS[own.family] - own.prefix_length
-    return own.address >> width == far >> width
 
 
 def global_addresses(circuit: Circuit, family: int) -> list[InterfaceAddress]:
@@ -87,9 +79,53 @@ def link_ends(instance: Instance, circuit: Circuit, adjacency: Adjacency) -> tup
         (min(a.address, far), a.address, far)
         for a in own
         for far in adjacency.ipv4
-        if a.address != far and on_link(a, far)
+        if a.address != far and a.contains(far)
     ]
     if not pairs:
         return own[0].address, adjacency.ipv4[0]
     _, near, far = min(pairs)
     return near, far
+
+
+def next_hop(
+    instance: Instance, circuit: Circuit, adjacency: Adjacency, family: int
+) -> tuple[int, int, bool] | None:
+    """Where packets of a family go to a neighbor, as ``gateway_of``; None: nowhere."""
+    # RFC 1195 §4: to neighbors that support the protocol
+    if NLPIDS[family] not in adjacency.nlpids:
+        return None
+    usable = tuple([a for a in adjacency.ipv4 if instance.own_addresses.can_be_next_hop(a)])
+    return gateway_of(circuit.addresses(FAMILY_IPV4), usable, adjacency.ipv6, family)
+
+
+def gateway_of(
+    own: tuple[InterfaceAddress, ...],
+    ipv4: tuple[int, ...],
+    ipv6: tuple[int, ...],
+    family: int,
+) -> tuple[int, int, bool] | None:
+    """The next hop: address, its family, and the onlink flag; None: there is none.
+
+    ``own`` are our IPv4 addresses on the link, ``ipv4`` and ``ipv6`` those of the neighbor's
+    hellos. Without an IPv4 address in its hellos, a neighbor such as FRR forwards no IPv4 on this
+    link, whatever its LSPs advertise. If this end has no IPv4 address on the link, IPv4 uses an
+    IPv6 next hop, as RFC 8950 does in BGP; then the links of a fabric need no addresses.
+    """
+    # RFC 5308 §3: the IPv6 addresses of hellos are link-local
+    far6 = next((address for address in ipv6 if link_local(address)), None)
+    if family == FAMILY_IPV6:
+        return None if far6 is None else (far6, FAMILY_IPV6, False)
+    if not ipv4:
+        return None
+    if own or far6 is None:
+        return ipv4_gateway(own, ipv4)
+    return far6, FAMILY_IPV6, False
+
+
+def ipv4_gateway(
+    own: tuple[InterfaceAddress, ...], theirs: tuple[int, ...]
+) -> tuple[int, int, bool]:
+    """An address in one of our subnets, else one that is onlink (an unnumbered link)."""
+    shared = [far for far in theirs if any(mine.contains(far) for mine in own)]
+    gateway = min(shared) if shared else theirs[0]
+    return gateway, FAMILY_IPV4, needs_onlink(own, gateway)

@@ -153,6 +153,7 @@ class IsisEngine(ProcessEngine[Output]):
                 self._ted.prefix_limit.reset()
 
     def _settle(self) -> None:
+        self._circuits.settle()
         self._restarter.settle()
         self._starter.settle()
         if self._changed:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fared.core.links import OwnAddresses
 from fared.core.process import Process
 from fared.isis.ids import Level, format_snpa
 from fared.isis.lsdb import Lsdb
@@ -54,6 +55,7 @@ class Instance:
         self.process: Process[Output] = Process("isis", settings.epoch, rng, format_snpa)
         self.circuits: dict[int, Circuit] = {}
         """By ifindex."""
+        self.own_addresses = OwnAddresses()
         self.borrowed: frozenset[int] = frozenset()
         """IPv4 addresses of loopbacks, which unnumbered links borrow."""
         self.budgets: Mapping[Level, AnnounceBudget] = {}

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fared.core.igp import CloseInterface, OpenInterface
 from fared.core.links import Link
 from fared.isis.adjacency.checks import carries_lsps
-from fared.isis.adjacency.fsm import AdjacencyWatcher
+from fared.isis.adjacency.fsm import AdjacencyWatcher, all_adjacencies
 from fared.isis.adjacency.hello import HelloProtocol
 from fared.isis.circuit import Circuit
 from fared.isis.instance import Instance
@@ -30,9 +30,11 @@ class CircuitManager:
         self._process = instance.process
         self._hello = hello
         self._watcher = watcher
+        self._readdressed = False
 
     def changed(self, link: Link, settings: CircuitSettings | None) -> None:
         """A link appeared or changed, or IS-IS was enabled or disabled on it."""
+        self._readdressed |= self._instance.own_addresses.put(link.ifindex, link.ipv4())
         circuit = self._instance.circuits.get(link.ifindex)
         if circuit is not None and (settings is None or _needs_restart(circuit, link, settings)):
             circuit.link = link
@@ -48,10 +50,20 @@ class CircuitManager:
 
     def removed(self, ifindex: int) -> None:
         """The kernel removed a link."""
+        self._readdressed |= self._instance.own_addresses.put(ifindex, ())
         circuit = self._instance.circuits.get(ifindex)
         if circuit is not None:
             circuit.link = replace(circuit.link, up=False)
             self._drop(circuit, "link removed")
+
+    def settle(self) -> None:
+        """Reconsider which neighbors packets can be sent to, if our addresses changed."""
+        if not self._readdressed:
+            return
+        self._readdressed = False
+        for circuit in self._instance.circuits.values():
+            if any(a.up for a in all_adjacencies(circuit)):
+                self._watcher.circuit_changed(circuit)
 
     def _add(self, link: Link, settings: CircuitSettings) -> None:
         circuit = Circuit(link, settings, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fared.core.ids import FAMILY_IPV6
-from fared.isis.addresses import link_ends, own_addresses
+from fared.isis.addresses import link_ends, next_hop, own_addresses
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
@@ -40,6 +40,9 @@ def neighbors(
     adjacencies = [a for a in circuit.adjacencies(level) if not a.suppressed]
     if not circuit.broadcast:
         for adjacency in adjacencies:
+            # Not in ISO 10589: one that cannot forward would attract packets and lose them.
+            if not _forwards(instance, circuit, adjacency):
+                continue
             entry = _point_to_point(instance, circuit, adjacency)
             yield entry, _shared_topologies(instance, [adjacency]), [adjacency]
         return
@@ -48,6 +51,12 @@ def neighbors(
     if lan is not None and lan.dis and adjacencies:
         entry = _to_network(instance, circuit, lan.dis)
         yield entry, _shared_topologies(instance, adjacencies), adjacencies
+
+
+def _forwards(instance: Instance, circuit: Circuit, adjacency: Adjacency) -> bool:
+    """Whether packets of any family can be sent to a neighbor."""
+    families = instance.settings.families
+    return any(next_hop(instance, circuit, adjacency, family) for family in families)
 
 
 def _shared_topologies(instance: Instance, adjacencies: list[Adjacency]) -> Topologies:

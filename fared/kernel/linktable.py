@@ -12,6 +12,7 @@ import msgspec
 from pyroute2.netlink.rtnl import RTM_DELADDR, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK
 from pyroute2.netlink.rtnl.ifaddrmsg import (
     IFA_F_DADFAILED,
+    IFA_F_NOPREFIXROUTE,
     IFA_F_OPTIMISTIC,
     IFA_F_SECONDARY,
     IFA_F_TENTATIVE,
@@ -131,7 +132,9 @@ class LinkTable:
             parts.addresses.pop(key, None)
             return ifindex
         secondary = family == FAMILY_IPV4 and bool(flags & IFA_F_SECONDARY)
-        parts.addresses[key] = (secondary, InterfaceAddress(family, address, length, peer))
+        routed = not flags & IFA_F_NOPREFIXROUTE
+        found = InterfaceAddress(family, address, length, peer, routed)
+        parts.addresses[key] = (secondary, found)
         return ifindex
 
 

@@ -248,6 +248,7 @@ class OspfEngine(ProcessEngine[Output]):
         return True
 
     def _settle(self) -> None:
+        self._links.settle()
         self._restarter.settle()
         self._adjacency.settle()
         if self._ted.bier is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fared.core.ids import dotted
+from fared.core.links import OwnAddresses
 from fared.core.process import Process
 from fared.ospf.auth.sequence import AuthSequences
 from fared.ospf.bandwidth_rate import BandwidthRate
@@ -48,6 +49,7 @@ class Instance:
         self.sequences = AuthSequences()
         self.areas: dict[AreaId, Area] = {}
         self.interfaces: dict[int, Interface] = {}
+        self.own_addresses = OwnAddresses()
         self.as_scope = Lsdb(Scope.AS)
         self.unsent: dict[int, Interface] = {}
         """Interfaces with something queued (``outgoing``), by ifindex."""

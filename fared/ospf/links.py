@@ -23,6 +23,7 @@ from fared.ospf.interface import (
 from fared.ospf.neighbor import NeighborEvent
 from fared.ospf.origination import contents
 from fared.ospf.origination.originate import Originator
+from fared.ospf.processing.checks import source_problem
 from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.restarter import Restarter
 from fared.ospf.settings import AreaSettings, InterfaceSettings
@@ -56,6 +57,7 @@ class LinkManager:
         self._ted = ted
         self._restarter = restarter
         self._borrowable: tuple[int, ...] = ()
+        self._readdressed = False
         self._broadcast = BroadcastNetworks(instance, self.fire, self._designated_router_changed)
         self._actions: dict[InterfaceAction, Callable[[Interface], InterfaceState | None]] = {
             InterfaceAction.START: self._start,
@@ -91,6 +93,7 @@ class LinkManager:
     def changed(self, link: Link, settings: InterfaceSettings | None) -> None:
         """Process a new or changed link, or new settings; ``settings`` None: OSPF is off on it."""
         self._instance.participants.changed()
+        self._readdressed |= self._instance.own_addresses.put(link.ifindex, link.ipv4())
         interface = self._instance.interfaces.get(link.ifindex)
         if settings is None:
             if interface is not None:
@@ -108,9 +111,20 @@ class LinkManager:
     def removed(self, ifindex: int) -> None:
         """Process the removal of a link."""
         self._instance.participants.changed()
+        self._readdressed |= self._instance.own_addresses.put(ifindex, ())
         interface = self._instance.interfaces.get(ifindex)
         if interface is not None:
             self._drop(interface, polite=False)
+
+    def settle(self) -> None:
+        """End the adjacencies whose hellos are refused since our addresses changed."""
+        if not self._readdressed:
+            return
+        self._readdressed = False
+        for interface in self._instance.interfaces.values():
+            for neighbor in list(interface.neighbors.values()):
+                if source_problem(self._instance, interface, neighbor.address):
+                    neighbor.fire(NeighborEvent.KILL_NBR)
 
     def _update_unnumbered(self, changed: Interface) -> None:
         """Update unnumbered links after a loopback has changed, whose addresses they borrow."""

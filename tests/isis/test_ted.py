@@ -673,3 +673,43 @@ def test_attributes_of_prefixes_are_kept_for_leaking():
     builder.feed(2, BOTH_PROTOCOLS, level=1)
     assert builder.ted.attributes.of(Level.ONE, A_PREFIX) is None
     assert builder.ted.attributes.of(Level.TWO, Prefix(4, 0, 0)) is None
+
+
+# Next hops that the kernel refuses
+
+
+def host(net: Network, number: int, ifindex: int, *addresses: str) -> None:
+    """Give a router these host addresses on one interface."""
+    own = tuple(InterfaceAddress(4, parse_dotted(address), 32) for address in addresses)
+    net.link(number, net.port(number, ifindex, own), FAST if ifindex < ELSEWHERE else None)
+
+
+ELSEWHERE = 9
+"""An interface without IS-IS."""
+
+
+def test_of_two_addresses_of_a_neighbor_the_one_that_we_have_ourselves_is_no_next_hop():
+    net = pair()
+    net.settle()
+    host(net, 1, 2, "10.7.0.1")
+    host(net, 2, 2, "10.7.0.2", "10.7.0.3")
+    host(net, 1, ELSEWHERE, "10.7.0.2")
+    net.run(5.0)
+    (link,) = net.local_links(1)
+    assert (link.gateway, link.onlink) == (parse_dotted("10.7.0.3"), True)
+
+
+def test_an_adjacency_that_forwards_nothing_is_not_advertised():
+    """The only address of the neighbor is one of ours, and IS-IS runs for IPv4 only."""
+    net = Network()
+    for number in (1, 2):
+        net.add(number, families=frozenset({4}))
+    net.join(1, 2)
+    net.settle()
+    assert net.local_links(1)
+    host(net, 1, ELSEWHERE, "10.128.0.1")
+    net.run(5.0)
+    assert (net.local_links(1), len(net.blocks(2)[node(1)].neighbors)) == ((), 0)
+    host(net, 1, ELSEWHERE)
+    net.run(5.0)
+    assert len(net.blocks(2)[node(1)].neighbors) == len(net.local_links(1)) == 1

@@ -91,6 +91,14 @@ def test_secondary_addresses_come_after_primary_ones():
     assert [a.address & 0xFF for a in table.links[3].ipv4()] == [1]
 
 
+def test_without_its_prefix_route_an_address_leads_to_no_network():
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    table.take(RTM_NEWADDR, address(1))
+    table.take(RTM_NEWADDR, address(2, flags=0x200))
+    assert [a.routed for a in table.links[3].ipv4()] == [True, False]
+
+
 def test_a_tentative_ipv6_address_is_no_address_yet():
     table = LinkTable()
     table.take(RTM_NEWLINK, link())

@@ -67,6 +67,50 @@ def test_next_hops_are_onlink_by_the_address_of_the_neighbor():
     assert not any(k.onlink for k in numbered().local_links(1))
 
 
+A, B = parse_dotted("10.7.0.0"), parse_dotted("10.7.0.1")
+OTHER = parse_dotted("10.99.0.1")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "onlink"),
+    [
+        ([(A, 31)], B, False),
+        ([(A, 32)], B, True),
+        ([(A, 32, B)], B, False),
+        ([(A, 24, B)], B, False),
+        ([(OTHER, 24), (A, 24)], B, False),
+        ([(A, 24, None, False)], B, True),
+    ],
+    ids=["subnet", "two-hosts", "peer", "network-of-peer", "second-subnet", "noprefixroute"],
+)
+def test_a_next_hop_is_onlink_where_the_kernel_has_no_route_to_it(ours, theirs, onlink):
+    net = Network(1)
+    net.add(1)
+    net.add(2)
+    net.lay(Cable(((1, 2), (2, 2))))
+    addresses = tuple(InterfaceAddress(4, *address) for address in ours)
+    net.link(1, replace(make_link(2, 0), addresses=addresses), FAST)
+    net.link(2, make_link(2, theirs, length=32), FAST)
+    net.run(2.0)
+    (link,) = net.local_links(1)
+    assert (link.gateway, link.onlink) == (theirs, onlink)
+
+
+def test_no_adjacency_forms_with_an_address_that_the_kernel_refuses_as_a_gateway():
+    """Its routes could not be installed, and others would send their packets here."""
+    net = Network(1)
+    net.join(1, 2)
+    elsewhere = make_link(9, parse_dotted("10.128.0.1"), length=32)
+    net.link(1, elsewhere, None)
+    net.run(2.0)
+    assert (net.states(1), set(net.nodes[1].engine.counters.errors)) == ([], {"own-address"})
+    net.link(1, replace(elsewhere, addresses=()), None)
+    net.run(2.0)
+    assert net.states(1) == ["Full"]
+    net.link(1, elsewhere, None)
+    assert (net.states(1), net.local_links(1)) == ([], ())
+
+
 def numbered() -> Network:
     net = Network(1)
     net.join(1, 2)

@@ -1,8 +1,9 @@
-"""Links without addresses of their own between fared and FRR, and fared and BIRD."""
+"""Links with borrowed, host and peer addresses between fared and FRR, and fared and BIRD."""
 
 import os
 import socket
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +22,13 @@ from tests.waiting import seconds_until, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers]
 
-PEERS = {"R": "frr", "B": "bird"}
+PEERS = {"R": "frr", "B": "bird", "S": "frr", "C": "bird"}
+SECURE = {name for name, kind in PEERS.items() if kind == "bird"}
+ADDRESSES = {
+    "S": (("10.7.0.1/32",), ("10.7.0.2/32",)),
+    "C": (("10.7.1.1", "peer", "10.7.1.2"), ("10.7.1.2", "peer", "10.7.1.1")),
+}
+"""The address of the middle and of the peer on links that have some."""
 
 
 class Secured(Member):
@@ -36,17 +43,20 @@ class Secured(Member):
             )
         if self.kind == "fared":
             document = yaml.safe_load(found["fared.yaml"])
-            document["ospf"]["areas"]["0.0.0.0"]["interfaces"]["B"]["ttl-security"] = True
+            ports = document["ospf"]["areas"]["0.0.0.0"]["interfaces"]
+            for port in SECURE:
+                ports[port]["ttl-security"] = True
             found["fared.yaml"] = yaml.safe_dump(document, sort_keys=False)
         return found
 
 
 class Star(Lan):
-    """F in the middle, a link to each peer; peers borrow their loopback's address, F has none."""
+    """F in the middle, a link to each peer; some borrow their loopback's address, F has none."""
 
     member = Secured
     peers: Mapping[str, str] = PEERS
-    borrowing: Collection[str] = PEERS
+    borrowing: Collection[str] = ("R", "B")
+    addresses: Mapping[str, tuple[Sequence[str], Sequence[str]]] = ADDRESSES
 
     def __init__(self, directory: Path) -> None:
         self.members, self.views = {}, {}
@@ -73,6 +83,10 @@ class Star(Lan):
             center.batch("ip", [f"link add {name} {wire}", f"link set {name} up"])
             if name in self.borrowing:
                 peer.netns.ip("addr", "add", f"{peer.router_id}/32", "dev", PORT)
+            for end, port, address in zip(
+                (center, peer.netns), (name, PORT), self.addresses.get(name, ()), strict=False
+            ):
+                end.ip("addr", "add", *address, "dev", port)
             peer.netns.ip("link", "set", PORT, "up")
 
     def _prepare(self, member: Member) -> None:
@@ -92,6 +106,7 @@ class IsisStar(Star):
     member = IsisMember
     members: dict[str, IsisMember]  # type: ignore[assignment]
     peers = MappingProxyType({"R": "frr", "S": "frr"})
+    addresses = MappingProxyType({})
     borrowing = ("R",)
 
     def _prepare(self, member: Any) -> None:
@@ -113,37 +128,44 @@ def star(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         made.close()
 
 
+def _addresses(name: str, end: int) -> str | None:
+    """The address of the middle (0) or of the peer (1) on a link; None if it has none."""
+    return ADDRESSES[name][end][0].partition("/")[0] if name in ADDRESSES else None
+
+
 @pytest.mark.parametrize("star", [Star], indirect=True)
-def test_fared_frr_and_bird_are_adjacent_on_unnumbered_links(star: Any):
-    """Adjacencies, equal databases, onlink next hops from everybody to everybody."""
+def test_fared_frr_and_bird_are_adjacent_on_links_without_a_common_subnet(star: Any):
+    """Adjacencies, equal databases, next hops from everybody to everybody, onlink if needed."""
     for member in star.members.values():
         member.start()
     ids = {name: star.node(name).router_id for name in star.members}
+    center = {name: _addresses(name, 1) or ids[name] for name in PEERS}
+    across = {name: _addresses(name, 0) or ids["F"] for name in PEERS}
 
     def routed() -> bool:
-        center = all(
-            {(h.interface, h.gateway) for h in star.hops("F", star.node(name))}
-            == {(name, ids[name])}
+        from_center = {
+            name: {(h.interface, h.gateway) for h in star.hops("F", star.node(name))}
             for name in PEERS
+        }
+        from_peers = {
+            (one, other): {h.gateway for h in star.hops(one, star.node(other))}
+            for one, other in permutations(PEERS, 2)
+        }
+        return from_center == {name: {(name, far)} for name, far in center.items()} and all(
+            hops == {across[one]} for (one, _), hops in from_peers.items()
         )
-        across = all(
-            {(h.interface, h.gateway) for h in star.hops(one, star.node(other))}
-            == {(PORT, ids["F"])}
-            for one, other in (("R", "B"), ("B", "R"))
-        )
-        return center and across
 
     def shown() -> dict[str, str]:
         return {name: star.node(name).netns.ip("route") for name in star.members}
 
-    seconds = seconds_until(routed, 40.0, f"routes over unnumbered links: {shown()}")
+    seconds = seconds_until(routed, 20.0, lambda: f"routes over unnumbered links: {shown()}")
     tell(f"routes over unnumbered links after {seconds:.2f} s")
     await_equal_databases(star)
     rows = fared(star.node("F")).request("show neighbors")["neighbors"]
-    assert {row["address"]: row["state"] for row in rows} == {ids["R"]: "Full", ids["B"]: "Full"}
+    assert {row["address"]: row["state"] for row in rows} == dict.fromkeys(center.values(), "Full")
     assert "ttl security yes" in (star.node("B").directory / "bird.conf").read_text()
     rows = fared(star.node("F")).request("show interfaces")["interfaces"]
-    assert {r["interface"]: r["ttl_security"] for r in rows} == {"lo": "off", "R": "off", "B": "on"}
+    assert {r["interface"] for r in rows if r["ttl_security"] == "on"} == SECURE
     assert complaints(star) == {}
     assert rejected(star) == {}
 

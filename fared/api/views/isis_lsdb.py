@@ -12,13 +12,12 @@ from fared.api.rows import Rows
 from fared.api.views.context import finite
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, format_address, format_system_id
 from fared.core.links import InterfaceAddress
-from fared.isis.addresses import link_local
+from fared.isis.addresses import ipv4_gateway, link_local
 from fared.isis.circuit import AdjacencyState
 from fared.isis.ids import Level
 from fared.isis.pdu.auth import without_password
 from fared.isis.pdu.codec import with_lifetime
 from fared.isis.snapshot import AdjacencyView, CircuitView, IsisSnapshot, LspView
-from fared.isis.ted.nexthops import ipv4_gateway
 
 if TYPE_CHECKING:
     from fared.api.schema import isis_lsdb as schema

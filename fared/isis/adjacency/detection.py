@@ -12,8 +12,8 @@ from functools import partial
 
 from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted, is_strict
 from fared.core.bfd_sessions import BfdSessions
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
-from fared.isis.addresses import BITS, hello_addresses
+from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, FAMILY_IPV6
+from fared.isis.addresses import hello_addresses
 from fared.isis.adjacency.checks import own_topologies
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.instance import Instance
@@ -136,7 +136,7 @@ class FailureDetection:
             local = hello_addresses(self._instance, adjacency.circuit, family)[:1]
             remote = remotes[family][:1]
             if local and remote:
-                size = BITS[family] // 8
+                size = ADDRESS_BITS[family] // 8
                 found.append((local[0].to_bytes(size, "big"), remote[0].to_bytes(size, "big")))
         return found
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from fared.core.bier import BierSettings
 from fared.core.ids import FAMILY_IPV4, Prefix
-from fared.isis.addresses import borrowed_addresses, global_addresses, on_link
+from fared.isis.addresses import borrowed_addresses, global_addresses
 from fared.isis.circuit import Circuit
 from fared.isis.instance import Instance
 from fared.isis.pdu.bier import BIER, encode_bier
@@ -34,7 +34,7 @@ def with_bier(
             found[prefix] = _attached(found[prefix], settings, settings.bfr_id)
     addresses = [] if circuit.loopback or not circuit.up else global_addresses(circuit, FAMILY_IPV4)
     for host, bfr_id in settings.hosts:
-        if any(on_link(address, host) for address in addresses):
+        if any(address.contains(host) for address in addresses):
             reach = IpReach(_host(host), circuit.settings.metric)
             found[reach.prefix] = _attached(reach, settings, bfr_id)
     return found

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from fared.core.dynamic_flooding import OWN
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.isis.addresses import BITS, global_addresses, router_addresses
+from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.isis.addresses import global_addresses, router_addresses
 from fared.isis.circuit import Circuit
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
@@ -136,7 +136,7 @@ def connected(circuit: Circuit, family: int) -> dict[Prefix, IpReach]:
     if not circuit.up or (circuit.settings.prefix_suppression and not circuit.loopback):
         return found
     for address in global_addresses(circuit, family):
-        width = BITS[family] - address.prefix_length
+        width = ADDRESS_BITS[family] - address.prefix_length
         prefix = Prefix(family, address.address >> width << width, address.prefix_length)
         # RFC 7794 §2.1: the N flag marks a host prefix that identifies this router
         identifying = circuit.loopback and width == 0

@@ -10,14 +10,14 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, Prefix
 from fared.core.wire import DecodeError
 from fared.isis.pdu.tlvs import IpReach
 from fared.isis.pdu.triplet import MAX_VALUE, DecodeOptions, read_triplets, write_triplet
 
 _TAG: Final = 1
 _ATTRIBUTE_FLAGS: Final = 4
-_BITS: Final = {FAMILY_IPV4: 32, FAMILY_IPV6: 128}
+
 _DOWN: Final = 0x80
 _IPV4_SUB_TLVS: Final = 0x40
 _IPV4_LENGTH: Final = 0x3F
@@ -37,7 +37,7 @@ def decode_prefixes(
 
     RFC 5305 §4 for IPv4, RFC 5308 §2 for IPv6.
     """
-    bits = _BITS[family]
+    bits = ADDRESS_BITS[family]
     head = _IPV4_HEAD if family == FAMILY_IPV4 else _IPV6_HEAD
     while start < end:
         if end - start < head.size:
@@ -122,7 +122,7 @@ def encode_prefix(reach: IpReach, capacity_code: int | None) -> bytes:
         control |= reach.external * _IPV6_EXTERNAL | bool(sub_tlvs) * _IPV6_SUB_TLVS
         head = _IPV6_HEAD.pack(metric, control, prefix.length)
     size = prefix.length + 7 >> 3
-    head += prefix.network.to_bytes(_BITS[prefix.family] >> 3, "big")[:size]
+    head += prefix.network.to_bytes(ADDRESS_BITS[prefix.family] >> 3, "big")[:size]
     if not sub_tlvs:
         return head
     if len(head) + 1 + len(sub_tlvs) > MAX_VALUE:

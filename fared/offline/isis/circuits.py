@@ -9,8 +9,8 @@ import msgspec
 
 from fared.core.ids import NodeId, isis_node
 from fared.core.links import InterfaceAddress
+from fared.isis.addresses import gateway_of
 from fared.isis.ids import Level
-from fared.isis.ted.nexthops import gateway_of
 from fared.offline.changes import Direction
 from fared.ted.links import Blocks
 from fared.ted.model import LocalLink, NodeBlock

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from fared.core.ids import FAMILY_IPV4, ISIS_NODE, NodeId, Prefix
-from fared.isis.addresses import BITS
+from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, ISIS_NODE, NodeId, Prefix
 from fared.isis.ids import LspId, fragment_of, node_of, pseudonode_of
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import (
@@ -110,7 +109,7 @@ class _LinkSubnets:
         ours = {address for link in lost for address in _addresses(link)} - in_use
         for prefix, metric in self._said[node].prefixes.items():
             family = prefix.family
-            if prefix.length == BITS[family]:
+            if prefix.length == ADDRESS_BITS[family]:
                 continue
             if any(prefix.contains(a) for f, a in ours if f == family):
                 if not any(prefix.contains(a) for f, a in in_use if f == family):

@@ -7,9 +7,7 @@ unicast.
 
 from __future__ import annotations
 
-from fared.core.ids import length_mask
 from fared.core.igp import PacketReceived
-from fared.core.links import InterfaceAddress
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.packet.packets import Hello, Packet
@@ -18,7 +16,6 @@ from fared.ospf.settings import TtlSecurity
 
 SILENT = ("own-packet", "not-designated")
 """Discarded without an error: our own packets, and packets for the DR and BDR only."""
-_HOST = 32
 
 
 def envelope_problem(interface: Interface | None, packet: PacketReceived) -> str | None:
@@ -26,8 +23,7 @@ def envelope_problem(interface: Interface | None, packet: PacketReceived) -> str
     if interface is None or not interface.is_active:
         return "interface-not-running"
     # RFC 2328 §8.2: locally originated packets, received back from a multicast
-    addresses = interface.link.ipv4()
-    own = {interface.address, *(address.address for address in addresses)}
+    own = {interface.address, *(address.address for address in interface.link.ipv4())}
     if packet.source in own:
         return "own-packet"
     # §8.2: the destination is the interface address, AllSPFRouters or AllDRouters
@@ -38,7 +34,17 @@ def envelope_problem(interface: Interface | None, packet: PacketReceived) -> str
     if not _ttl_fits(interface.settings.ttl_security, packet.ttl):
         return "ttl"
     # RFC 2328 §8.2 (1): the source is on the network of the interface
-    return None if _on_link(interface, addresses, packet.source) else "source-network"
+    return None if _on_link(interface, packet.source) else "source-network"
+
+
+def source_problem(instance: Instance, interface: Interface, source: int) -> str | None:
+    """Check whether the source of a hello can be a neighbor; return the problem, or None.
+
+    An adjacency that cannot forward would attract packets and lose them.
+    """
+    if not instance.own_addresses.can_be_next_hop(source):
+        return "own-address"
+    return None if _on_link(interface, source) else "source-network"
 
 
 def _destination_problem(interface: Interface, destination: int, own: set[int]) -> str | None:
@@ -62,8 +68,8 @@ def _ttl_fits(security: TtlSecurity, ttl: int) -> bool:
     return ttl == SECURE_TTL or (security is not TtlSecurity.ON and ttl == LINK_TTL)
 
 
-def _on_link(interface: Interface, addresses: tuple[InterfaceAddress, ...], source: int) -> bool:
-    """Whether the source is on a network of the interface.
+def _on_link(interface: Interface, source: int) -> bool:
+    """Whether a source is on a network of the interface.
 
     RFC 2328 §8.2 (1) requires it on LANs only. FRR and BIRD check all links that have a network,
     and so does fared; an unnumbered link, or one with host addresses only, has none.
@@ -72,14 +78,17 @@ def _on_link(interface: Interface, addresses: tuple[InterfaceAddress, ...], sour
         return not (source ^ interface.address) & interface.network_mask
     if interface.unnumbered:
         return True
-    numbered = False
-    for address in addresses:
-        if address.prefix_length < _HOST or address.peer is not None:
-            numbered = True
-            network = address.address if address.peer is None else address.peer
-            if not (source ^ network) & length_mask(address.prefix_length):
-                return True
-    return not numbered
+    networks = [address for address in interface.link.ipv4() if not address.host]
+    return not networks or any(address.contains(source) for address in networks)
+
+
+def _hello_problem(
+    instance: Instance, interface: Interface, received: PacketReceived
+) -> str | None:
+    # RFC 2328 §9.5: hellos are sent to AllSPFRouters, on broadcast networks too
+    if received.destination != ALL_SPF_ROUTERS:
+        return "destination"
+    return source_problem(instance, interface, received.source)
 
 
 def header_problem(
@@ -95,8 +104,7 @@ def header_problem(
     if packet.router_id == 0:
         return "router-id-zero"
     if isinstance(packet.body, Hello):
-        # §9.5: hellos are sent to AllSPFRouters, on broadcast networks too
-        return None if received.destination == ALL_SPF_ROUTERS else "destination"
+        return _hello_problem(instance, interface, received)
     # §8.2: all other packets must match an active neighbor
     neighbor = interface.neighbors.get(interface.key(packet.router_id, received.source))
     if neighbor is None or neighbor.router_id != packet.router_id:

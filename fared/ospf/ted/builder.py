@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import AreaId, NodeId, dotted
 from fared.core.igp import InformationUpdated
+from fared.core.links import needs_onlink
 from fared.core.wire import DecodeError
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
@@ -314,7 +315,7 @@ class TedBuilder:
                     local_id=interface.link_data,
                     metric=contents.link_metric(self._instance, interface),
                     bandwidth=interface.bandwidth.capacity,
-                    onlink=interface.unnumbered,
+                    onlink=needs_onlink(interface.link.ipv4(), neighbor.address),
                 )
                 for interface in self._instance.area_interfaces(area)
                 for neighbor in contents.next_hop_neighbors(interface)
