@@ -88,6 +88,8 @@ class IsisEngine(ProcessEngine[Output]):
         self._derated = DeratedLinks(instance)
         self._leaking = RouteLeaking(instance, self._originator, self._ted.attributes)
         self._external = External(instance, self._originator)
+        self._overloaded = False
+        """Whether the metrics of prefixes behind this router are those of an overloaded one."""
 
     # The contract
 
@@ -160,6 +162,8 @@ class IsisEngine(ProcessEngine[Output]):
             changed, self._changed = self._changed, set()
             self._hello.helper.topology_changed(changed)
         self._settle_attached()
+        if self._originator.overloaded != self._overloaded:
+            self._prefixes_changed()
         self._leaking.settle()
         self._external.settle()
         self._originator.settle()
@@ -311,13 +315,22 @@ class IsisEngine(ProcessEngine[Output]):
 
     def _settle_attached(self) -> None:
         """Determine whether level 2 reaches other areas, and act if that changed (§7.2.9.2)."""
-        settings = self._instance.settings
-        if not self._ted.areas_stale or settings.levels is not LevelSet.BOTH:
+        stale = self._ted.ways_stale
+        if self._instance.settings.levels is not LevelSet.BOTH:
             return
-        # §7.2.9.1 is for level-1 routers: an attached one follows no attached bits of others
-        attached = self._ted.reaches_other_area()
-        self._originator.set_attached(attached=attached)
-        self._ted.follow_attached(follow=not attached)
+        if stale[Level.TWO]:
+            # §7.2.9.1 is for level-1 routers: an attached one follows no attached bits of others
+            attached = self._ted.reaches_other_area()
+            self._originator.set_attached(attached=attached)
+            self._ted.follow_attached(follow=not attached)
+        if stale[Level.ONE] and self._originator.overloaded:
+            self._originator.set_only_way_out(only=self._ted.is_only_way_out())
+
+    def _prefixes_changed(self) -> None:
+        """Consider all prefixes of other levels and sources again: settings, or overload."""
+        self._overloaded = self._originator.overloaded
+        self._leaking.everything_changed()
+        self._external.everything_changed()
 
     def _apply(self, settings: IsisSettings) -> None:
         """Apply new settings; system id and levels require a restart."""
@@ -328,8 +341,7 @@ class IsisEngine(ProcessEngine[Output]):
         self._flooding.settings_changed(before)
         self._originator.everything_changed()
         self._ted.everything_changed("settings")
-        self._leaking.everything_changed()
-        self._external.everything_changed()
+        self._prefixes_changed()
 
     def _restart(self, event: GracefulRestartRequested | GracefulRestartBegun) -> None:
         """Restart gracefully, if that is enabled; else the adjacencies end, and begin anew."""

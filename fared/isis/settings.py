@@ -27,10 +27,21 @@ if TYPE_CHECKING:
 
 MAX_PATH_METRIC = 0xFE00_0000
 """Prefixes of a higher metric are ignored (RFC 5305 §4)."""
+LAST_RESORT = 0x4000_0000
+"""What an overloaded router adds to the metrics of prefixes that lie behind it.
+
+More than 63 links of the highest metric, so that any other way is preferred; three routers on a
+way, one that redistributes and two that leak, may add it below MAX_PATH_METRIC.
+"""
 DEFAULT_LSP_MTU = 1492
 _LSPS_PER_PSNP = 90
 """As many as a PSNP of 1497 bytes holds."""
 IPV4_AND_IPV6 = (4, 6)
+
+
+def used_last(metric: int) -> int:
+    """The metric at which an overloaded router advertises a prefix that lies behind it."""
+    return min(metric + LAST_RESORT, MAX_PATH_METRIC)
 
 
 class CircuitKind(enum.Enum):

@@ -7,6 +7,7 @@ from fared.core.ids import Prefix, parse_prefix
 from fared.core.igp import SettingsApplied
 from fared.isis.ids import LevelSet
 from fared.isis.pdu.tlvs import IpReach, IpReachability, of_type
+from fared.isis.settings import LAST_RESORT
 from fared.isis.ted.fragment_prefixes import kept_attributes, read_prefixes
 from fared.ted.events import AdvertisedRoute
 from fared.ted.model import PathType
@@ -254,6 +255,61 @@ def test_the_attached_bit_can_be_kept_back(change):
     net.input(2, SettingsApplied(replace(net.nodes[2].settings, **change)))
     net.run(2)
     assert not net.lsp(1, 2, level=1).attached
+
+
+def overload(net: Network, *numbers: int, overloaded: bool = True) -> None:
+    for number in numbers:
+        settings = replace(net.nodes[number].settings, overload=overloaded)
+        net.input(number, SettingsApplied(settings))
+    net.run(2)
+
+
+def test_overloaded_routers_keep_the_attached_bit_while_there_is_no_other():
+    net = two_pods()
+    net.run(15)
+    overload(net, 2, 3)
+    assert net.lsp(1, 2, level=1).attached
+    assert net.lsp(1, 3, level=1).attached
+    overload(net, 3, overloaded=False)
+    assert not net.lsp(1, 2, level=1).attached
+
+
+def test_an_overloaded_router_keeps_the_attached_bit_for_a_leaf_that_has_no_other():
+    """Leaf 8 has a link to spine 2 only; leaf 1 and spine 3 lie behind it."""
+    net = two_pods()
+    net.add(8, levels=ONE, areas=(POD_A,))
+    net.join(8, 2, SLOW, levels=ONE)
+    net.run(15)
+    overload(net, 2)
+    assert net.lsp(8, 2, level=1).attached
+
+
+def test_overloaded_routers_leak_at_metrics_that_are_used_last():
+    """Inside a level others do not cross them; what is in their LSPs they reach."""
+    net = two_pods(down=True)
+    routers = Routers(net)
+    net.run(15)
+    routers.settle()
+    overload(net, 2, 3, 5, 6)
+    routers.settle()
+    assert reach(net.lsp(9, 2), loopback(1)).metric == 10 + LAST_RESORT
+    assert reach(net.lsp(9, 2), loopback(2)).metric == 0
+    assert routers.route(1, "10.255.0.4/32").metric == 40 + 2 * LAST_RESORT
+    assert set(routers.hops(1, "10.255.0.4/32")) == {2, 3}
+
+
+def test_what_a_router_leaks_while_it_starts_is_used_last():
+    net = Network()
+    for number, level in ((1, ONE), (2, BOTH), (9, TWO)):
+        net.add(number, levels=level, overload_on_startup=30.0)
+    net.join(1, 2, SLOW, levels=ONE)
+    net.join(2, 9, SLOW, levels=TWO)
+    routers = Routers(net)
+    net.run(15)
+    routers.settle()
+    assert reach(net.lsp(9, 2), loopback(1)).metric == 10 + LAST_RESORT
+    net.run(30)
+    assert reach(net.lsp(9, 2), loopback(1)).metric == 10
 
 
 # Attributes that leaking preserves

@@ -30,7 +30,7 @@ from fared.isis.pdu.tlvs import (
     ProtocolsSupported,
     Topology,
 )
-from fared.isis.settings import IsisSettings
+from fared.isis.settings import LAST_RESORT, IsisSettings
 from fared.isis.ted.builder import TedBuilder
 from fared.isis.update.suppression import adjacent
 from fared.spf.plan import build_plan
@@ -630,25 +630,25 @@ def test_other_areas_are_looked_for_over_two_way_links_only():
     builder.feed(1, AreaAddresses((b"\x49\x00\x07",)), IsReachability(()))
     assert not builder.ted.reaches_other_area()
     builder.feed(1, AreaAddresses((b"\x49\x00\x07",)), IsReachability((link(99),)))
-    assert builder.ted.areas_stale
+    assert builder.ted.ways_stale[Level.TWO]
     assert builder.ted.reaches_other_area()
-    assert not builder.ted.areas_stale
+    assert not builder.ted.ways_stale[Level.TWO]
     builder.feed(99, AreaAddresses((AREA,)), IsReachability((link(1, 0xFFFFFF),)))
-    assert builder.ted.areas_stale
+    assert builder.ted.ways_stale[Level.TWO]
     assert not builder.ted.reaches_other_area(), "RFC 5305 §3: no path leads over that link"
 
 
-def test_a_default_route_is_not_taken_from_an_overloaded_router():
-    """An overloaded router carries no transit traffic."""
+def test_an_attached_router_that_is_overloaded_is_the_last_resort():
+    """An overloaded router carries no transit traffic, but leads out where no other one does."""
     builder = Builder()
     builder.feed(1, BOTH_PROTOCOLS, level=1, attached=True)
-    assert list(prefixes(builder.block(1, 1))) == ["0.0.0.0/0"]
+    assert prefixes(builder.block(1, 1)) == {"0.0.0.0/0": (0, "LEVEL_1_DOWN")}
     builder.feed(1, BOTH_PROTOCOLS, level=1, attached=True, overload=True)
-    assert list(prefixes(builder.block(1, 1))) == []
+    assert prefixes(builder.block(1, 1)) == {"0.0.0.0/0": (LAST_RESORT, "LEVEL_1_DOWN")}
     builder.feed(1, BOTH_PROTOCOLS, level=1, attached=True)
     builder.ted.follow_attached(follow=False)
     builder.flush()
-    assert list(prefixes(builder.block(1, 1))) == []
+    assert prefixes(builder.block(1, 1)) == {}
 
 
 def test_a_node_of_which_nothing_is_left_is_gone_once():

@@ -8,6 +8,7 @@ from fared.core.ids import length_mask
 from fared.ospf.packet.bodies import AsExternalLsa, RouterLsa, SummaryLsa
 from fared.ospf.packet.body import encode_body
 from fared.ospf.packet.lsa import LsType, encode_lsa
+from fared.router.events import RouterSettingsApplied
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
 from fared.sim.network import Network
@@ -44,6 +45,19 @@ def test_the_same_routes_as_live(fabric, source, root):
     assert {prefix: live[prefix] for prefix in found if not found[prefix][1]} == {
         prefix: route for prefix, route in found.items() if not route[1]
     }
+
+
+@pytest.mark.parametrize("root", ["p1.L1", "SS1.1"])
+def test_a_drained_border_router_raises_its_summaries(fabric, root):
+    document = saved(fabric, "p1.S1")
+    settings = fabric.network.nodes["p1.S1"].settings
+    fabric.network.input("p1.S1", RouterSettingsApplied(settings.drain()))
+    fabric.network.run_until_quiet(60)
+    found = table(answer(document, "--overload", "p1.S1", "--root", root))
+    live = live_table(fabric, root)
+    assert {prefix: live[prefix] for prefix in found} == found
+    fabric.network.input("p1.S1", RouterSettingsApplied(settings))
+    fabric.network.run_until_quiet(60)
 
 
 def _lsa(ls_type: LsType, link_state_id: int, router: int, body) -> dict[str, str]:

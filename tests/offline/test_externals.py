@@ -4,6 +4,7 @@ import pytest
 
 from fared.core.ids import dotted
 from fared.core.routes import LocalRoute
+from fared.router.events import RouterSettingsApplied
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import Fabric, FabricBuilder, clos3
 from fared.sim.network import Network
@@ -24,6 +25,18 @@ def test_two_boundary_routers_of_which_one_is_better(type_2):
     assert all_tables(document) == live_tables(fabric)
     (route,) = [r for r in answer(document, "--root", "L2")["routes"] if r["prefix"] == PREFIX]
     assert route["connected"]
+
+
+def test_the_externals_of_a_router_that_is_drained_are_used_last():
+    fabric = clos3(2, 3, network=Network(seed=5))
+    announce(fabric, "L1", metric=5)
+    announce(fabric, "L2", metric=6)
+    started(fabric)
+    document = saved(fabric, "L3")
+    settings = fabric.network.nodes["L1"].settings.drain()
+    fabric.network.input("L1", RouterSettingsApplied(settings))
+    fabric.network.run_until_quiet(60)
+    assert all_tables(document, "--overload", "L1") == live_tables(fabric)
 
 
 def lan() -> Fabric:

@@ -113,6 +113,11 @@ ACROSS_LEVELS: list[tuple[tuple[str, ...], Callable[[Fabric], None]]] = [
         lambda f: f.network.set_capacity("p1.S1", "p1.L1", DEFAULT_CAPACITY / 4),
     ),
     (("--set-cost", "p1.S1,p1.L2=40"), lambda f: set_cost(f, "p1.S1", "p1.L2", 40)),
+    (("--overload", "p1.S1"), lambda f: overload(f, "p1.S1")),
+    (
+        ("--overload", "p1.S1", "--overload", "p1.S2"),
+        lambda f: (overload(f, "p1.S1"), overload(f, "p1.S2")),
+    ),
 ]
 
 

@@ -17,16 +17,20 @@ from fared.sim import area_invariants
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import Fabric, FabricBuilder, clos3
 from fared.sim.invariants import forwarding
+from fared.sim.levels import COMMON, clos5_levels
 from fared.sim.network import Network
 
 pytestmark = pytest.mark.slow
 
 DEFAULT = Prefix(4, 0, 0)
 POD_1, POD_2 = ("p1.S1", "p1.S2"), ("p2.S1", "p2.S2")
+NO_LEAKING = replace(COMMON, level2_to_level1=False)
 STUB = AreaSettings(AreaId(0), stub=True, summary=False)
 FIVE_STAGES: dict[str, Callable[[], Fabric]] = {
     "ospf": lambda: clos5_areas(2, 2, 2, 1),
     "ospf stub areas": lambda: clos5_areas(2, 2, 2, 1, pod_area=STUB),
+    "isis": lambda: clos5_levels(2, 2, 2, 1),
+    "isis attached bit": lambda: clos5_levels(2, 2, 2, 1, common=NO_LEAKING),
 }
 
 

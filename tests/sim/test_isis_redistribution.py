@@ -150,3 +150,33 @@ def test_in_five_stages_two_pods_redistribute_a_prefix_and_withdraw_it(five_stag
     finally:
         announce(fabric, "p1.L1")
         quiet(fabric)
+
+
+def drain(fabric: Fabric, *names: str) -> None:
+    for name in names:
+        node = fabric.network.nodes[name]
+        fabric.network.input(name, RouterSettingsApplied(node.settings.drain()))
+    quiet(fabric)
+
+
+def test_what_a_drained_router_redistributes_is_used_last():
+    fabric = clos3_isis(2, 3, network=Network(seed=3))
+    for name in ("L1", "L2"):
+        configure(fabric, name, LevelSet.TWO)
+        announce(fabric, name)
+    started(fabric)
+    drain(fabric, "L1")
+    assert all(hops(fabric, "S1", prefix) == {"L2": 1} for prefix in OUTSIDE)
+    announce(fabric, "L2", None)
+    quiet(fabric)
+    assert all(hops(fabric, "S1", prefix) == {"L1": 1} for prefix in OUTSIDE)
+
+
+def test_what_drained_routers_redistribute_and_leak_twice_is_still_reached():
+    """Three times the highest metric that is added, which a path may still have."""
+    fabric = clos5_levels(2, 1, 2, 1, network=Network(seed=3))
+    configure(fabric, "p1.L1", LevelSet.ONE, metric=16_777_215)
+    announce(fabric, "p1.L1")
+    started(fabric)
+    drain(fabric, "p1.L1", "p1.S1", "p1.S2", "p2.S1", "p2.S2")
+    assert all(set(hops(fabric, "p2.L1", p)) == {"p2.S1", "p2.S2"} for p in OUTSIDE)

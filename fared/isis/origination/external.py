@@ -72,7 +72,7 @@ class External:
         settings, _ = chosen
         return settings, IpReach(
             prefix,
-            settings.metric,
+            self._originator.behind(settings.metric),
             # RFC 5308 §2; TLV 135 has no such bit
             external=prefix.family == FAMILY_IPV6,
             tags=(settings.tag,) if settings.tag else (),

@@ -109,7 +109,7 @@ class RouteLeaking:
         kept = IpReach(prefix, 0) if known is None else kept_attributes(known)
         return replace(
             kept,
-            metric=facts.metric,
+            metric=self._originator.behind(facts.metric),
             # RFC 5305 §4.1
             down=level is Level.ONE,
             # RFC 7794 §2.1: the R flag marks a prefix leaked in either direction

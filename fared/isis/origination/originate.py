@@ -26,6 +26,7 @@ from fared.isis.pdu.auth import keyring_size
 from fared.isis.pdu.codec import tlvs_size
 from fared.isis.pdu.geninfo import GENINFO, pieces_of
 from fared.isis.pdu.tlvs import IpReach
+from fared.isis.settings import used_last
 from fared.isis.update.flooding import Flooding
 from fared.te.announcer import Announcer, Carrier
 
@@ -65,6 +66,7 @@ class Originator:
         self._starting_timer: Timer | None = None
         self._started = False
         self._attached = False
+        self._only_way_out = False
 
     # What changed
 
@@ -109,13 +111,28 @@ class Originator:
     @property
     def attached(self) -> bool:
         """Whether our level-1 LSP carries the attached bit."""
-        return self._attached and self._instance.settings.attached and not self.overloaded
+        used = not self.overloaded or self._only_way_out
+        return self._attached and self._instance.settings.attached and used
 
     def set_attached(self, *, attached: bool) -> None:
         """Whether other areas are reached through level 2 (§7.2.9.2)."""
         if attached != self._attached:
             self._attached = attached
             self._headers.update(self._routers)
+
+    def set_only_way_out(self, *, only: bool) -> None:
+        """Whether routers of level 1 have no other way out of the area, or overloaded ones."""
+        if only != self._only_way_out:
+            self._only_way_out = only
+            self._headers.update(self._routers)
+
+    def behind(self, metric: int) -> int:
+        """The metric of a prefix behind this router, which an overloaded router is asked last for.
+
+        Others do not cross an overloaded router inside a level (ISO 10589 §7.2.8.1), but reach all
+        prefixes in its LSPs, those of the other level and of other protocols, too.
+        """
+        return used_last(metric) if self.overloaded else metric
 
     def circuit_changed(self, circuit: Circuit, level: Level | None = None) -> None:
         """Adjacencies, addresses, metric or state of a circuit may have changed."""

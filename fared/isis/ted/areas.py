@@ -1,12 +1,12 @@
-"""Whether level 2 reaches other areas, for the attached bit (ISO 10589 §7.2.9.2).
+"""The ways out of the area, for the attached bit (ISO 10589 §7.2.9.2).
 
-A router of another area is one whose LSPs share no area address with this router, reached over
-links that SPF may use. Topologies are not distinguished.
+A router of another area is one whose LSPs share no area address with this router, reached in level
+2 over links that SPF may use. Topologies are not distinguished.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,31 +26,70 @@ def reaches_other_area(
     own: NodeId, areas: frozenset[bytes], fragments_of: Callable[[NodeId], Fragments]
 ) -> bool:
     """Whether level 2 reaches a router that shares no area with this one."""
-    seen, todo = {own}, [own]
-    while todo:
-        node_id = todo.pop()
-        here = fragments_of(node_id)
-        # §7.2.5: without LSP number 0 the others are ignored
-        if 0 not in here:
-            continue
-        theirs = {area for part in here.values() for area in part.areas}
+    for node_id in _reached(own, fragments_of):
+        theirs = {area for part in fragments_of(node_id).values() for area in part.areas}
         if theirs and not theirs & areas:
             return True
-        # §7.2.8.1: no transit through an overloaded router; RFC 3787 §4: ignored of a pseudonode
-        if here[0].overload and node_id != own and not node_id & 0xFF:
-            continue
-        # §7.2.8.2: the far end must list this node, too
-        for far in sorted(_neighbors(here, usable=True) - seen):
-            if node_id in _neighbors(fragments_of(NodeId(far)), usable=False):
-                seen.add(NodeId(far))
-                todo.append(NodeId(far))
     return False
 
 
+def is_only_way_out(own: NodeId, fragments_of: Callable[[NodeId], Fragments]) -> bool:
+    """Whether level 1 has routers whose attached routers are all overloaded, without this one."""
+    seen = {own}
+    for near in sorted(_two_way(own, fragments_of)):
+        if near in seen:
+            continue
+        part = set(_reached(near, fragments_of, without=own))
+        if not any(_leads_out(fragments_of(node_id)) for node_id in part):
+            return True
+        if not _overloaded(near, fragments_of):
+            seen |= part
+    return False
+
+
+def _reached(
+    root: NodeId, fragments_of: Callable[[NodeId], Fragments], without: NodeId | None = None
+) -> Iterator[NodeId]:
+    """The nodes that SPF reaches from one of them; ``without``: not through this node."""
+    seen, todo = {root, without}, [root]
+    while todo:
+        node_id = todo.pop()
+        # §7.2.5: without LSP number 0 the others are ignored
+        if 0 not in fragments_of(node_id):
+            continue
+        yield node_id
+        # §7.2.8.1: no transit through an overloaded router
+        if node_id == root or not _overloaded(node_id, fragments_of):
+            found = sorted(_two_way(node_id, fragments_of) - seen)
+            seen.update(found)
+            todo += found
+
+
+def _two_way(node_id: NodeId, fragments_of: Callable[[NodeId], Fragments]) -> set[NodeId]:
+    """The neighbors to which a node has links that SPF may use."""
+    # §7.2.8.2: the far end must list this node, too
+    return {
+        NodeId(far)
+        for far in _neighbors(fragments_of(node_id), usable=True)
+        if node_id in _neighbors(fragments_of(NodeId(far)), usable=False)
+    }
+
+
+def _overloaded(node_id: NodeId, fragments_of: Callable[[NodeId], Fragments]) -> bool:
+    """Whether a node has the overload bit, which is ignored of a pseudonode (RFC 3787 §4)."""
+    first = fragments_of(node_id).get(0)
+    return first is not None and first.overload and not node_id & 0xFF
+
+
+def _leads_out(fragments: Fragments) -> bool:
+    """Whether a node is attached, and no last resort."""
+    return 0 in fragments and fragments[0].attached and not fragments[0].overload
+
+
 def same_ways(a: FragmentFacts, b: FragmentFacts) -> bool:
-    """Whether two instances of a fragment list the same neighbors and areas."""
+    """Whether two instances of a fragment list the same neighbors, areas and bits."""
     return (
-        (a.areas, a.overload, a.narrow) == (b.areas, b.overload, b.narrow)
+        (a.areas, a.overload, a.attached, a.narrow) == (b.areas, b.overload, b.attached, b.narrow)
         and a.links.keys() == b.links.keys()
         and all(_same_links(a.links[t], b.links[t]) for t in a.links)
     )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId, Prefix
 from fared.isis.pdu.tlvs import MT_IPV4, NLPIDS
+from fared.isis.settings import LAST_RESORT
 from fared.isis.ted.fragment_facts import FragmentFacts, Links, joined, narrow_links
 from fared.ted.model import NodeBlock, PathType, PrefixReachability
 
@@ -118,17 +119,19 @@ def _changed_links(
 def default_route(
     first: FragmentFacts, family: int, topology: int | None
 ) -> PrefixReachability | None:
-    """The default route out of the area (ISO 10589 §7.2.9.1): toward an attached transit router.
+    """The default route out of the area (ISO 10589 §7.2.9.1): toward an attached router.
 
-    ``first`` is fragment 0 of a router of level 1.
+    ``first`` is fragment 0 of a router of level 1. One that is overloaded is the last resort: what
+    lies behind it may have no other way.
     """
     # RFC 5120 §4: topologies but 0 have an attached bit of their own
     known = first.topologies.get(topology or MT_IPV4)
     attached = first.attached if topology is None else known is not None and known.attached
-    if not attached or _overloaded(first, topology):
+    if not attached:
         return None
     # the metric is that of the way to the router: the nearest one is used (§7.2.9.1)
-    return PrefixReachability(Prefix(family, 0, 0), 0, PathType.LEVEL_1_DOWN)
+    metric = LAST_RESORT if _overloaded(first, topology) else 0
+    return PrefixReachability(Prefix(family, 0, 0), metric, PathType.LEVEL_1_DOWN)
 
 
 def _takes_part(fragments: Sequence[FragmentFacts], family: int, topology: int | None) -> bool:

@@ -9,6 +9,7 @@ block. Where only bandwidths changed, their rows are patched into a copy of the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +22,7 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.neighbors import topology_of
 from fared.isis.paths import systems_on_paths
-from fared.isis.ted.areas import reaches_other_area, same_ways
+from fared.isis.ted.areas import is_only_way_out, reaches_other_area, same_ways
 from fared.isis.ted.attributes import PrefixAttributes
 from fared.isis.ted.blocks import build, default_route, links_topology, patch
 from fared.isis.ted.fragment_facts import (
@@ -96,8 +97,9 @@ class TedBuilder:
 
             self._information = InformationTable(application)
         self.attributes = PrefixAttributes()
-        self.areas_stale = True
-        """Whether the areas reached through level 2 may have changed."""
+        self.ways_stale = dict.fromkeys(Level, True)
+        """By level, whether the areas that level 2 reaches, or the ways out of the own one, may
+        have changed."""
 
     # What changed
 
@@ -206,8 +208,8 @@ class TedBuilder:
         self.attributes.replace(
             level, entry.lsp_id, old.prefixes.attributes, new.prefixes.attributes
         )
-        if level is Level.TWO and not same_ways(old, new):
-            self.areas_stale = True
+        if not self.ways_stale[level] and not same_ways(old, new):
+            self.ways_stale[level] = True
         self._mark(key, node, entry)
 
     def _mark(self, key: NodeKey, node: NodeFragments, cause: str | StoredLsp) -> None:
@@ -235,7 +237,7 @@ class TedBuilder:
         for level, lsdb in self._instance.databases.items():
             for entry in lsdb.ordered():
                 self.lsp_changed(level, entry)
-        self.areas_stale = True
+        self.ways_stale = dict.fromkeys(Level, True)
         self.links_changed(cause)
 
     def follow_attached(self, *, follow: bool) -> None:
@@ -262,14 +264,20 @@ class TedBuilder:
 
     def reaches_other_area(self) -> bool:
         """Whether level 2 reaches a router that shares no area with this one (§7.2.9.2)."""
-        self.areas_stale = False
+        self.ways_stale[Level.TWO] = False
         settings = self._instance.settings
         own, areas = isis_node(settings.system_id), frozenset(settings.areas)
-        return reaches_other_area(own, areas, self._fragments_of)
+        return reaches_other_area(own, areas, partial(self._fragments_of, Level.TWO))
 
-    def _fragments_of(self, node_id: NodeId) -> dict[int, FragmentFacts]:
-        """The level 2 fragments of a node."""
-        node = self._nodes.get((Level.TWO, node_id))
+    def is_only_way_out(self) -> bool:
+        """Whether routers of level 1 have no other way out of the area, or overloaded ones."""
+        self.ways_stale[Level.ONE] = False
+        own = isis_node(self._instance.system_id)
+        return is_only_way_out(own, partial(self._fragments_of, Level.ONE))
+
+    def _fragments_of(self, level: Level, node_id: NodeId) -> dict[int, FragmentFacts]:
+        """The fragments of a node in a level."""
+        node = self._nodes.get((level, node_id))
         return {} if node is None else node.parts
 
     # Outputs
@@ -360,7 +368,9 @@ class TedBuilder:
                 for family, (topology, _) in node.reaches.items()
                 if (route := default_route(node.parts[0], family, topology)) is not None
             }
-        for family in before.keys() ^ node.defaults.keys():
+        for family in before.keys() | node.defaults.keys():
+            if before.get(family) == node.defaults.get(family):
+                continue
             changed.setdefault(family, {})[_ATTACHED] = node.defaults.get(family)
         return changed
 

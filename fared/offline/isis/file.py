@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from msgspec.structs import replace
 from pydantic import BeforeValidator, Field, PlainValidator
 
 from fared.core.ids import FAMILY_IPV4, NodeId, Prefix, SystemId, isis_node, parse_system_id
 from fared.core.links import InterfaceAddress
 from fared.core.wire import DecodeError
-from fared.isis.ids import Level, LevelSet, LspId, format_lsp_id
+from fared.isis.ids import Level, LevelSet, LspId, format_lsp_id, node_of
 from fared.isis.pdu.codec import peek_lsp
 from fared.isis.pdu.model import Lsp
 from fared.isis.settings import IsisSettings
@@ -262,12 +263,18 @@ class IsisWorld(World):
 
 def _assume(before: Contents, family: int, changes: Changes) -> dict[Level, dict[LspId, Lsp]]:
     """The database after the changes and the resulting leaking of level-1-2 routers."""
+    already = {node_of(at) for lsps in before.values() for at, lsp in lsps.items() if lsp.overload}
+    changes = replace(changes, overloaded=changes.overloaded - already)
     contents = {level: apply(lsps, changes) for level, lsps in before.items()}
     borders = [node for node in border_routers(before) if node not in changes.failed_nodes]
     if not borders:
         return contents
     views = Viewpoints(before, family)
-    leakings = [leaking for node in borders for leaking in _leaking(views, node)]
+    leakings = [
+        replace(leaking, overloaded=node in changes.overloaded)
+        for node in borders
+        for leaking in _leaking(views, node)
+    ]
     leads_out = {node for node in borders if views.of(node).leads_out(node)}
     for _ in range(_ROUNDS):
         views = Viewpoints(contents, family)

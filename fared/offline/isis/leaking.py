@@ -24,7 +24,7 @@ from fared.isis.pdu.tlvs import (
     NarrowIpReachability,
     Tlv,
 )
-from fared.isis.settings import MAX_PATH_METRIC
+from fared.isis.settings import MAX_PATH_METRIC, used_last
 from fared.offline.isis.database import Contents, own_lsps
 from fared.te.advertise import DEFAULT_ADVERTISE, damped
 from fared.ted.events import AdvertisedRoute
@@ -38,7 +38,7 @@ class ObservedLeaking(msgspec.Struct, frozen=True):
     """The prefixes of one family that one router leaks into one level of a saved database.
 
     ``leaked`` are these prefixes, ``own`` the other prefixes that it advertises in that level,
-    ``before`` its routes by the saved database.
+    ``before`` its routes by the saved database. ``overloaded``: a change sets its overload bit.
     """
 
     node: NodeId
@@ -47,6 +47,7 @@ class ObservedLeaking(msgspec.Struct, frozen=True):
     leaked: Mapping[Prefix, IpReach]
     own: frozenset[Prefix]
     before: Facts
+    overloaded: bool = False
 
     @property
     def everything(self) -> bool:
@@ -58,12 +59,15 @@ class ObservedLeaking(msgspec.Struct, frozen=True):
         """The prefixes that the router leaks if it has these routes."""
         everything = self.everything
         return {
-            prefix: self._reach(prefix, facts)
+            prefix: self._as_advertised(self._reach(prefix, facts))
             for prefix, facts in routes.items()
             if _leakable(facts, self.level)
             and prefix not in self.own
             and (everything or prefix in self.leaked)
         }
+
+    def _as_advertised(self, reach: IpReach) -> IpReach:
+        return replace(reach, metric=used_last(reach.metric)) if self.overloaded else reach
 
     def _reach(self, prefix: Prefix, facts: AdvertisedRoute) -> IpReach:
         leaked, before = self.leaked.get(prefix), self.before.get(prefix)

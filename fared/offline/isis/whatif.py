@@ -11,6 +11,7 @@ from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, ISIS_NODE, NodeId, Prefix
 from fared.isis.ids import LspId, fragment_of, node_of, pseudonode_of
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import (
+    FLAG_EXTERNAL,
     FLAG_READVERTISED,
     MT_IPV4,
     IpReach,
@@ -24,6 +25,7 @@ from fared.isis.pdu.tlvs import (
     NarrowNeighbor,
     Tlv,
 )
+from fared.isis.settings import used_last
 from fared.offline.changes import Changes
 
 Lsps = Mapping[LspId, Lsp]
@@ -84,6 +86,11 @@ def _collect(lsps: Lsps) -> dict[NodeId, _AdvertisedByNode]:
 
 def _own(reach: IpReach) -> bool:
     return not reach.down and not (reach.flags or 0) & FLAG_READVERTISED
+
+
+def _behind(reach: IpReach) -> bool:
+    """Whether a prefix is one of another level or of another source."""
+    return not _own(reach) or reach.external or bool((reach.flags or 0) & FLAG_EXTERNAL)
 
 
 def head_of(neighbor: int) -> NodeId:
@@ -147,6 +154,7 @@ class _Rewriter:
     ) -> None:
         self._node = node
         self._changes = changes
+        self._overload = node in changes.overloaded
         self._wide = {head_of(link.neighbor) for link in said.wide}
         lost: list[IsNeighbor] = []
         kept: list[IsNeighbor] = []
@@ -168,12 +176,11 @@ class _Rewriter:
 
     def rewrite(self, lsp: Lsp) -> Lsp:
         """One fragment after the changes."""
-        overload = self._node in self._changes.overloaded
         first = not pseudonode_of(lsp.lsp_id) and fragment_of(lsp.lsp_id) == 0
-        tlvs = tuple(new for tlv in lsp.tlvs for new in self._tlv(tlv, overload=overload))
-        return replace(lsp, tlvs=tlvs, overload=lsp.overload or (overload and first))
+        tlvs = tuple(new for tlv in lsp.tlvs for new in self._tlv(tlv))
+        return replace(lsp, tlvs=tlvs, overload=lsp.overload or (self._overload and first))
 
-    def _tlv(self, tlv: Tlv, *, overload: bool) -> Iterator[Tlv]:
+    def _tlv(self, tlv: Tlv) -> Iterator[Tlv]:
         """Yield a TLV as it is after the failure, without links and prefixes that are gone."""
         match tlv:
             case IsReachability():
@@ -187,7 +194,7 @@ class _Rewriter:
             case NarrowIpReachability():
                 left = tuple(r for r in tlv.prefixes if not self._gone(r))
                 yield replace(tlv, prefixes=left)
-            case MultiTopology() if overload:
+            case MultiTopology() if self._overload:
                 # RFC 5120 §4: the overload bit of topology 0 is in the LSP header.
                 entries = tlv.topologies
                 marked = (replace(e, overload=e.topology != MT_IPV4) for e in entries)
@@ -223,6 +230,8 @@ class _Rewriter:
         return own and not reach.down and reach.prefix in self._lost
 
     def _reach(self, reach: IpReach) -> IpReach:
-        """The subnet of a link has the metric of the link."""
+        """The subnet of a link has the metric of the link; what lies behind a router, used last."""
+        if self._overload and _behind(reach):
+            return replace(reach, metric=used_last(reach.metric))
         cost = self._costs.get(reach.prefix) if _own(reach) else None
         return reach if cost is None else replace(reach, metric=cost)

@@ -9,15 +9,24 @@ from msgspec.structs import replace
 from fared.core.ids import NETWORK_NODE, mask_length
 from fared.offline.changes import Changes
 from fared.offline.ospf.database import AreaContents, SavedInterface, StoredLsa
-from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import opaque_link_state_id
-from fared.ospf.packet.lsa import LsaKey, LsType, encode_lsa
+from fared.ospf.origination.external import DRAINED_METRIC
+from fared.ospf.packet.bodies import (
+    AsExternalLsa,
+    NetworkLsa,
+    RouterLink,
+    RouterLinkType,
+    RouterLsa,
+    SummaryLsa,
+)
+from fared.ospf.packet.body import LsaBody, opaque_link_state_id
+from fared.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType, encode_lsa
 from fared.ospf.packet.opaque import OpaqueType, TeLink
 from fared.te.attributes import TeAttributes
 from fared.ted.links import HIGHEST_INDEX
 from fared.ted.model import HIGHEST_OSPF_METRIC
 
 _HOST_LENGTH = 32
+_HOST_MASK = 0xFFFFFFFF
 _OPAQUE_ID = 0xFFFFFF
 _TO_ROUTERS = (RouterLinkType.POINT_TO_POINT, RouterLinkType.VIRTUAL)
 _TO_VERTICES = (*_TO_ROUTERS, RouterLinkType.TRANSIT)
@@ -49,7 +58,9 @@ def apply(contents: AreaContents, changes: Changes) -> AreaContents:
             if link is not None:
                 lsas[key] = stored._replace(body=link)
         else:
-            lsas[key] = stored
+            drained = router in changes.overloaded
+            body = _used_last(stored.body, bodies.get(router)) if drained else stored.body
+            lsas[key] = stored._replace(body=body)
     for (tail, head), bandwidth in sorted(changes.bandwidths.items()):
         body = bodies.get(tail)
         if body is not None and not changes.fails(tail, head):
@@ -92,6 +103,25 @@ def _metric(router: int, link: RouterLink, changes: Changes) -> RouterLink:
     if link.link_type not in _TO_VERTICES:
         return link
     return link._replace(metric=changes.costs.get((router, _head(link)), link.metric))
+
+
+def _used_last(body: LsaBody | None, links: RouterLsa | None) -> LsaBody | None:
+    """A summary or AS-external LSA of a router that becomes a stub router.
+
+    The first link on the way to a summary then costs MaxLinkMetric; the least cost of the router's
+    links stands for what it has cost. The subnet of a link has that metric and lies behind none.
+    """
+    if isinstance(body, AsExternalLsa):
+        return replace(body, metric=max(body.metric, DRAINED_METRIC))
+    if not isinstance(body, SummaryLsa):
+        return body
+    costs = (k.metric for k in (links.links if links else ()) if k.link_type in _TO_VERTICES)
+    least = min(costs, default=0)
+    subnet = 0 < body.network_mask < _HOST_MASK
+    if body.metric < least or (body.metric == least and subnet):
+        return body
+    metric = body.metric - least + HIGHEST_OSPF_METRIC
+    return replace(body, metric=min(metric, LS_INFINITY - 1))
 
 
 def _head(link: RouterLink) -> int:
