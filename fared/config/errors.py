@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from fared.config.document import PathKey, Place
+from fared.core.text import printable
 
 MOST_SHOWN: Final = 20
 """The most errors of one file that are shown; the rest are counted."""
@@ -81,12 +82,7 @@ def format_path(path: PathKey) -> str:
     for key in path:
         plain = isinstance(key, str) and key.replace("-", "").isalnum() and not key[0].isdigit()
         text += (f".{key}" if text else str(key)) if plain else f"[{key}]"
-    return _escaped(text)
-
-
-def _escaped(text: str) -> str:
-    """A text with what is not printable escaped: it may steer a terminal or turn a line."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return printable(text)
 
 
 def show_value(value: object) -> str:
@@ -98,6 +94,6 @@ def show_value(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, str | int | float | bool):
-        text = _escaped(json.dumps(value, ensure_ascii=False))
+        text = printable(json.dumps(value, ensure_ascii=False))
         return text if len(text) <= 60 else text[:57] + "..."
     return f"a {type(value).__name__}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +12,7 @@ from fared.daemon.ina import InaService
 from fared.ina.control.advert import JobAdvert
 from fared.ina.control.errors import ManagerError
 from fared.ina.control.reasons import JobReasons, NoRoot
+from fared.ina.fields import NAME
 from fared.ina.messages import JobState, TreeState
 from fared.ina.plan.model import Direction, Vertex, members
 from fared.ina.slots.setup import TreeRole, TreeSetup, tree_roles
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     )
 
 FORMAT: Final = "fared-ina/1"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _LEAST_MTU, _MOST_MTU = 576, 65535
 
 
@@ -256,7 +255,7 @@ class _AggregationReport:
 
 def _name(args: Json) -> str:
     name = args.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name):
         raise CommandError("bad-argument", "name: letters, digits, '-', '_', '.', at most 64")
     return name
 

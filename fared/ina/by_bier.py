@@ -24,6 +24,7 @@ from fared.bier.bit_string import bit_strings
 from fared.bier.header import ETHERTYPE, FIXED_SIZE, PROTO_IPV4, BierHeader, encode_header
 from fared.core.bier import LENGTHS, bift_id
 from fared.core.wire import DecodeError
+from fared.ina.fields import BfrId, FabricBfrId, Length, Octet
 from fared.ina.plan.model import BitString, members
 
 GROUP: Final = "239.192.33.84"
@@ -46,9 +47,9 @@ class BierWay(msgspec.Struct, frozen=True):
     ``length`` is that of the sub-domain's bit strings.
     """
 
-    sub_domain: int
-    length: int
-    bfr_ids: dict[int, int]
+    sub_domain: Octet
+    length: Length
+    bfr_ids: dict[BfrId, FabricBfrId]
 
     def frame(self, bits: BitString, size: int, source: tuple[str, int], entropy: int) -> bytes:
         """Return what precedes a result of ``size`` bytes to the workers of ``bits``.

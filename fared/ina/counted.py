@@ -23,6 +23,7 @@ _RESULTS: Final = MappingProxyType(
         **dict.fromkeys(
             (
                 "added",
+                "beyond-window",
                 "duplicate",
                 "epoch-ahead",
                 "epoch-behind",

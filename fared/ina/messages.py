@@ -6,22 +6,41 @@ members send. Whoever moves packets admits those addresses only.
 
 from __future__ import annotations
 
-import msgspec
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from fared.core.text import printable
 from fared.ina.by_bier import BierWay
-from fared.ina.plan.model import Vertex
+from fared.ina.fields import (
+    MOST_TREES,
+    MOST_WORKERS,
+    Address,
+    BfrId,
+    Count,
+    EpochNumber,
+    Instance,
+    JobId,
+    JobName,
+    Port,
+    Rank,
+    Reason,
+    Router,
+    WorkerOrRouter,
+)
 from fared.ina.slots.setup import JobSetup, SetupError
 
 MAX_LINE = 4 << 20
 """Bytes; the trees of the largest job take less than half."""
-MOST_NAME = 64
 
 
 class MemberAddress(msgspec.Struct, frozen=True, array_like=True):
     """Where a member receives, and from where it sends: IPv4 address and UDP port."""
 
-    address: str
-    port: int
+    address: Address
+    port: Port
 
     @property
     def pair(self) -> tuple[str, int]:
@@ -35,16 +54,16 @@ class JobEpoch(msgspec.Struct, frozen=True):
     Without trees workers form a ring (``fared.ina.slots.ring``).
     """
 
-    name: str
+    name: JobName
     setup: JobSetup
-    members: dict[Vertex, MemberAddress]
-    reason: str = "created"
+    members: dict[WorkerOrRouter, MemberAddress]
+    reason: Reason = "created"
     """Why this epoch began."""
     bier: BierWay | None = None
     """How results go to workers by BIER; None: a copy for each worker."""
-    lost: tuple[int, ...] = ()
+    lost: Annotated[tuple[BfrId, ...], Meta(max_length=MOST_WORKERS)] = ()
     """BFR-ids of an elastic job that are no workers of this epoch, but may come back."""
-    doors: dict[Vertex, int] = {}
+    doors: dict[Router, Instance] = {}
     """The instance of ``fared-ina`` in each router of a worker, when the job was created: a later
     one does not know who has been a worker before it began."""
 
@@ -65,12 +84,12 @@ class JobEpoch(msgspec.Struct, frozen=True):
         return sorted({*self.setup.workers, *self.lost})[rank]
 
     def checked(self) -> JobEpoch:
-        """Return itself. Raises SetupError if the setup is wrong or an address is missing."""
-        if not 0 < len(self.name) <= MOST_NAME:
-            raise SetupError(f"a name of {len(self.name)} characters")
-        if self.setup.trees:
-            self.setup.checked()
-        needed = {-bfr_id for bfr_id in self.setup.workers}
+        """Return itself, as whoever decodes it takes it: the reason may be shown.
+
+        Raises SetupError if the setup is wrong or an address is missing.
+        """
+        self.setup.checked()
+        needed = {-bfr_id for bfr_id in (*self.setup.workers, *self.lost)}
         for tree in self.setup.trees:
             needed |= tree.nodes
         lacking = sorted(needed - self.members.keys())
@@ -78,29 +97,36 @@ class JobEpoch(msgspec.Struct, frozen=True):
             raise SetupError(f"no address of {lacking}")
         if self.bier is not None and not set(self.setup.workers) <= set(self.bier.bfr_ids):
             raise SetupError("workers without a BFR-id")
-        if self.lost and (not self.setup.elastic or set(self.lost) & set(self.setup.workers)):
+        lost = set(self.lost)
+        if lost and (not self.setup.elastic or lost & set(self.setup.workers)):
             raise SetupError("workers that are lost")
+        if max(lost, default=0) > self.setup.length:
+            raise SetupError("a BFR-id does not fit the bit string")
         pairs = {endpoint.pair for endpoint in self.members.values()}
         if len(pairs) < len(self.members):
             raise SetupError("two members have one address and port")
-        return self
+        return replace(self, reason=printable(self.reason))
 
 
 # -- the unix socket ---------------------------------------------------------------------------
 
 
 class Install(msgspec.Struct, frozen=True, tag="install"):
-    """Begin a job, or a new epoch of one, as the router ``node``."""
+    """Begin a job, or a new epoch of one, as the router ``node``.
+
+    ``own`` are the BFR-ids of the workers behind it, which may join there; None: all may.
+    """
 
     job: JobEpoch
-    node: Vertex
+    node: Router
+    own: tuple[BfrId, ...] | None = None
 
 
 class Remove(msgspec.Struct, frozen=True, tag="remove"):
     """End a job: its workers get ``reason``."""
 
-    job_id: int
-    reason: str = "removed"
+    job_id: JobId
+    reason: Reason = "removed"
 
 
 class ShowJobs(msgspec.Struct, frozen=True, tag="show"):
@@ -132,19 +158,19 @@ class WorkerProgress(msgspec.Struct, frozen=True, tag="progress"):
     results whose control sum was not that of their values.
     """
 
-    epoch: int
-    sizes: list[int]
-    repeated: int
-    waits_for: list[int]
-    wrong: int = 0
+    epoch: EpochNumber
+    sizes: Annotated[list[Count], Meta(max_length=MOST_TREES)]
+    repeated: Count
+    waits_for: Annotated[list[BfrId], Meta(max_length=MOST_WORKERS)]
+    wrong: Count = 0
 
 
 class WorkerState(msgspec.Struct, frozen=True):
     """A worker of a job, as its router sees it."""
 
-    rank: int
-    bfr_id: int
-    address: str
+    rank: Rank
+    bfr_id: BfrId
+    address: Address
     state: str
     """``absent``: not joined here; ``joined``; ``left``: it ended the job; ``lost``;
     ``returning``: it has joined an elastic job again, and waits for an epoch."""
@@ -173,10 +199,10 @@ class JobState(msgspec.Struct, frozen=True):
     ``wait``: seconds for which the oldest of these slots has waited.
     """
 
-    name: str
-    job_id: int
-    epoch: int
-    reason: str
+    name: JobName
+    job_id: JobId
+    epoch: EpochNumber
+    reason: Reason
     trees: int
     """In which this router sums."""
     memory: int
@@ -192,9 +218,9 @@ class JobState(msgspec.Struct, frozen=True):
 class InaState(msgspec.Struct, frozen=True, tag="state"):
     """All jobs, and what the process may use."""
 
-    address: str
-    port: int
-    instance: int
+    address: Address
+    port: Port
+    instance: Instance
     """Another number after each start."""
     memory: int
     memory_limit: int
@@ -206,8 +232,8 @@ class InaState(msgspec.Struct, frozen=True, tag="state"):
 class WorkerGone(msgspec.Struct, frozen=True, tag="gone"):
     """An event: a worker's connection ended; ``lost`` if it did not leave."""
 
-    job_id: int
-    bfr_id: int
+    job_id: JobId
+    bfr_id: BfrId
     lost: bool
 
 
@@ -222,11 +248,11 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
     ``instance`` differs for each process; ``epoch`` is the last one it knows, None at first.
     """
 
-    job: str
-    rank: int
-    size: int
-    instance: int = 0
-    epoch: int | None = None
+    job: JobName
+    rank: Rank
+    size: Annotated[int, Meta(ge=1, le=MOST_WORKERS)]
+    instance: Instance = 0
+    epoch: EpochNumber | None = None
 
 
 class Leave(msgspec.Struct, frozen=True, tag="leave"):
@@ -253,7 +279,7 @@ class Epoch(msgspec.Struct, frozen=True, tag="epoch"):
 class Lost(msgspec.Struct, frozen=True, tag="lost"):
     """These ranks are lost; the job has failed."""
 
-    ranks: list[int]
+    ranks: list[Rank]
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
@@ -263,3 +289,13 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
 
 
 WorkerAnswer = Epoch | Lost | Ended | RequestRefused
+
+
+def checked_answer(answer: WorkerAnswer) -> WorkerAnswer:
+    """Return an answer as a worker takes it: text may be shown. Raises SetupError."""
+    match answer:
+        case Epoch(job):
+            return replace(answer, job=job.checked())
+        case Ended(reason) | RequestRefused(reason):
+            return replace(answer, reason=printable(reason))
+    return answer

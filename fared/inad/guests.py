@@ -37,6 +37,10 @@ from fared.ina.slots.packet import Header, PacketKind, encode_header
 from fared.inad.jobs import Jobs, RunningJob
 
 MOST_GUESTS = 1024
+_MOST_STRANGERS = 64
+"""Connections from where no worker is: they may only be told why they cannot join."""
+_SPARE = 4
+"""Connections of a host beside two for each worker, one of which may have broken unnoticed."""
 _JOIN_WITHIN = 5.0
 _MOST_LINE = 1 << 16
 _TELLINGS, _TELL_EVERY = 8, 0.1
@@ -56,8 +60,10 @@ which may be busy for longer."""
 class Guest:
     """One connection: nobody yet, or the worker ``bfr_id`` of a job."""
 
-    def __init__(self, sock: socket.socket, address: str, now: float) -> None:
+    def __init__(self, sock: socket.socket, address: str, place: str, now: float) -> None:
         self.line = LineConnection(sock, _MOST_LINE)
+        self.place = place
+        """Among whose connections it counts: of its address, or (empty) of strangers."""
         self.address, self.since = address, now
         self.job_id: int | None = None
         self.bfr_id = self.instance = 0
@@ -72,7 +78,10 @@ class Guests:
         self._instance = instance
         self.gone: Callable[[WorkerGone], None] = lambda _: None
         """Called for each worker whose connection ended."""
+        self.hosts: Counter[str] = Counter()
+        """How many workers may join here from each address."""
         self.all: set[Guest] = set()
+        self._places: dict[str, list[Guest]] = {}
         self._jobs, self._counters = jobs, counters
         self._states: dict[int, dict[int, str]] = {}
         """By job and BFR-id, of workers that once joined here."""
@@ -84,15 +93,28 @@ class Guests:
     # -- connections ----------------------------------------------------------------------------
 
     def accept(self, sock: socket.socket, address: str, now: float) -> Guest | None:
-        """Take a new connection; None if there are too many."""
-        if len(self.all) >= MOST_GUESTS:
+        """Take a new connection; None if there are too many.
+
+        Each host has places of its own. In place of the oldest one that says nothing comes a newer
+        one: who only connects keeps nobody out, whoever shares its place least of all.
+        """
+        workers = self.hosts[address]
+        place = address if workers else ""
+        most = 2 * workers + _SPARE if workers else _MOST_STRANGERS
+        beside = self._places.setdefault(place, [])
+        silent = next((guest for guest in beside if guest.job_id is None), None)
+        if len(self.all) >= MOST_GUESTS or (len(beside) >= most and silent is None):
             sock.close()
             self._counters["guest-refused"] += 1
             return None
+        if len(beside) >= most and silent is not None:
+            beside.remove(silent)
+            silent.line.closed = True
         for option in _KEEPALIVE:
             sock.setsockopt(*option)
-        guest = Guest(sock, address, now)
+        guest = Guest(sock, address, place, now)
         self.all.add(guest)
+        beside.append(guest)
         return guest
 
     def readable(self, guest: Guest) -> None:
@@ -199,6 +221,11 @@ class Guests:
     def ended(self, guest: Guest, now: float) -> None:
         """Forget a connection that has been closed; a worker that did not leave is lost."""
         self.all.discard(guest)
+        beside = self._places.get(guest.place, [])
+        if guest in beside:
+            beside.remove(guest)
+        if not beside:
+            self._places.pop(guest.place, None)
         if guest.job_id is None or guest.job_id not in self._jobs.all:
             return
         self._states[guest.job_id][guest.bfr_id] = "left" if guest.left else "lost"
@@ -265,7 +292,12 @@ class Guests:
         """Repeat what is told; close connections of nobody, and those that failed."""
         for job_id, (left, when) in list(self._tellings.items()):
             if now >= when:
-                self._tell(self._jobs.all[job_id])
+                running = self._jobs.all[job_id]
+                try:
+                    self._tell(running)
+                except Exception as error:  # noqa: BLE001 - it ends this job only
+                    self._jobs.fail(running.current, error)
+                    continue
                 if left == 1:
                     del self._tellings[job_id]
                 else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fared.ina.messages import Install, JobEpoch, JobState, TreeState
 from fared.ina.plan.model import BitString, Vertex, members
@@ -37,6 +37,8 @@ class RunningJob:
         self.job: JobEpoch | None = None
         self.reserved = 0
         """Bytes of its slots, as far as other jobs cannot have them."""
+        self.hosts: Counter[str] = Counter()
+        """The workers that may join here, by address."""
         self._vertices: dict[tuple[str, int], Vertex] = {}
         self._addresses: dict[Vertex, tuple[str, int]] = {}
         self._trains, self._results = trains, results
@@ -51,9 +53,11 @@ class RunningJob:
         assert self.job is not None
         return self.job
 
-    def install(self, job: JobEpoch) -> None:
-        """Begin an epoch."""
+    def install(self, job: JobEpoch, own: Iterable[int] | None) -> None:
+        """Begin an epoch; ``own`` are the workers that may join here, None: all."""
         self.job = job
+        joining = job.ranks if own is None else job.ranks.keys() & set(own)
+        self.hosts = Counter(job.members[-bfr_id].address for bfr_id in joining)
         self._by_bier = self._repeated = 0
         self._given_up = False
         self._addresses = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
@@ -104,13 +108,17 @@ class RunningJob:
 
 
 class Jobs:
-    """All jobs of the process. ``memory`` is the most bytes of their slots together."""
+    """All jobs of the process. ``memory`` is the most bytes of their slots together.
+
+    A job whose code raises ends, and is given to ``failed``: the others go on.
+    """
 
     def __init__(self, memory: int, most: int, trains: TrainSocket, results: Dissemination) -> None:
         self.limit, self.most = memory, most
         self.counters: Counter[str] = Counter()
         self._trains, self._results = trains, results
         self._running: dict[int, RunningJob] = {}
+        self.failed: Callable[[JobEpoch, Exception], None] = lambda _, __: None
 
     @property
     def all(self) -> Mapping[int, RunningJob]:
@@ -144,7 +152,7 @@ class Jobs:
             return False
         if running is None and len(self._running) >= self.most:
             raise JobError(f"{self.most} jobs run already (max-jobs)")
-        needed = job.setup.memory(request.node)
+        needed = job.setup.memory.get(request.node, job.setup.size)
         others = self.memory() - (running.reserved if running is not None else 0)
         if others + needed > self.limit:
             raise JobError(
@@ -154,12 +162,29 @@ class Jobs:
             running = RunningJob(request.node, self._trains, self._results)
             self._running[job.setup.job_id] = running
         running.reserved = needed
-        running.install(job)
+        try:
+            running.install(job, request.own)
+        except Exception as error:  # whatever it is, it ends this job only
+            self.fail(job, error)
+            raise JobError(f"{type(error).__name__}: see the log") from error
         return True
 
     def remove(self, job_id: int) -> RunningJob | None:
         """Forget a job; return it if there was one."""
         return self._running.pop(job_id, None)
+
+    def fail(self, job: JobEpoch, error: Exception) -> None:
+        """End a job whose code raised."""
+        self.remove(job.setup.job_id)
+        self.counters["job-failed"] += 1
+        self.failed(job, error)
+
+    def hosts(self) -> Counter[str]:
+        """Return how many workers may join here from each address."""
+        found: Counter[str] = Counter()
+        for running in self._running.values():
+            found.update(running.hosts)
+        return found
 
     def patience(self) -> float:
         """Return for how many seconds packets may wait, to be processed with others."""
@@ -177,7 +202,10 @@ class Jobs:
             if running is None:
                 self.counters["no-job"] += -(-(min(end, whole) - at) // step)
             else:
-                running.receive(source, train[at:end], step, now)
+                try:
+                    running.receive(source, train[at:end], step, now)
+                except Exception as error:  # noqa: BLE001 - as in ``install``
+                    self.fail(running.current, error)
             at = end
 
 
@@ -192,15 +220,14 @@ def _job_id(train: memoryview, at: int) -> int | None:
 def state_of(running: RunningJob, now: float) -> JobState:
     """Return what operators see of a job, without its workers."""
     job, machine = running.current, running.aggregator
-    roles = job.setup.roles(running.node)
     return JobState(
         name=job.name,
         job_id=job.setup.job_id,
         epoch=job.setup.epoch,
         reason=job.reason,
-        trees=len(roles),
+        trees=len(machine.trees),
         memory=running.reserved,
-        slots=sum(2 * role.window + 1 for role in roles),
+        slots=sum(len(tree.entries) + 1 for tree in machine.trees),
         open_slots=machine.open_slots(),
         waited_for=machine.waited_for(),
         wait=machine.wait(now),

@@ -17,6 +17,7 @@ import structlog
 from sdnotify import SystemdNotifier
 
 from fared import __version__
+from fared.ina.fields import LEAST_PORT
 from fared.ina.slots.packet import DEFAULT_PORT
 from fared.inad.process import InaProcess, Settings
 from fared.log_output import LogOutput
@@ -83,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
         "--port",
         type=int,
         default=DEFAULT_PORT,
-        choices=range(1, 1 << 16),
+        choices=range(LEAST_PORT, 1 << 16),
         metavar="PORT",
         help="UDP and TCP port, the same at all routers (default: %(default)s)",
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import os
 import selectors
 import socket
-import stat
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +21,8 @@ from fared.ina.messages import (
     Done,
     InaState,
     Install,
+    JobEpoch,
+    JobState,
     Remove,
     Request,
     RequestRefused,
@@ -31,7 +32,8 @@ from fared.ina.messages import (
 )
 from fared.ina.trains import TrainSocket
 from fared.inad.guests import Guest, Guests
-from fared.inad.jobs import JobError, Jobs, state_of
+from fared.inad.jobs import JobError, Jobs, RunningJob, state_of
+from fared.inad.listening import WorkerListeners, listen_unix, open_udp
 from fared.inad.results import (
     BierReplication,
     Dissemination,
@@ -41,11 +43,9 @@ from fared.inad.results import (
 _AT_ONCE = 64
 """Packets, or trains of them, read before anything else has its turn."""
 _MOST_OPERATORS = 32
-_BUFFER = 8 << 20
-_MODE = 0o660
 _LONGEST_WAIT = 60.0
-_RCVBUFFORCE, _SNDBUFFORCE = 33, 32
-"""Above the limit of ``net.core.rmem_max``; with CAP_NET_ADMIN only."""
+_FOLLOW_EVERY = 5.0
+"""Seconds between looks at the addresses from which packets to workers leave."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -58,49 +58,6 @@ class Settings(msgspec.Struct, frozen=True):
     jobs: int
     bier: bool = False
     """Send results of jobs that have BFR-ids by BIER."""
-
-
-def open_udp(address: str, port: int, buffer: int = _BUFFER) -> socket.socket:
-    """Open the socket of packets, with buffers as large as permitted. Raises OSError."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    for force, plain in ((_RCVBUFFORCE, socket.SO_RCVBUF), (_SNDBUFFORCE, socket.SO_SNDBUF)):
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, force, buffer)
-        except OSError:
-            sock.setsockopt(socket.SOL_SOCKET, plain, buffer)
-    try:
-        sock.bind((address, port))
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
-
-def listen_unix(path: Path) -> socket.socket:
-    """Listen for members of the process's group; a socket that nobody serves is replaced.
-
-    Raises OSError.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISSOCK(path.lstat().st_mode):
-            with socket.socket(socket.AF_UNIX) as probe:
-                try:
-                    probe.connect(str(path))
-                except OSError:
-                    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX)
-    umask = os.umask(0o777 & ~_MODE)
-    try:
-        listener.bind(str(path))
-        listener.listen()  # at once: whoever sees the path may connect
-    except OSError:
-        listener.close()
-        raise
-    finally:
-        os.umask(umask)
-    listener.setblocking(False)
-    return listener
 
 
 class InaProcess:
@@ -118,10 +75,14 @@ class InaProcess:
         self._trains = TrainSocket(self._udp, self.counters)
         self._results = self._dissemination(self._trains)
         self.jobs = Jobs(settings.memory, settings.jobs, self._trains, self._results)
+        self.jobs.failed = self._job_failed
         self.guests = Guests(self.jobs, self.counters, self._instance)
         self.guests.gone = self._gone
-        self._tcp = socket.create_server(("", settings.port))
-        self._tcp.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._listeners = WorkerListeners(
+            self._selector, settings.address, settings.port, self._accept_guest
+        )
+        self._followed_at = 0.0
         self._unix = listen_unix(settings.socket)
         self._operators: set[LineConnection] = set()
         self._watcher: LineConnection | None = None
@@ -131,10 +92,8 @@ class InaProcess:
         """Seconds that the next ones may wait, to be processed together."""
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Request).decode
-        self._selector = selectors.DefaultSelector()
         for sock, action in (
             (self._udp, self._packets),
-            (self._tcp, self._accept_guest),
             (self._unix, self._accept_operator),
         ):
             self._selector.register(sock, selectors.EVENT_READ, action)
@@ -154,25 +113,59 @@ class InaProcess:
     def run(self) -> None:
         """Run until ``stop``."""
         while self._running:
-            now = self._clock()
-            due = self.guests.deadline()
-            wait = _LONGEST_WAIT if due is None else max(0.0, min(_LONGEST_WAIT, due - now))
-            for ready, mask in self._selector.select(wait):
-                ready.data(mask)
-            if due is not None and self._clock() >= due:
-                self.guests.tick(self._clock())
-                self._tidy()
-            self._trains.flush()
-            if self._patience:
-                time.sleep(self._patience)
-                self._patience = 0.0
+            try:
+                self._turn()
+            except Exception as error:  # noqa: BLE001 - no job and no stranger ends the process
+                self._contain(error)
         self.close()
+
+    def _turn(self) -> None:
+        now = self._clock()
+        due = self.guests.deadline()
+        again = self._followed_at + _FOLLOW_EVERY if self.jobs.all else math.inf
+        wait = max(
+            0.0, min(_LONGEST_WAIT, again - now, _LONGEST_WAIT if due is None else due - now)
+        )
+        for ready, mask in self._selector.select(wait):
+            try:
+                ready.data(mask)
+            except Exception as error:  # noqa: BLE001 - as in ``run``
+                self._contain(error)
+        if due is not None and self._clock() >= due:
+            self.guests.tick(self._clock())
+            self._tidy()
+        if self._clock() >= again:
+            self._follow()
+        self._trains.flush()
+        if self._patience:
+            time.sleep(self._patience)
+            self._patience = 0.0
+
+    def _contain(self, error: Exception, **what: object) -> None:
+        """Count and log an exception that nobody expected; each kind is logged once a minute."""
+        self.counters["internal-error"] += 1
+        kind = type(error).__name__
+        if self._limit.judge(0, kind, self._clock()) is not Verdict.SUPPRESS:
+            self._log.error("internal-error", exc_info=error, **what)
+
+    def _job_failed(self, job: JobEpoch, error: Exception) -> None:
+        """A job has ended since its code raised."""
+        self._contain(error, job=job.name)
+        self.guests.removed(job.setup.job_id, "fared-ina of this router failed")
+        self._follow()
+
+    def _follow(self) -> None:
+        """Listen where workers of the present jobs look for this router."""
+        self._followed_at = self._clock()
+        self.guests.hosts = self.jobs.hosts()
+        self._listeners.follow(self.guests.hosts)
 
     def close(self) -> None:
         """Close all sockets; connections of workers just end."""
         for connection in (*self._operators, *(guest.line for guest in self.guests.all)):
             connection.close()
-        for sock in (self._udp, self._tcp, self._unix):
+        self._listeners.close()
+        for sock in (self._udp, self._unix):
             sock.close()
         if isinstance(self._results, BierReplication):
             self._results.close()
@@ -190,22 +183,23 @@ class InaProcess:
 
     # -- workers --------------------------------------------------------------------------------
 
-    def _accept_guest(self, _: int) -> None:
-        try:
-            sock, address = self._tcp.accept()
-        except OSError:
-            return
-        guest = self.guests.accept(sock, address[0], self._clock())
+    def _accept_guest(self, sock: socket.socket, address: str) -> None:
+        guest = self.guests.accept(sock, address, self._clock())
         if guest is not None:
             self._selector.register(
                 sock, selectors.EVENT_READ, lambda mask: self._serve_guest(guest, mask)
             )
+            self._tidy()  # it may have come in place of another
 
     def _serve_guest(self, guest: Guest, mask: int) -> None:
         if mask & selectors.EVENT_WRITE:
             guest.line.flush()
         if mask & selectors.EVENT_READ:
-            self.guests.readable(guest)
+            try:
+                self.guests.readable(guest)
+            except Exception as error:  # noqa: BLE001 - as in ``run``
+                self._contain(error)
+                guest.line.closed = True
         self._tidy()
 
     def _gone(self, event: WorkerGone) -> None:
@@ -235,8 +229,15 @@ class InaProcess:
             line.flush()
         if mask & selectors.EVENT_READ:
             for text in line.lines():
-                line.send(self._encode(self._answer(text, line)))
+                line.send(self._encode(self._answered(text, line)))
         self._tidy()
+
+    def _answered(self, text: bytes, line: LineConnection) -> Answer:
+        try:
+            return self._answer(text, line)
+        except Exception as error:  # noqa: BLE001 - as in ``run``
+            self._contain(error)
+            return RequestRefused(f"{type(error).__name__}: see the log")
 
     def _answer(self, text: bytes, line: LineConnection) -> Answer:
         try:
@@ -263,6 +264,7 @@ class InaProcess:
             return RequestRefused(str(error))
         if begun:
             running = self.jobs.all[setup.job_id]
+            self._follow()
             self.guests.began(running)
             self._log.info(
                 "job-epoch", job=request.job.name, epoch=setup.epoch, reason=request.job.reason
@@ -274,6 +276,7 @@ class InaProcess:
         if removed is None:
             return RequestRefused(f"no job {job_id}")
         self.guests.removed(job_id, reason)
+        self._follow()
         self._log.info("job-removed", job=removed.current.name, reason=reason)
         return Done()
 
@@ -292,13 +295,17 @@ class InaProcess:
             memory_limit=settings.memory,
             job_limit=settings.jobs,
             counters=dict(self.counters + self.jobs.counters),
-            jobs=[
-                msgspec.structs.replace(
-                    state_of(run, self._clock()), workers=self.guests.states(run)
-                )
-                for run in self.jobs.all.values()
-            ],
+            jobs=[state for run in list(self.jobs.all.values()) for state in self._states(run)],
         )
+
+    def _states(self, running: RunningJob) -> list[JobState]:
+        """Return the state of a job; it ends if that raises."""
+        try:
+            workers = self.guests.states(running)
+            return [msgspec.structs.replace(state_of(running, self._clock()), workers=workers)]
+        except Exception as error:  # noqa: BLE001 - as in ``run``
+            self.jobs.fail(running.current, error)
+            return []
 
     # -- connections ----------------------------------------------------------------------------
 

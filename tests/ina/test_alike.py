@@ -129,18 +129,18 @@ def test_a_train_of_usual_packets_is_added_together():
     """Also around the end of the slots, and with a shorter packet at the end."""
     made, port = router()
     like = Header(PacketKind.DATA, 7, 0, 5, 0, 0b0011, 64)
-    for first in range(0, 24, 6):
+    for first in range(0, 24, 4):
         for sender, bits in ((1, 0b0011), (2, 0b1100)):
             header = like._replace(sequence=first, bits=bits)
-            packets = packets_of(header, 6, first + sender)
-            short = header._replace(sequence=first + 5, size=32)
+            packets = packets_of(header, 4, first + sender)
+            short = header._replace(sequence=first + 3, size=32)
             packets[-1:] = packets_of(short, 1, sender)
             ((data, step),) = joined(packets)
             made.receive_train(sender, data, step, 0.0)
     assert made.counters == {"added": 48}
     results = [decode_header(data) for name, _, data in port.done if name == "disseminate"]
     assert [result.sequence for result in results] == list(range(24))
-    assert [result.size for result in results] == ([64] * 5 + [32]) * 4
+    assert [result.size for result in results] == ([64] * 3 + [32]) * 6
 
 
 def worker(setup: JobSetup, chunks: int) -> tuple[WorkerMachine, Noted]:

@@ -361,8 +361,8 @@ def test_two_leaves_need_no_spine_that_sums():
 
 
 def test_routers_without_memory_for_a_tree_do_not_sum():
-    """A tree of S = 8 takes 17 slots of 1,512 bytes: there is room for one job, not for two."""
-    net = Flooded(leaves=4, memory=30_000)
+    """A tree of S = 8 takes 17 slots, 44 kB: there is room for one job, not for two."""
+    net = Flooded(leaves=4, memory=60_000)
     net.create()
     assert net.roots() == {1, 2}
     net.create("second")

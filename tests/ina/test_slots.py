@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.ina.plan.model import Capacities
-from fared.ina.plan.planner import plan_job
 from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import (
     DataType,
@@ -404,7 +403,6 @@ def test_a_relay_passes_results_of_its_epoch_on_that_come_from_above():
     [
         ({-2: 2, 2: 101}, "does not reach the root"),
         ({-2: 2, 2: 101, 101: 2}, "does not reach the root"),
-        ({-2: -1, -1: 1}, "a worker has children"),
         ({-9: 1}, "that it does not have"),
     ],
 )
@@ -592,14 +590,6 @@ def test_who_is_waited_for_is_named():
     virtual.truth.append(np.zeros(16, "<i4"))
     virtual.run_for(0.1)
     assert {at for router in virtual.routers.values() for at in router.waited_for()} == {3, 4}
-
-
-def test_setups_need_no_more_memory_than_slots():
-    setup = setup_for(*figure_1("s1 s2 s5"), window=8)
-    made = plan_job(*figure_1("s1 s2 s5"))
-    assert len(made.trees) == 1
-    assert setup.memory(5) == 17 * (64 + 40 + 64)
-    assert setup.memory(3) == 0
 
 
 def test_workers_that_wait_long_are_told_for_whom():

@@ -23,7 +23,9 @@ from fared.ina.messages import (
     WorkerAnswer,
     WorkerProgress,
     WorkerRequest,
+    checked_answer,
 )
+from fared.ina.slots.setup import SetupError
 
 _RETRY = 0.2
 _ROUTES = Path("/proc/net/route")
@@ -96,11 +98,12 @@ class Control:
             line.flush()
         for text in line.lines():
             try:
-                take(self._decode(text))
-            except (msgspec.DecodeError, msgspec.ValidationError):
+                answer = checked_answer(self._decode(text))
+            except (msgspec.MsgspecError, SetupError):
                 self.error = "the router is of another version"
                 line.closed = True
                 break
+            take(answer)
         if line.closed and self._line is line:
             line.close()
             self._line = None

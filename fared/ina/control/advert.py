@@ -6,17 +6,27 @@ does not know its version, ignores it.
 
 from __future__ import annotations
 
-import math
 import struct
 import zlib
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
+from fared.ina.fields import (
+    Address,
+    BfrId,
+    Instance,
+    Payload,
+    Port,
+    Router,
+    Share,
+    Window,
+    checked_endpoint,
+)
 from fared.ina.messages import JobEpoch
-from fared.ina.plan.model import Vertex
 from fared.ina.slots.setup import SetupError
 
 CAPABILITY_KEY: Final = 0
@@ -24,7 +34,6 @@ _VERSION: Final = 1
 _CAPABILITY = struct.Struct("!BxH4sIQ")
 _MOST_RAW: Final = 1 << 20
 """Bytes of a job, so that a small value cannot become a large one."""
-MOST_JOB_ID: Final = (1 << 22) - 1
 
 
 class SumCapability(msgspec.Struct, frozen=True):
@@ -33,9 +42,9 @@ class SumCapability(msgspec.Struct, frozen=True):
     ``instance`` differs after each start of ``fared-ina``, whose slots are empty then.
     """
 
-    address: str
-    port: int
-    instance: int
+    address: Address
+    port: Port
+    instance: Instance
     memory: int
 
 
@@ -47,11 +56,11 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     """
 
     job: JobEpoch
-    leaves: dict[int, Vertex]
-    payload: int
-    window: int
+    leaves: dict[BfrId, Router]
+    payload: Payload
+    window: Window
     ended: bool = False
-    share: float = 1.0
+    share: Share = 1.0
 
     @property
     def key(self) -> int:
@@ -75,7 +84,9 @@ def decode_capability(value: bytes) -> SumCapability:
     version, port, address, instance, memory = _CAPABILITY.unpack_from(value)
     if version != _VERSION:
         raise DecodeError("version", 0, str(version))
-    return SumCapability(".".join(map(str, address)), port, instance, memory)
+    found = SumCapability(".".join(map(str, address)), port, instance, memory)
+    checked_endpoint(found.address, found.port)
+    return found
 
 
 def encode_job(advert: JobAdvert) -> bytes:
@@ -90,11 +101,9 @@ def decode_job(value: bytes) -> JobAdvert:
     try:
         raw = zlib.decompressobj().decompress(value[1:], _MOST_RAW)
         advert = msgspec.msgpack.decode(raw, type=JobAdvert)
-        advert.job.checked()
+        advert = replace(advert, job=advert.job.checked())
     except (zlib.error, msgspec.MsgspecError, SetupError, RecursionError) as error:
         raise DecodeError("tlv", 1, f"job of aggregation: {error}") from error
-    if not 0 < advert.share < math.inf:
-        raise DecodeError("tlv", 1, f"job of aggregation: a share of {advert.share}")
     if set(advert.leaves) != {*advert.job.setup.workers, *advert.job.lost}:
         raise DecodeError("tlv", 1, "job of aggregation: workers without a router")
     return advert

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Container, Sequence
 
 import msgspec
 
+from fared.core.bier import LENGTHS
 from fared.core.ids import NodeId, format_node
 from fared.ina.by_bier import BierWay
-from fared.ina.control.advert import MOST_JOB_ID, JobAdvert
+from fared.ina.control.advert import JobAdvert
 from fared.ina.control.adverts import JobAdverts
 from fared.ina.control.errors import ManagerError
+from fared.ina.fields import LEAST_SHARE, MOST_JOB_ID, MOST_SHARE, MOST_WORKERS
 from fared.ina.messages import JobEpoch, MemberAddress
 from fared.ina.slots.setup import JobSetup
 
 WORKER_PORT = 54201
 """The first port of workers; each further worker of a host has the next free one."""
-LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 
 
 class WorkerPlace(msgspec.Struct, frozen=True):
@@ -46,10 +46,10 @@ class NewJob(msgspec.Struct, frozen=True):
         """Raise ManagerError if ``node`` cannot lead it; ``able`` are the routers that sum."""
         if self.name in names:
             raise ManagerError(f"job {self.name} exists")
-        if not 2 <= len(self.places) <= LENGTHS[-1]:
-            raise ManagerError(f"{len(self.places)} workers: 2 to {LENGTHS[-1]}")
-        if not 0 < self.share < math.inf:
-            raise ManagerError(f"a share of {self.share:g}: more than 0")
+        if not 2 <= len(self.places) <= MOST_WORKERS:
+            raise ManagerError(f"{len(self.places)} workers: 2 to {MOST_WORKERS}")
+        if not LEAST_SHARE <= self.share <= MOST_SHARE:
+            raise ManagerError(f"a share of {self.share:g}: {LEAST_SHARE:g} to {MOST_SHARE:g}")
         first = self.places[0].leaf
         if first != node:
             raise ManagerError(f"create it at {format_node(first)}, the router of the first worker")

@@ -7,27 +7,31 @@ head begins an epoch without those who are lost; they may come back in a later o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
 from fared.ina.control.advert import JobAdvert
+from fared.ina.fields import MOST_WORKERS, BfrId
 from fared.ina.messages import WorkerState
 
 WORKERS_KEY = 1 << 23
 """The key of a router's report about a job: this and the job's id; those of jobs are lower."""
 LEAST_WORKERS = 2
 _EPOCHS = 1 << 16
+_BfrIds = Annotated[tuple[BfrId, ...], Meta(max_length=MOST_WORKERS)]
 
 
 class WorkerReport(msgspec.Struct, frozen=True, array_like=True):
     """Workers of one router, by BFR-id: lost, left in good order, waiting to come back."""
 
-    lost: tuple[int, ...] = ()
-    left: tuple[int, ...] = ()
-    returning: tuple[int, ...] = ()
+    lost: _BfrIds = ()
+    left: _BfrIds = ()
+    returning: _BfrIds = ()
 
 
 def report_of(workers: list[WorkerState]) -> WorkerReport:

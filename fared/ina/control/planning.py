@@ -19,7 +19,7 @@ from fared.ina.plan.model import (
 )
 from fared.ina.plan.planner import plan_jobs
 from fared.ina.plan.trees import routers_below
-from fared.ina.slots.setup import JobSetup, setup_of, slot_size
+from fared.ina.slots.setup import JobSetup, setup_of, tree_size
 
 _BESIDE = 2
 """Vertices on the way of a worker to its own router."""
@@ -41,21 +41,12 @@ def able_routers(
     """Return the routers that sum, and have memory for one more tree beside ``others``."""
     used: Counter[Vertex] = Counter()
     for other in others:
-        used.update(_memory(other.job.setup))
-    needed = (2 * advert.window + 1) * slot_size(advert.job.setup.length, advert.payload)
+        used.update(other.job.setup.memory)
+    setup = advert.job.setup
+    needed = setup.size + tree_size(setup.length, advert.payload, advert.window, len(setup.workers))
     return frozenset(
         int(node) for node, found in capabilities.items() if found.memory - used[node] >= needed
     )
-
-
-def _memory(setup: JobSetup) -> Counter[Vertex]:
-    """Return the bytes of a job's slots in each router."""
-    found: Counter[Vertex] = Counter()
-    size = slot_size(setup.length, setup.payload)
-    for tree in setup.trees:
-        for node in tree.nodes:
-            found[node] += (2 * tree.window + 1) * size
-    return found
 
 
 class JobPlanner:

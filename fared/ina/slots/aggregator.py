@@ -13,6 +13,7 @@ from fared.core.wire import DecodeError
 from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.alike import Alike, Changing
 from fared.ina.slots.packet import (
+    SEQUENCES,
     Buffer,
     Flag,
     Header,
@@ -159,7 +160,8 @@ class Aggregator:
 
         Returns how many.
         """
-        like, tree, slots, first_row, size = admitted
+        like, tree, slots, first_row, window, size = admitted
+        first = tree.next if like.kind is _DATA else 0
         bits, shape = like.bits, like[6:9]
         row = told[0][0] % len(slots)
         fresh = slots[row].sequence != told[0][0]
@@ -167,12 +169,11 @@ class Aggregator:
         for slot, (sequence, exponent, control) in zip(
             slots[row : row + len(told)], told, strict=False
         ):
-            former = slot.sequence
             if fresh:
-                if former is not None and not newer(sequence, former, 32):
+                if slot.sequence == sequence or (sequence - first) % SEQUENCES >= window:
                     break
                 slot.begin(like, sequence, now)  # a newer sequence empties it
-            elif former != sequence or slot.shape != shape or not self._is_new(slot, bits):
+            elif slot.sequence != sequence or slot.shape != shape or not self._is_new(slot, bits):
                 break
             slot.note(bits, exponent, control)
             taken.append(slot)
@@ -196,6 +197,7 @@ class Aggregator:
         for slot in full:
             slot.complete = True
             self._send(tree, slot, tree.bits, 0)
+        tree.advance()
 
     def _is_new(self, slot: Slot, bits: BitString) -> bool:
         return not (slot.complete or bits & slot.seen)
@@ -205,7 +207,9 @@ class Aggregator:
         tree, sequence = admitted.tree, header.sequence
         slot = admitted.slots[sequence % len(admitted.slots)]
         if slot.sequence != sequence:
-            self.counters["stale"] += 1  # everybody has that result
+            # everybody has the result, or nobody may send that yet
+            late = header.kind is _SYNC or newer(tree.next, sequence, 32)
+            self.counters["stale" if late else "beyond-window"] += 1
         elif slot.shape != header[6:9]:
             self.counters["shape"] += 1
         elif header.bits & ~slot.seen:

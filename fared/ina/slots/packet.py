@@ -26,6 +26,7 @@ from fared.core.wire import DecodeError
 
 VERSION = 1
 DEFAULT_PORT = 54200
+SEQUENCES = 1 << 32
 NOT_FINITE = 0x7FFF
 """Exponent of a chunk with NaN or infinity."""
 _HEADER = struct.Struct("!BBBBIHHIHBBhHq")

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from fared.ina.plan.model import BitString, RatedTree, SummingJob, TreePlan, Vertex, members
+from fared.ina.fields import (
+    MOST_TREES,
+    MOST_WORKERS,
+    BfrId,
+    EpochNumber,
+    JobId,
+    Length,
+    Octet,
+    Payload,
+    Router,
+    TreeId,
+    Weight,
+    Window,
+    WorkerOrRouter,
+)
+from fared.ina.plan.model import BitString, RatedTree, SummingJob, TreePlan, Vertex
 from fared.ina.plan.stripes import one_round, stripe_weights
 from fared.ina.slots.packet import header_size
 
-SLOT_OVERHEAD = 64
-"""Bytes that a slot takes besides its packet."""
-MOST_TREES = 1024
-MOST_WINDOW = 4096
+_OF_SLOT, _OF_TREE, _OF_CHILD, _OF_EDGE = 768, 4096, 128, 64
+"""Bytes that CPython takes for a slot besides its packet, for a tree, for a child of a VAT node,
+and for an edge of any tree of a job, with short bit strings (``tests/ina/test_memory.py``)."""
+_MOST_PACKET = 0xFFFF - 28
+"""Bytes of a UDP payload (RFC 768, RFC 791)."""
 
 
 class SetupError(ValueError):
     """A job that cannot be right: the text tells why."""
 
 
-def slot_size(length: int, payload: int) -> int:
-    """Return the bytes of one slot."""
-    return header_size(length) + payload + SLOT_OVERHEAD
+def tree_size(length: int, payload: int, window: int, children: int) -> int:
+    """Return the bytes of a tree in a VAT node with so many children."""
+    bits = length // 7  # of an integer, whose digits have 30 bits in 4 bytes
+    slot = header_size(length) + payload + _OF_SLOT + 3 * bits
+    return (2 * window + 1) * slot + _OF_TREE + children * (_OF_CHILD + bits)
 
 
 class TreeSetup(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -34,12 +55,12 @@ class TreeSetup(msgspec.Struct, frozen=True, omit_defaults=True):
     a relay, and the routers on the way to them, get theirs.
     """
 
-    tree_id: int
-    root: Vertex
-    weight: int
-    window: int
-    parents: dict[Vertex, Vertex]
-    above: dict[Vertex, Vertex] = {}
+    tree_id: TreeId
+    root: Router
+    weight: Weight
+    window: Window
+    parents: dict[WorkerOrRouter, Router]
+    above: dict[WorkerOrRouter, Router] = {}
 
     @property
     def nodes(self) -> set[Vertex]:
@@ -68,17 +89,17 @@ class TreeRole(msgspec.Struct, frozen=True):
 class JobSetup(msgspec.Struct, frozen=True, dict=True):
     """A job: ids, bit string length, the most bytes of values in a packet, workers and trees."""
 
-    job_id: int
-    epoch: int
-    length: int
-    payload: int
-    workers: tuple[int, ...]
-    trees: tuple[TreeSetup, ...]
-    sub_domain: int = 0
-    set_id: int = 0
+    job_id: JobId
+    epoch: EpochNumber
+    length: Length
+    payload: Payload
+    workers: Annotated[tuple[BfrId, ...], Meta(min_length=1, max_length=MOST_WORKERS)]
+    trees: Annotated[tuple[TreeSetup, ...], Meta(max_length=MOST_TREES)]
+    sub_domain: Octet = 0
+    set_id: Octet = 0
     elastic: bool = False
     """Whether the job goes on without workers that are lost, and they may come back."""
-    since: int = 0
+    since: EpochNumber = 0
     """The epoch in which the workers of an elastic job last changed."""
 
     @cached_property
@@ -101,58 +122,72 @@ class JobSetup(msgspec.Struct, frozen=True, dict=True):
         found = (tree_roles(tree).get(node) for tree in self.trees)
         return [role for role in found if role is not None]
 
-    def memory(self, node: Vertex) -> int:
-        """Return the bytes of a router's slots."""
-        size = slot_size(self.length, self.payload)
-        return sum((2 * role.window + 1) * size for role in self.roles(node))
+    @cached_property
+    def size(self) -> int:
+        """Bytes of the job itself in each of its routers."""
+        edges = sum(len(tree.parents) + len(tree.above) for tree in self.trees)
+        return _OF_EDGE * (edges + 8 * len(self.workers))
+
+    @cached_property
+    def memory(self) -> dict[Vertex, int]:
+        """Bytes of trees in each VAT node, with those of the job."""
+        found: Counter[Vertex] = Counter()
+        for tree in self.trees:
+            children = Counter((*tree.parents.values(), *tree.above.values()))
+            for node in tree.nodes:
+                found[node] += tree_size(self.length, self.payload, tree.window, children[node])
+        return {node: self.size + bytes_ for node, bytes_ in found.items()}
 
     def checked(self) -> JobSetup:
-        """Return itself. Raises SetupError if trees, weights or sizes cannot be right."""
-        if not self.workers or len(set(self.workers)) != len(self.workers):
+        """Return itself. Raises SetupError if fields do not fit together.
+
+        Each has its range where it is decoded (``fared.ina.fields``).
+        """
+        workers = set(self.workers)
+        if not workers or len(workers) != len(self.workers):
             raise SetupError("no workers, or two with one BFR-id")
-        if not (min(self.workers) >= 1 and max(self.workers) <= self.length):
+        if max(workers) > self.length:
             raise SetupError("a BFR-id does not fit the bit string")
-        if not 0 < self.payload <= 0xFFFF or self.payload % 8:
+        if header_size(self.length) + self.payload > _MOST_PACKET:
             raise SetupError(f"payload of {self.payload} bytes")
-        if not 1 <= len(self.trees) <= MOST_TREES:
-            raise SetupError(f"{len(self.trees)} trees")
         if [tree.tree_id for tree in self.trees] != list(range(len(self.trees))):
             raise SetupError("trees are not numbered from 0")
         for tree in self.trees:
-            _check_tree(tree, self.bits)
+            _check_tree(tree, workers)
         return self
 
 
-def _check_tree(tree: TreeSetup, bits: BitString) -> None:
-    if not (0 < tree.weight <= 0xFFFF and 0 < tree.window <= MOST_WINDOW):
-        raise SetupError(f"tree {tree.tree_id}: weight {tree.weight}, window {tree.window}")
-    if tree.root in tree.parents:
-        raise SetupError(f"tree {tree.tree_id}: the root has a parent")
+def _check_tree(tree: TreeSetup, workers: set[int]) -> None:
+    what = f"tree {tree.tree_id}"
     for ways in (tree.parents, tree.above):
-        _check_ways(tree, ways)
-    if {child for child in tree.above if child < 0} - tree.parents.keys():
-        raise SetupError(f"tree {tree.tree_id}: results for workers that it does not have")
-    found = sum(1 << (-child - 1) for child in tree.parents if child < 0)
-    if found != bits:
-        raise SetupError(f"tree {tree.tree_id}: workers {members(found ^ bits)} differ")
+        if tree.root in ways:
+            raise SetupError(f"{what}: the root has a parent")
+        lost = ways.keys() - from_root(ways, tree.root)
+        if lost:
+            raise SetupError(f"{what}: {min(lost)} does not reach the root")
+    found = {-child for child in tree.parents if child < 0}
+    if {-child for child in tree.above if child < 0} - found:
+        raise SetupError(f"{what}: results for workers that it does not have")
+    if found != workers:
+        raise SetupError(f"{what}: workers {sorted(found ^ workers)} differ")
 
 
-def _check_ways(tree: TreeSetup, ways: Mapping[Vertex, Vertex]) -> None:
-    for child in ways:
-        at, steps = child, 0
-        while at != tree.root:
-            if at not in ways or steps > len(ways):
-                raise SetupError(f"tree {tree.tree_id}: {child} does not reach the root")
-            at, steps = ways[at], steps + 1
-        if at < 0 or ways[child] < 0:
-            raise SetupError(f"tree {tree.tree_id}: a worker has children")
+def from_root(ways: Mapping[Vertex, Vertex], root: Vertex) -> list[Vertex]:
+    """Return the vertices whose way leads to the root, each after the next one of its way."""
+    children: dict[Vertex, list[Vertex]] = {}
+    for child, parent in ways.items():
+        children.setdefault(parent, []).append(child)
+    found = [root]
+    for at in found:
+        found.extend(children.pop(at, ()))
+    return found
 
 
 def tree_roles(tree: TreeSetup) -> dict[Vertex, TreeRole]:
     """Return the role of each VAT node of a tree, and of each router that passes results on."""
-    summed = _strings(tree.parents)
+    summed = _strings(tree.parents, tree.root)
     senders = _children(tree.parents, summed)
-    behind = _strings(tree.above)
+    behind = _strings(tree.above, tree.root)
     below = _children(tree.above, behind)
     straight = summed[tree.root] & ~behind.get(tree.root, 0)
     found = {}
@@ -172,14 +207,11 @@ def tree_roles(tree: TreeSetup) -> dict[Vertex, TreeRole]:
     return found
 
 
-def _strings(ways: Mapping[Vertex, Vertex]) -> dict[Vertex, BitString]:
+def _strings(ways: Mapping[Vertex, Vertex], root: Vertex) -> dict[Vertex, BitString]:
     """Return the bits of the workers whose way to the root leads over each router."""
     found = dict.fromkeys(ways.values(), 0)
-    for worker in (child for child in ways if child < 0):
-        at: Vertex | None = ways[worker]
-        while at is not None:
-            found[at] |= 1 << (-worker - 1)
-            at = ways.get(at)
+    for child in reversed(from_root(ways, root)[1:]):
+        found[ways[child]] |= 1 << (-child - 1) if child < 0 else found.get(child, 0)
     return found
 
 
@@ -189,7 +221,7 @@ def _children(
     """Return the children of each router with their bits."""
     found: dict[Vertex, dict[Vertex, BitString]] = {}
     for child, parent in ways.items():
-        own = 1 << (-child - 1) if child < 0 else strings[child]
+        own = 1 << (-child - 1) if child < 0 else strings.get(child, 0)
         found.setdefault(parent, {})[child] = own
     return found
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fared.ina.plan.model import BitString
 from fared.ina.slots.packet import (
+    SEQUENCES,
     DataType,
     Header,
     Op,
@@ -130,6 +131,9 @@ class TreeSlots:
         self.entries, self.sync = slots[:-1], slots[-1]
         self._values = tuple(np.frombuffer(self._rows, kind.dtype) for kind in DataType)
         """All rows, headers too, as values of each type."""
+        self.next = 0
+        """The first sequence without a sum. Nobody sends one a window beyond it, or more: that
+        takes the result of this one."""
         self.sums = self.size = self.repeated = 0
         """Sums that were completed, the bytes of their values, and how often they went again."""
         self.pace = SumPace()
@@ -158,6 +162,12 @@ class TreeSlots:
             target = whole[at + start : at + step]
             _OPS[like.op](target, given[begin : begin - start + step], out=target)
             at += width // item
+
+    def advance(self) -> None:
+        """Find the first sequence without a sum, after some were completed."""
+        entries, count = self.entries, len(self.entries)
+        while (slot := entries[self.next % count]).complete and slot.sequence == self.next:
+            self.next = (self.next + 1) % SEQUENCES
 
     def follows(self, slot: Slot) -> bool:
         """Whether the sum after that of a slot has begun, too."""
@@ -191,6 +201,8 @@ class Admitted(NamedTuple):
     """Those of the tree that take them, by the sequence modulo their number."""
     row: int
     """That of the first of these slots."""
+    window: int
+    """How many sequences may be open."""
     size: int
     """Bytes of a packet."""
 
@@ -199,5 +211,5 @@ def admit(tree: TreeSlots, header: Header) -> Admitted:
     """Return what packets like one with this header have in common."""
     size = header_size(header.length) + header.size
     if header.kind is PacketKind.SYNC:
-        return Admitted(header, tree, [tree.sync], len(tree.entries), size)
-    return Admitted(header, tree, tree.entries, 0, size)
+        return Admitted(header, tree, [tree.sync], len(tree.entries), 1, size)
+    return Admitted(header, tree, tree.entries, 0, tree.role.window, size)

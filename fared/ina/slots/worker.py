@@ -19,6 +19,7 @@ from collections import Counter
 import numpy as np
 
 from fared.core.wire import DecodeError
+from fared.ina.fields import MOST_WINDOW
 from fared.ina.plan.model import BitString
 from fared.ina.slots.alike import Alike, Changing
 from fared.ina.slots.calls import FAR, CallBounds
@@ -42,7 +43,7 @@ from fared.ina.slots.packet import (
     values_of,
 )
 from fared.ina.slots.ports import WorkerPort
-from fared.ina.slots.setup import MOST_WINDOW, JobSetup
+from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.window import Outstanding, Repeats, TreeProgress
 
 _PLACE = 1 << 32

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fared.core.text import printable
 from fared.core.wire import DecodeError
 from fared.ospf.packet.opaque import AreaLeader, RouterInformation
 from fared.ospf.packet.tlv import read_tlvs, write_tlv
@@ -14,12 +15,6 @@ _AREA_LEADER: Final = 17
 _DYNAMIC_FLOODING: Final = 18
 _AREA_LEADER_SIZE: Final = 4
 _MAX_HOSTNAME: Final = 255
-
-
-def _printable(value: bytes) -> str:
-    """A hostname with unprintable characters escaped, safe for terminals and JSON."""
-    text = value.decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def decode_router_information(data: bytes, start: int) -> RouterInformation:
@@ -47,7 +42,7 @@ def decode_router_information(data: bytes, start: int) -> RouterInformation:
                 raise DecodeError(
                     "tlv", first, f"hostname of {len(value)} bytes, expected 1 to 255"
                 )
-            hostname = hostname or _printable(value)
+            hostname = hostname or printable(value.decode("utf-8", "backslashreplace"))
         # RFC 9667 §5.2.1: priority, algorithm, two reserved bytes; of another size it is kept
         elif kind == _AREA_LEADER and len(value) == _AREA_LEADER_SIZE and leader is None:
             leader = AreaLeader(value[0], value[1])
