@@ -34,6 +34,7 @@ from fared.config.spf import SpfDelays
 from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.te.advertise import DEFAULT_ADVERTISE
 
 _DEAD_INTERVAL_HELLOS = 4
 _LAST_METRIC = 0xFFFFFE
@@ -204,8 +205,8 @@ class Adaptive(Section, frozen=True):
     flows: Annotated[int, values.whole(1, 1_000_000)] | None = None
     measure_period: quantities.Period = 1.0
     time_constant: quantities.Duration = 20.0
-    announce_threshold: quantities.Ratio = 0.03
-    announce_budget: quantities.Rate = 500.0
+    announce_threshold: quantities.Ratio = DEFAULT_ADVERTISE.threshold
+    announce_budget: quantities.Rate = DEFAULT_ADVERTISE.budget
     dead_band: quantities.Ratio = 0.05
     floor: quantities.Ratio = 0.02
     granularity: Literal["flow", "flowlet", "packet"] = "flow"

@@ -13,7 +13,7 @@ from fared.weights.path_capacity import WeightMode
 if TYPE_CHECKING:
     from fared.core.bier import BierSettings
 
-COARSE = AdvertiseSettings(threshold=0.25, minimum_interval=30.0)
+DISPLAYED_THRESHOLD, DISPLAYED_INTERVAL = 0.25, 30.0
 """Load is advertised rarely if no weights follow it, for display only."""
 LOOPBACK = "lo"
 """The loopback, where the kernel's flag of a link is not known."""
@@ -32,12 +32,12 @@ def weight_mode(config: Config) -> WeightMode:
 
 
 def advertise_settings(config: Config) -> AdvertiseSettings:
-    """Return when to advertise the load of a link."""
-    if weight_mode(config) is not WeightMode.AVAILABLE:
-        return replace(COARSE, budget=config.adaptive.announce_budget)
-    return AdvertiseSettings(
-        threshold=config.adaptive.announce_threshold, budget=config.adaptive.announce_budget
-    )
+    """Return when to advertise the load of a link, and a path capacity."""
+    threshold, budget = config.adaptive.announce_threshold, config.adaptive.announce_budget
+    settings = AdvertiseSettings(threshold, budget=budget, path_threshold=threshold)
+    if weight_mode(config) is WeightMode.AVAILABLE:
+        return settings
+    return replace(settings, threshold=DISPLAYED_THRESHOLD, minimum_interval=DISPLAYED_INTERVAL)
 
 
 def bier_settings(config: Config) -> BierSettings | None:

@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 
 _PRIORITIES = 8
 """Priorities of reservations (RFC 3630 §2.5.8)."""
+_THRESHOLD = 0.03
+"""Change that is advertised by default, of a load as of a path capacity."""
 
 
 class AdvertiseSettings(msgspec.Struct, frozen=True):
     """When to advertise a change: ``threshold`` relative to link capacity, interval in seconds.
 
     ``budget``: changes that all routers of an area together may advertise in a second
-    (``te.budget``).
+    (``te.budget``). ``path_threshold``: the change of a path capacity toward another area or level,
+    relative to the one advertised. Weights follow path capacities whatever they follow on links, so
+    a coarse ``threshold``, of loads that are only displayed, does not apply to them.
     """
 
-    threshold: float = 0.03
+    threshold: float = _THRESHOLD
     minimum_interval: float = 1.0
     budget: float = 500.0
+    path_threshold: float = _THRESHOLD
 
 
 DEFAULT_ADVERTISE = AdvertiseSettings()
@@ -123,14 +128,17 @@ class NearAdvertised(msgspec.Struct, frozen=True):
     rules: AdvertiseSettings
 
 
-def damped(advertised: float | None, current: float | None, threshold: float) -> float | None:
+def damped(
+    advertised: float | None, current: float | None, rules: AdvertiseSettings
+) -> float | None:
     """Return the path capacity to advertise for a prefix: the last one, while the change is small.
 
-    ``threshold`` is a fraction of the capacity ``advertised``.
+    Both in bytes/s; None: unknown.
     """
     if advertised is None or current is None:
         return current
-    return advertised if abs(current - advertised) <= threshold * advertised else current
+    small = abs(current - advertised) <= rules.path_threshold * advertised
+    return advertised if small else current
 
 
 class LinkSettings(Protocol):

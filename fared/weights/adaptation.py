@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from fared.te.advertise import DEFAULT_ADVERTISE
 from fared.weights.few_flows import skew_for_few_flows
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class AdaptationSettings(msgspec.Struct, frozen=True):
     flooding: float = 0.05
     stale_after: float = 10.0
     equalise: bool = False
-    threshold: float = 0.03
+    threshold: float = DEFAULT_ADVERTISE.threshold
 
     @property
     def loop_delay(self) -> float:

@@ -77,12 +77,8 @@ class RouteLeaking:
         leaked = self._leaked[level]
         old, reach = leaked.get(prefix), self._wanted(level, prefix)
         if old is not None and reach is not None:
-            reach = replace(
-                reach,
-                capacity=damped(
-                    old.capacity, reach.capacity, self._instance.settings.advertise.threshold
-                ),
-            )
+            damp = damped(old.capacity, reach.capacity, self._instance.settings.advertise)
+            reach = replace(reach, capacity=damp)
         if reach == old:
             return
         if reach is None:

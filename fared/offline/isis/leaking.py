@@ -81,9 +81,7 @@ class ObservedLeaking(msgspec.Struct, frozen=True):
             reach = replace(reach, metric=max(0, leaked.metric + facts.metric - before.metric))
         if all(known.capacity is None for known in self.leaked.values()):
             return reach
-        return replace(
-            reach, capacity=damped(reach.capacity, facts.capacity, DEFAULT_ADVERTISE.threshold)
-        )
+        return replace(reach, capacity=damped(reach.capacity, facts.capacity, DEFAULT_ADVERTISE))
 
 
 def _leakable(facts: AdvertisedRoute, level: Level) -> bool:

@@ -289,8 +289,7 @@ class Border:
         advertised = self._advertised.setdefault(area.area_id, AreaSummaries())
         old = advertised.prefixes.get(prefix)
         if summary is not None and old is not None:
-            threshold = self._instance.settings.advertise.threshold
-            damp = damped(old.capacity, summary.capacity, threshold)
+            damp = damped(old.capacity, summary.capacity, self._instance.settings.advertise)
             summary = msgspec.structs.replace(summary, capacity=damp)
         if summary == old:
             return
