@@ -204,7 +204,35 @@ def _load(utilized: float | None, capacity: float | None) -> str:
 def _neighbors(document: Json, out: Console, _now: float) -> None:
     for proto, entries in by_protocol(document["neighbors"], out):
         _NEIGHBORS[proto](entries, out)
+        _problems(entries, out)
         _bfd(entries, out)
+    _refused(document.get("refused", []), out)
+
+
+def _problems(entries: list[Json], out: Console) -> None:
+    """Why neighbors are not used."""
+    for entry in entries:
+        if problem := entry.get("problem"):
+            name = human.router(entry["router_id"], entry["hostname"])
+            out.print(Text(f"{name} on {entry['interface']}: {problem['text']}", style="yellow"))
+
+
+def _refused(entries: list[Json], out: Console) -> None:
+    """Whose hellos are refused."""
+    if not entries:
+        return
+    grid = table("Refused", "Router id", "Interface", ">Hellos", ">Last", "~Why")
+    for entry in entries:
+        grid.add_row(
+            entry["source"],
+            entry["router_id"] or human.DASH,
+            entry["interface"],
+            str(entry["times"]),
+            human.duration(entry["last"]),
+            entry["text"],
+        )
+    out.print()
+    emit(out, grid)
 
 
 def _adjacencies(entries: list[Json], out: Console) -> None:
@@ -263,12 +291,6 @@ def _ospf_neighbors(entries: list[Json], out: Console) -> None:
         limit = f"adjacency-stagger {behind[0]['waits_for']}"
         text = f"waiting in 2-Way while other adjacencies form ({limit}): {len(behind)}"
         out.print(Text(text, style="yellow"))
-    for entry in entries:
-        if mismatch := entry.get("mtu_mismatch"):
-            name = human.router(entry["router_id"], entry["hostname"])
-            where = f"{name} on {entry['interface']}"
-            both = f"MTU {mismatch['neighbor']}, ours {mismatch['own']}"
-            out.print(Text(f"{where}: {both}: the smaller side rejects the other", style="yellow"))
 
 
 def _bfd(entries: list[Json], out: Console) -> None:

@@ -13,6 +13,7 @@ from typing import Generic
 
 from fared.core.igp import LogRecord
 from fared.core.process import Output, Process, ProtocolCounters
+from fared.core.refusals import RefusedHello
 
 
 class ProcessEngine(ABC, Generic[Output]):
@@ -67,6 +68,14 @@ class ProcessEngine(ABC, Generic[Output]):
     def counters(self) -> ProtocolCounters:
         """Counters since the start, live."""
         return self._process.counters
+
+    def refused(self, now: float) -> tuple[RefusedHello, ...]:
+        """The hellos refused in the last minutes, by interface and source."""
+        return self._process.refusals.kept(now)
+
+    def contested(self, now: float) -> str | None:
+        """An LSA or LSP of ours that another router originates, too: it has our id."""
+        return self._process.foreign_copies.contested(now)
 
     def activity(self) -> int:
         """Events of the database so far: constant in a quiet network."""

@@ -23,18 +23,31 @@ class Verdict(enum.Enum):
 class LogRateLimiter:
     """The sources and reasons logged in the present minute."""
 
-    __slots__ = ("_logged", "_since")
+    __slots__ = ("_began", "_logged", "_since")
 
     def __init__(self) -> None:
         self._logged: set[tuple[int, str]] = set()
+        self._began: dict[tuple[int, str], float] = {}
+        """When an event began that is logged if it lasts."""
         self._since = float("-inf")
 
     def judge(self, source: int, reason: str, now: float) -> Verdict:
         """Return whether to log an event of ``source`` at ``now`` (seconds)."""
-        if now - self._since >= _INTERVAL:
-            self._logged.clear()
-            self._since = now
+        self._begin_minute(now)
         if len(self._logged) >= _BURST or (source, reason) in self._logged:
             return Verdict.SUPPRESS
         self._logged.add((source, reason))
         return Verdict.LOG_LAST if len(self._logged) == _BURST else Verdict.LOG
+
+    def lasts(self, source: int, reason: str, now: float, patience: float) -> bool:
+        """Whether an event has been coming for ``patience`` seconds of this minute."""
+        self._begin_minute(now)
+        if len(self._began) >= _BURST:
+            return True
+        return now - self._began.setdefault((source, reason), now) >= patience
+
+    def _begin_minute(self, now: float) -> None:
+        if now - self._since >= _INTERVAL:
+            self._logged.clear()
+            self._began.clear()
+            self._since = now

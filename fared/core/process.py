@@ -7,13 +7,15 @@ A process reads no clock: the engine sets ``now`` before it handles an input.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 import msgspec
 
+from fared.core.foreign_copies import SUSPICIOUS, ForeignCopies
 from fared.core.igp import LogRecord
 from fared.core.log_limit import LogRateLimiter, Verdict
+from fared.core.refusals import Differs, Refusals, Refusing
 from fared.core.rng import Rng
 from fared.core.timers import TimerQueue
 
@@ -27,6 +29,8 @@ class ProtocolCounters(msgspec.Struct):
     """By (``received`` or ``sent``, type of packet)."""
     errors: Counter[str] = msgspec.field(default_factory=Counter)
     """Packets rejected, by reason."""
+    discarded: Counter[str] = msgspec.field(default_factory=Counter)
+    """Packets that are not for this router by a rule of the protocol, by rule: no errors."""
     transitions: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     """State changes of neighbors, by (from, to)."""
     lsdb: Counter[str] = msgspec.field(default_factory=Counter)
@@ -51,6 +55,9 @@ class Process(Generic[Output]):
         """Timers fired in this tick that only queued a hello, or were armed again."""
         self.counters = ProtocolCounters()
         self._show = show
+        self.refusals = Refusals(show)
+        """Refused hellos."""
+        self.foreign_copies = ForeignCopies()
         self._outputs: list[Output | LogRecord] = []
         self._log_limiter = LogRateLimiter()
 
@@ -77,13 +84,40 @@ class Process(Generic[Output]):
         """Emit a log record."""
         self._outputs.append(LogRecord(level, event, fields))
 
-    def reject(self, reason: str, source: int, **fields: object) -> None:
-        """Count bad input from a peer, and log it at a limited rate."""
+    def reject(self, reason: str, source: int, patience: float = 0.0, /, **fields: object) -> None:
+        """Count bad input from a peer, and log it at a limited rate.
+
+        ``patience``: it is no warning before it has lasted so many seconds.
+        """
         self.counters.errors[reason] += 1
-        verdict = self._log_limiter.judge(source, reason, self.now)
+        limiter, level = self._log_limiter, "warning"
+        if patience and not limiter.lasts(source, reason, self.now, patience):
+            level, verdict = "info", limiter.judge(source, "", self.now)
+        else:
+            verdict = limiter.judge(source, reason, self.now)
         if verdict is Verdict.SUPPRESS:
             return
         rejected = f"{self.name}-rejected"
-        self.log("warning", rejected, reason=reason, source=self._show(source), **fields)
+        self.log(level, rejected, reason=reason, source=self._show(source), **fields)
         if verdict is Verdict.LOG_LAST:
             self.log("warning", f"{rejected}-many", effect="counted but not logged for a minute")
+
+    def keep_refusal(
+        self, link: Refusing, source: int, cause: str, node: str | None, differs: Differs = None
+    ) -> None:
+        """Keep why a hello is rejected; ``node``: the id in it, ``differs``: its value and ours."""
+        self.refusals.add(link, source, cause, self.now, node=node, differs=differs)
+
+    def may_log(self, source: int, cause: str) -> bool:
+        """Whether what a neighbor is the cause of is to be logged: not too often."""
+        return self._log_limiter.judge(source, cause, self.now) is not Verdict.SUPPRESS
+
+    def foreign_copy(self, entry: str, instance: Hashable) -> bool:
+        """Count an LSA or LSP of ours that we have not originated; whether to log that."""
+        times = self.foreign_copies.came(entry, instance, self.now)
+        self.counters.lsdb["foreign-copies"] += bool(times)
+        return times == SUSPICIOUS
+
+    def discard(self, rule: str) -> None:
+        """Count a packet that a rule of the protocol says to discard: no error."""
+        self.counters.discarded[rule] += 1

@@ -53,6 +53,7 @@ def _of_protocol(instance: ProtocolInstance, sockets: Mapping[str, int]) -> Grou
     return {
         f"{packet}s": {f"{way} {kind}": n for (way, kind), n in counted.packets.items()},
         f"{packet}-errors": dict(counted.errors),
+        f"{packet}s-discarded": dict(counted.discarded),
         f"{neighbor}-transitions": changes,
         f"{entry}s": dict(counted.lsdb),
         "sockets": dict(sockets),

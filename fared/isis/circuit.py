@@ -56,6 +56,10 @@ class Adjacency(msgspec.Struct, eq=False):
     lan_id: int = 0
     extended_circuit_id: int | None = None
     up_since: float | None = None
+    since: float = 0.0
+    """When it entered its state."""
+    padded_to: int = 0
+    """The size of its last hello with padding, 0: there was none."""
     expires: float = 0.0
     hold_timer: Timer | None = None
     flaps: int = 0

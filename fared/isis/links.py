@@ -121,6 +121,7 @@ class CircuitManager:
             self._silence(circuit, reason)
         circuit.up = False
         del self._instance.circuits[circuit.ifindex]
+        self._process.refusals.forget(circuit.ifindex)
         if circuit.loopback:
             self._hello.loopback_changed()
         self._watcher.circuit_changed(circuit)

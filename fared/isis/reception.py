@@ -39,6 +39,8 @@ class Reception:
         try:
             kind = self._take(circuit, event)
         except DecodeError as error:
+            if peek_type(event.payload) in _HELLOS:
+                instance.process.keep_refusal(circuit, event.source, error.code, None)
             instance.process.reject(
                 error.code, event.source, interface=circuit.name, what=str(error)
             )

@@ -9,15 +9,17 @@ import msgspec
 from fared.core.dynamic_flooding import TopologyView
 from fared.core.keys import Keyring, KeyringView, keyring_view, send_key
 from fared.core.reduction import ReductionSettings
+from fared.core.refusals import NeighborProblem
 from fared.core.restart import RestartEnded
 from fared.isis.adjacency.fsm import all_adjacencies
+from fared.isis.adjacency.problems import problem_of
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet, LspId
 from fared.isis.instance import HelpEnded, Instance, Restarting
 from fared.isis.lsdb import Lsdb, StoredLsp
 from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import Lsp
-from fared.isis.settings import CircuitKind
+from fared.isis.settings import CircuitKind, IsisSettings
 
 
 class AdjacencyView(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class AdjacencyView(msgspec.Struct, frozen=True):
     flaps: int
     restarting: bool
     prepared: bool
+    problem: NeighborProblem | None = None
     flooding: FloodingParameters | None = None
 
 
@@ -233,7 +236,9 @@ def _circuit(
         ),
         pending=pending,
         authentication=_authentication(settings.authentication, instance.settings.epoch + now),
-        adjacencies=tuple(_adjacency(a, now, hostnames) for a in all_adjacencies(circuit)),
+        adjacencies=tuple(
+            _adjacency(instance.settings, a, now, hostnames) for a in all_adjacencies(circuit)
+        ),
     )
 
 
@@ -242,7 +247,9 @@ def _hello_in(circuit: Circuit, now: float) -> float | None:
     return min((t.deadline - now for t in timers if t is not None and t.active), default=None)
 
 
-def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -> AdjacencyView:
+def _adjacency(
+    settings: IsisSettings, adjacency: Adjacency, now: float, hostnames: Mapping[int, str]
+) -> AdjacencyView:
     circuit, since = adjacency.circuit, adjacency.up_since
     return AdjacencyView(
         system_id=adjacency.system_id,
@@ -270,6 +277,7 @@ def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -
         flooding=adjacency.flooding,
         restarting=adjacency.restarting,
         prepared=adjacency.prepared,
+        problem=problem_of(settings, adjacency, now),
     )
 
 

@@ -102,6 +102,7 @@ class Instance:
         """Remove an interface."""
         del self.interfaces[ifindex]
         self.sequences.closed(ifindex)
+        self.process.refusals.forget(ifindex)
         self._by_area = None
 
     def area_interfaces(self, area: AreaId) -> list[Interface]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fared.core.ids import dotted
 from fared.core.igp import PacketReceived
+from fared.core.refusals import Differs, differing, explain
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.adjacency.hello import HelloProtocol
@@ -24,11 +25,19 @@ from fared.ospf.packet.packets import (
     PacketType,
 )
 from fared.ospf.processing.authenticate import refusal
-from fared.ospf.processing.checks import SILENT, envelope_problem, header_problem
+from fared.ospf.processing.checks import (
+    AREA_MISMATCH,
+    OWN_PACKET,
+    SILENT,
+    UNKNOWN_NEIGHBOR,
+    envelope_problem,
+    header_problem,
+)
 
+_ROUTER_ID = slice(4, 8)
 _RECEIVED = (("", ""), *[("received", kind.label) for kind in PacketType])
 """The counters of packets, by type."""
-_TYPE, _ACK = slice(1, 2), bytes((PacketType.LS_ACK,))
+_TYPE, _HELLO, _ACK = slice(1, 2), bytes((PacketType.HELLO,)), bytes((PacketType.LS_ACK,))
 
 
 class Reception:
@@ -41,6 +50,7 @@ class Reception:
         self._hello = hello
         self._exchange = exchange
         self._flooding = flooding
+        self._router_id = int(instance.router_id).to_bytes(4, "big")
         self._decoded = DecodedUpdates()
 
     def receive(self, event: PacketReceived) -> None:
@@ -50,6 +60,8 @@ class Reception:
         envelope = None if interface is None else _envelope(interface, event)
         if interface is None or interface.accepted != envelope:
             problem = envelope_problem(interface, event)
+            if interface is not None and problem == OWN_PACKET:
+                self._examine_own(interface, event)
             if problem is not None or interface is None:
                 if problem not in SILENT:
                     self._reject_envelope(problem or "", event)
@@ -57,35 +69,65 @@ class Reception:
             interface.accepted = envelope
         refused = refusal(instance, interface, event.source, event.payload)
         if refused is not None:
-            instance.process.reject(
-                refused.reason, event.source, interface=interface.name, what=refused.what
-            )
+            self._reject(interface, event, refused.reason, what=refused.what)
             return
         try:
             packet = decode_packet(event.payload, packed=True, updates=self._decoded)
         except DecodeError as error:
-            instance.process.reject(
-                error.code, event.source, interface=interface.name, what=str(error)
-            )
+            self._reject(interface, event, error.code, what=str(error))
             return
         problem = header_problem(instance, interface, event, packet)
         if problem is not None:
-            instance.process.reject(
-                problem, event.source, interface=interface.name, router_id=dotted(packet.router_id)
-            )
+            areas = dotted(packet.area_id), dotted(interface.settings.area)
+            differs = areas if problem == AREA_MISMATCH else None
+            self._reject(interface, event, problem, differs, dotted(packet.router_id))
             return
         instance.process.counters.packets[_RECEIVED[packet.packet_type]] += 1
         self._dispatch(interface, event, packet)
 
+    def _examine_own(self, interface: Interface, event: PacketReceived) -> None:
+        """Tell that a neighbor has our address: of our own packets only the router id is ours."""
+        router_id = event.payload[_ROUTER_ID]
+        if event.payload[_TYPE] == _HELLO and router_id != self._router_id:
+            name = dotted(int.from_bytes(router_id, "big"))
+            process, cause = self._instance.process, "duplicate-address"
+            process.keep_refusal(interface, event.source, cause, name)
+            if process.may_log(event.source, cause):
+                process.log(
+                    "warning",
+                    "ospf-neighbor-problem",
+                    reason=cause,
+                    source=dotted(event.source),
+                    interface=interface.name,
+                    router_id=name,
+                    what=explain(cause),
+                )
+
     def _reject_envelope(self, problem: str, event: PacketReceived) -> None:
-        interface = self._instance.interfaces.get(event.ifindex)
-        self._instance.process.reject(
-            problem,
-            event.source,
-            interface=event.ifindex if interface is None else interface.name,
-            destination=dotted(event.destination),
-            ttl=event.ttl,
-        )
+        interface, process = self._instance.interfaces.get(event.ifindex), self._instance.process
+        where = {"destination": dotted(event.destination), "ttl": event.ttl}
+        if interface is None:
+            process.reject(problem, event.source, 0.0, interface=event.ifindex, **where)
+        else:
+            self._reject(interface, event, problem, None, None, **where)
+
+    def _reject(
+        self,
+        interface: Interface,
+        event: PacketReceived,
+        reason: str,
+        differs: Differs = None,
+        router_id: str | None = None,
+        **fields: object,
+    ) -> None:
+        """Reject a packet; why a hello is refused is kept."""
+        process, source = self._instance.process, event.source
+        if event.payload[_TYPE] == _HELLO:
+            process.keep_refusal(interface, source, reason, router_id, differs)
+        # A router that forms an adjacency may speak before we have received its hello.
+        patience = interface.settings.hello_interval if reason == UNKNOWN_NEIGHBOR else 0.0
+        fields |= differing(differs) | ({} if router_id is None else {"router_id": router_id})
+        process.reject(reason, source, patience, interface=interface.name, **fields)
 
     def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
         """Process a packet by type (RFC 2328 §8.2, table 11)."""

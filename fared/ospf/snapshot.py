@@ -11,12 +11,13 @@ from fared.core.dynamic_flooding import TopologyView
 from fared.core.ids import AreaId
 from fared.core.keys import KeyringView, keyring_view
 from fared.core.reduction import ReductionSettings
+from fared.core.refusals import NeighborProblem
 from fared.core.restart import RestartEnded
 from fared.ospf.adjacency.helper import HelpEnded
+from fared.ospf.adjacency.problems import mtu_mismatch, problem_of
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.lsdb import Lsdb, Scope
-from fared.ospf.neighbor import NeighborState
 from fared.ospf.origination.contents import next_hop_neighbors
 from fared.ospf.packet.lsa import Lsa
 from fared.ospf.processing.authenticate import sending_key
@@ -47,8 +48,9 @@ class NeighborView(msgspec.Struct, frozen=True):
     """How many adjacencies that form now keep it in 2-Way, waiting for its turn; None: it does not
     wait (RFC 4222 §2 (5))."""
     mtu_mismatch: tuple[int, int] | None
+    """Its MTU and ours, if they differ: the exchange does not complete (RFC 2328 §10.6)."""
+    problem: NeighborProblem | None
     bfd: str | None
-    """Its MTU and ours, if they differ and the exchange does not complete (RFC 2328 §10.6)."""
 
 
 class HelpedView(msgspec.Struct, frozen=True):
@@ -266,21 +268,10 @@ def _neighbor(
         flaps=interface.flaps.get(neighbor.router_id, 0),
         next_hop=next_hop,
         waits_for=forming if neighbor.waits else None,
-        mtu_mismatch=_mtu_mismatch(neighbor),
+        mtu_mismatch=mtu_mismatch(neighbor),
+        problem=problem_of(neighbor, now),
         bfd=None if neighbor.bfd is None else neighbor.bfd.value,
     )
-
-
-def _mtu_mismatch(neighbor: Neighbor) -> tuple[int, int] | None:
-    """Different MTUs, the probable reason why an exchange does not complete (§10.6).
-
-    The router with the smaller MTU rejects descriptions, so the other can only conclude it. If the
-    exchange completes, that router ignores the MTU; unless one of them has changed since.
-    """
-    both = neighbor.mtu, neighbor.interface.advertised_mtu
-    if neighbor.state > NeighborState.EXCHANGE and both == neighbor.agreed_mtus:
-        return None
-    return both if neighbor.mtu and both[0] != both[1] else None
 
 
 def _area(area: Area, now: float) -> DatabaseView:

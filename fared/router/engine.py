@@ -9,6 +9,7 @@ from fared.core import igp
 from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix
 from fared.core.process import ProtocolCounters
+from fared.core.refusals import RefusedHello
 from fared.te.budget import AnnounceBudget
 from fared.ted import events as ted
 
@@ -67,6 +68,12 @@ class Engine(Protocol):
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Interfaces that could have a full neighbor, those that have, neighbors still forming."""
+
+    def refused(self, now: float) -> tuple[RefusedHello, ...]:
+        """The hellos refused in the last minutes, by interface and source."""
+
+    def contested(self, now: float) -> str | None:
+        """An entry of the database that is ours, and that another router originates, too."""
 
     def activity(self) -> int:
         """A count of database events: constant in a quiet network."""

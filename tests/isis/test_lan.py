@@ -205,7 +205,7 @@ def test_another_router_behind_the_same_address_is_another_neighbor():
         ("duplicate-system-id", hello(source_id=1)),
         ("holding-time", hello(holding_time=0)),
         ("circuit-type", hello(circuit_type=LevelSet.ONE)),
-        ("level-mismatch", hello(level=1)),
+        ("level-mismatch", hello(level=1, circuit_type=LevelSet.ONE)),
         ("no-common-protocol", hello(tlvs=(AreaAddresses((AREA,)),))),
     ],
 )

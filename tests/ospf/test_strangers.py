@@ -73,10 +73,28 @@ def attack(peer: Scripted, reason: str, **header) -> None:
 
 
 @pytest.mark.parametrize("source", [THEIRS, STRANGER])
-@pytest.mark.parametrize("ttl", [1, 63, 255])
+@pytest.mark.parametrize("ttl", [1, 63, 254])
 def test_unicasts_on_a_point_to_point_link_are_refused(source, ttl):
-    """For any source and TTL: neighbors there send to AllSPFRouters only."""
+    """For any source: neighbors send to AllSPFRouters, never forwarded, or with TTL 255."""
     attack(full(), "unicast", source=source, destination=OURS, ttl=ttl)
+
+
+def test_a_neighbor_that_sends_unicasts_with_ttl_255_on_a_point_to_point_link_becomes_full():
+    """As freeRtr does (RFC 2328 §8.2): no router has forwarded such a packet."""
+    peer = Scripted()
+    unicast = {"destination": OURS, "ttl": 255}
+    peer.to_exstart()
+    peer.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, 1000), **unicast)
+    peer.send(dd(DdFlags.MS, 1001), **unicast)
+    assert (peer.state, peer.errors()) == ("Full", {})
+    peer.send(FORGED, **unicast)
+    assert router_lsa(router_id(66)) in peer.lsas()
+    peer.send(peer.hello(peer.me), **unicast)
+    assert peer.errors() == {"destination": 1}, "hellos go to AllSPFRouters (§9.5)"
+
+
+def test_a_unicast_with_ttl_255_must_come_from_the_network_of_the_link_all_the_same():
+    attack(full(), "source-network", source=STRANGER, destination=OURS, ttl=255)
 
 
 def test_unicasts_on_an_unnumbered_link_are_refused_and_the_next_hop_stays():

@@ -72,6 +72,31 @@ class AuthenticationStatus(TypedDict):
     accepted_key_ids: list[int]
 
 
+class ProblemEntry(TypedDict):
+    """Why a neighbor is not used: ``cause`` is a code of logs and counters, ``text`` a sentence."""
+
+    cause: str
+    text: str
+
+
+class RefusedHelloEntry(TypedDict):
+    """The last refused hello of a source, and ``times`` since the first; kept for five minutes.
+
+    ``first`` and ``last``: seconds ago. ``router_id``: the id in it, None if it was not read.
+    ``cause`` and ``text`` as in ``ProblemEntry``.
+    """
+
+    proto: str
+    interface: str
+    source: str
+    router_id: str | None
+    cause: str
+    text: str
+    first: Seconds
+    last: Seconds
+    times: int
+
+
 class InterfaceFacts(LinkStatus):
     """One interface that a protocol runs on.
 
@@ -98,6 +123,7 @@ class InterfaceFacts(LinkStatus):
     neighbors: int
     full: int
     flaps: int
+    refused: list[RefusedHelloEntry]
     authentication: AuthenticationStatus | None
 
 
@@ -105,7 +131,7 @@ class NeighborFacts(TypedDict):
     """One neighbor; ``uptime``: seconds in its state, ``dead_in``: until it is declared down.
 
     ``router_id`` is a router id, or a system id of IS-IS; ``address`` is the destination of
-    packets.
+    packets. ``problem``: why it is not used, or would not be again; None if nothing is known.
     """
 
     proto: str
@@ -115,6 +141,7 @@ class NeighborFacts(TypedDict):
     interface: str
     address: str | None
     state: str
+    problem: ProblemEntry | None
     uptime: Seconds | None
     dead_in: Seconds | None
     priority: int

@@ -9,10 +9,11 @@ and ``schema.isis``. ``area`` is an OSPF area, or the levels of IS-IS: ``level-1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from fared.api.schema import isis, ospf
 from fared.api.schema.common import JsonDocument, Seconds
+from fared.api.schema.link import RefusedHelloEntry
 
 
 class Interfaces(JsonDocument):
@@ -23,10 +24,11 @@ class Interfaces(JsonDocument):
 
 
 class Neighbors(JsonDocument):
-    """``show neighbors``."""
+    """``show neighbors``; ``refused``: who is none, since its hellos are refused."""
 
     router_id: str
     neighbors: list[ospf.NeighborEntry | isis.NeighborEntry]
+    refused: NotRequired[list[RefusedHelloEntry]]
 
 
 class DatabaseDocument(JsonDocument):

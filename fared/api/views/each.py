@@ -44,8 +44,8 @@ class ProtocolViews(Protocol):
     def status(self, context: ViewContext) -> Any:  # noqa: ANN401 - each its own schema
         """Return the protocol's part of ``show status``."""
 
-    def unready(self, context: ViewContext) -> tuple[str, int]:
-        """Return the check of ``validate`` on neighbors, and how many neighbors fail it."""
+    def unready(self, context: ViewContext) -> tuple[str, list[str]]:
+        """Return the check of ``validate`` on neighbors, and why those that fail it do."""
 
     def sizes(self, context: ViewContext) -> Iterator[tuple[str, int]]:
         """Yield the number of entries in the database of each area."""

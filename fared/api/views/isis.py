@@ -10,7 +10,15 @@ from fared.api.rows import Rows
 from fared.api.views.census import Census
 from fared.api.views.context import ViewContext, checksum_text, family_name
 from fared.api.views.isis_lsdb import isis_lsdb_document
-from fared.api.views.link import flooding_status, keyring_shown, link_facts
+from fared.api.views.link import (
+    by_interface,
+    flooding_status,
+    keyring_shown,
+    link_facts,
+    problem_shown,
+    refused_by,
+    unready_neighbor,
+)
 from fared.api.views.restart import ended_restart, running_restart
 from fared.core.ids import FAMILY_IPV4, SystemId, format_address, format_system_id, isis_node
 from fared.isis.ids import Level, format_lsp_id, format_snpa, pseudonode_of, system_of
@@ -29,6 +37,7 @@ from fared.router.protocols import ISIS
 if TYPE_CHECKING:
     from fared.api.schema import isis as schema
     from fared.api.schema.isis_lsdb import IsisLsdb
+    from fared.api.schema.link import RefusedHelloEntry
     from fared.api.schema.restart import ProtocolRestart
     from fared.api.schema.system import IsisStatus, LevelStatus
 
@@ -46,10 +55,13 @@ def levels_name(levels: int) -> str:
 
 def interfaces(context: ViewContext) -> list[schema.InterfaceEntry]:
     """Return the circuits that IS-IS runs on."""
-    return [_interface(context, view) for view in context.isis.circuits]
+    refused = by_interface(refused_by(context.router.instances[ISIS], context.now))
+    return [_interface(context, view, refused[view.name]) for view in context.isis.circuits]
 
 
-def _interface(context: ViewContext, view: CircuitView) -> schema.InterfaceEntry:
+def _interface(
+    context: ViewContext, view: CircuitView, refused: list[RefusedHelloEntry]
+) -> schema.InterfaceEntry:
     return {
         "interface": view.name,
         "ifindex": view.ifindex,
@@ -78,6 +90,7 @@ def _interface(context: ViewContext, view: CircuitView) -> schema.InterfaceEntry
         "flaps": sum(adjacency.flaps for adjacency in view.adjacencies),
         "pending": view.pending,
         "lans": [_lan(context, lan) for lan in view.lans],
+        "refused": refused,
         "authentication": keyring_shown(view.authentication),
     }
 
@@ -123,6 +136,7 @@ def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.NeighborEntry
         "snpa": format_snpa(view.snpa),
         "areas": [format_area(area) for area in view.areas],
         "state": view.state,
+        "problem": problem_shown(view.problem),
         "uptime": None if view.uptime is None else round(view.uptime, 3),
         "holding_time": float(view.holding_time),
         "dead_in": round(view.expires_in, 3),
@@ -293,9 +307,13 @@ def _level_label(level: int) -> str:
     return Level(level).label
 
 
-def unready(context: ViewContext) -> tuple[str, int]:
-    """Return the name of the check, and the number of adjacencies that are not up."""
-    return "adjacencies are up", sum(a.state != "Up" for a in context.isis.adjacencies)
+def unready(context: ViewContext) -> tuple[str, list[str]]:
+    """Return the check's name, and why adjacencies are not up, or not for all families."""
+    return "adjacencies are up", [
+        unready_neighbor(view.hostname or format_system_id(view.system_id), view)
+        for view in context.isis.adjacencies
+        if view.state != "Up" or view.problem is not None
+    ]
 
 
 def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:

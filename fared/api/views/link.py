@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from fared.api.views.context import ViewContext, finite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from fared.api.schema.link import AuthenticationStatus, LinkHealthStatus, LinkStatus
+    from fared.api.schema.link import (
+        AuthenticationStatus,
+        LinkHealthStatus,
+        LinkStatus,
+        ProblemEntry,
+        RefusedHelloEntry,
+    )
     from fared.api.schema.system import FloodingStatus
+    from fared.core import refusals
     from fared.core.dynamic_flooding import TopologyView
     from fared.core.keys import KeyringView
     from fared.core.reduction import ReductionSettings
-    from fared.isis.snapshot import CircuitView
-    from fared.ospf.snapshot import InterfaceView
+    from fared.isis.snapshot import AdjacencyView, CircuitView
+    from fared.ospf.snapshot import InterfaceView, NeighborView
+    from fared.router.instance import ProtocolInstance
 
 
 def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkStatus:
@@ -62,6 +71,47 @@ def _health(context: ViewContext, name: str) -> LinkHealthStatus | None:
         "suppressed": facts.suppressed,
         "reuse_in": round(facts.reuse_in, 3),
     }
+
+
+def problem_shown(problem: refusals.NeighborProblem | None) -> ProblemEntry | None:
+    """Return why a neighbor is not used."""
+    return None if problem is None else {"cause": problem.cause, "text": problem.text}
+
+
+def unready_neighbor(name: str, view: NeighborView | AdjacencyView) -> str:
+    """Return why a neighbor is not ready; empty: that is not known."""
+    return "" if view.problem is None else f"{name} on {view.interface}: {view.problem.text}"
+
+
+def refused_hellos(context: ViewContext) -> list[RefusedHelloEntry]:
+    """Return the hellos refused in the last minutes."""
+    return [row for each in context.instances for row in refused_by(each, context.now)]
+
+
+def refused_by(instance: ProtocolInstance, now: float) -> list[RefusedHelloEntry]:
+    """Return those that one protocol has refused."""
+    return [
+        {
+            "proto": instance.name,
+            "interface": item.interface,
+            "source": item.source,
+            "router_id": item.node,
+            "cause": item.cause,
+            "text": item.text,
+            "first": round(now - item.first, 3),
+            "last": round(now - item.last, 3),
+            "times": item.times,
+        }
+        for item in instance.engine.refused(now)
+    ]
+
+
+def by_interface(rows: Iterable[RefusedHelloEntry]) -> defaultdict[str, list[RefusedHelloEntry]]:
+    """Group refused hellos by interface."""
+    found: defaultdict[str, list[RefusedHelloEntry]] = defaultdict(list)
+    for row in rows:
+        found[row["interface"]].append(row)
+    return found
 
 
 def flooding_status(

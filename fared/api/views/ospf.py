@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from fared.api.rows import Rows
 from fared.api.views.census import Census
 from fared.api.views.context import ViewContext, checksum_text
-from fared.api.views.link import flooding_status, keyring_shown, link_facts
+from fared.api.views.link import (
+    by_interface,
+    flooding_status,
+    keyring_shown,
+    link_facts,
+    problem_shown,
+    refused_by,
+    unready_neighbor,
+)
 from fared.api.views.ospf_lsdb import lsdb_document
 from fared.api.views.restart import ended_restart, running_restart
 from fared.core.ids import dotted
@@ -27,6 +35,7 @@ from fared.router.protocols import OSPF
 
 if TYPE_CHECKING:
     from fared.api.schema import ospf as schema
+    from fared.api.schema.link import RefusedHelloEntry
     from fared.api.schema.lsdb import Lsdb
     from fared.api.schema.restart import ProtocolRestart
     from fared.api.schema.system import AreaStatus, OspfStatus
@@ -34,10 +43,13 @@ if TYPE_CHECKING:
 
 def interfaces(context: ViewContext) -> list[schema.InterfaceEntry]:
     """Return the interfaces that OSPF runs on."""
-    return [_interface(context, view) for view in context.ospf.interfaces]
+    refused = by_interface(refused_by(context.router.instances[OSPF], context.now))
+    return [_interface(context, view, refused[view.name]) for view in context.ospf.interfaces]
 
 
-def _interface(context: ViewContext, view: InterfaceView) -> schema.InterfaceEntry:
+def _interface(
+    context: ViewContext, view: InterfaceView, refused: list[RefusedHelloEntry]
+) -> schema.InterfaceEntry:
     return {
         "interface": view.name,
         "ifindex": view.ifindex,
@@ -64,6 +76,7 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.InterfaceEnt
         "neighbors": len(view.neighbors),
         "full": sum(neighbor.state == "Full" for neighbor in view.neighbors),
         "flaps": sum(neighbor.flaps for neighbor in view.neighbors),
+        "refused": refused,
         "authentication": keyring_shown(view.authentication),
         "ttl_security": view.ttl_security,
     }
@@ -96,6 +109,7 @@ def _neighbor(context: ViewContext, view: NeighborView) -> schema.NeighborEntry:
         "interface": view.interface,
         "address": dotted(view.address),
         "state": view.state,
+        "problem": problem_shown(view.problem),
         "uptime": round(view.uptime, 3),
         "dead_in": round(view.dead_in, 3),
         "priority": view.priority,
@@ -283,13 +297,17 @@ def status(context: ViewContext) -> OspfStatus:
     }
 
 
-def unready(context: ViewContext) -> tuple[str, int]:
-    """Return the check's name, and how many neighbors are still forming an adjacency.
+def unready(context: ViewContext) -> tuple[str, list[str]]:
+    """Return the check's name, and why neighbors are no adjacency, or would not be again.
 
     2-Way is final between routers of a LAN that are neither DR nor BDR (RFC 2328 §10.4).
     """
     done = ("Full", "2-Way", "Down")
-    return "neighbors are full", sum(n.state not in done for n in context.ospf.neighbors)
+    return "neighbors are full", [
+        unready_neighbor(context.name(view.router_id), view)
+        for view in context.ospf.neighbors
+        if view.state not in done or view.problem is not None
+    ]
 
 
 def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:

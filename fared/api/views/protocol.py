@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fared.api.errors import CommandError
 from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
+from fared.api.views.link import refused_hellos
 
 if TYPE_CHECKING:
     from fared.api.schema import protocol as schema
@@ -24,7 +25,12 @@ def interfaces(context: ViewContext) -> schema.Interfaces:
 def neighbors(context: ViewContext) -> schema.Neighbors:
     """``show neighbors``."""
     found = [row for _, views in views_of(context) for row in views.neighbors(context)]
-    return {"format": "fared-neighbors/1", "router_id": context.root, "neighbors": found}
+    return {
+        "format": "fared-neighbors/1",
+        "router_id": context.root,
+        "neighbors": found,
+        "refused": refused_hellos(context),
+    }
 
 
 def graceful_restart(context: ViewContext) -> Restarts:

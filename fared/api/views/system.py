@@ -10,6 +10,7 @@ from fared import __version__
 from fared.api.views.context import EXTERNAL, ViewContext, family_name, gateway
 from fared.api.views.each import views_of
 from fared.api.views.kernel import differences
+from fared.api.views.link import refused_hellos
 from fared.core.ids import Prefix
 from fared.fib.model import FibState
 from fared.rib.model import Route
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _FOREIGN_SHOWN = 100
 _NAMED = 5
+_ONGOING = 60.0
+"""Seconds: a source that has sent a hello since may go on."""
 
 
 def status(context: ViewContext) -> schema.Status:
@@ -224,6 +227,8 @@ def validate(context: ViewContext) -> schema.Validate:
     wrong = [row["name"] for row in context.runtime.sysctls if not row["ok"]]
     checks: list[schema.SelfCheck] = [
         *_adjacencies(context),
+        _hellos(context),
+        _identity(context),
         {
             "name": "routes are in the FIB",
             "ok": not missing,
@@ -252,9 +257,27 @@ def _adjacencies(context: ViewContext) -> list[schema.SelfCheck]:
     return [_forming(*views.unready(context)) for _, views in views_of(context)]
 
 
-def _forming(name: str, count: int) -> schema.SelfCheck:
-    who = "neighbor is" if count == 1 else "neighbors are"
-    return {"name": name, "ok": not count, "detail": f"{count} {who} forming an adjacency"}
+def _forming(name: str, reasons: list[str]) -> schema.SelfCheck:
+    who = "neighbor is" if len(reasons) == 1 else "neighbors are"
+    known = list(filter(None, reasons))
+    detail = _named(f"{len(reasons)} {who} forming an adjacency", known)
+    return {"name": name, "ok": not reasons, "detail": detail}
+
+
+def _hellos(context: ViewContext) -> schema.SelfCheck:
+    """Check that no hellos are being refused."""
+    refused = [item for item in refused_hellos(context) if item["last"] <= _ONGOING]
+    named = [f"{item['source']} on {item['interface']}: {item['text']}" for item in refused]
+    detail = _named(f"{len(refused)} sources are refused", named)
+    return {"name": "hellos are accepted", "ok": not refused, "detail": detail}
+
+
+def _identity(context: ViewContext) -> schema.SelfCheck:
+    """Check that no other router originates what is ours."""
+    found = [(i.protocol.entry, i.engine.contested(context.now)) for i in context.instances]
+    named = [f"{entry} {ours}" for entry, ours in found if ours is not None]
+    detail = _named("another router has our id" if named else "no other router has it", named)
+    return {"name": "router id is unique", "ok": not named, "detail": detail}
 
 
 def _named(count: str, names: list[str]) -> str:

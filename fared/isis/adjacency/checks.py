@@ -25,6 +25,7 @@ from fared.isis.pdu.tlvs import (
 from fared.isis.settings import IsisSettings
 from fared.isis.transmit import pdu_space
 
+LEVEL_MISMATCH = "level-mismatch"
 _ALIVE_SHARE = 3
 """No other neighbor replaces one received within this part of its holding time."""
 
@@ -131,7 +132,7 @@ def judge_p2p(instance: Instance, circuit: Circuit, facts: HelloFacts) -> tuple[
     # §8.2.5.2 a) 2) to 4), tables 5 to 7: the levels that both ends run, else "wrong system"
     common = levels_on(instance, circuit) & facts.circuit_type
     if not common:
-        return LevelSet.NONE, "level-mismatch"
+        return LevelSet.NONE, _no_level(instance, circuit)
     # §8.2.5.2 b), table 8: without a common area address level 2 only, else "area mismatch"
     if not set(facts.areas) & set(instance.settings.areas):
         common &= LevelSet.TWO
@@ -152,7 +153,7 @@ def judge_lan(
     """
     # §8.4.2: a hello of a level that is not enabled on this circuit is discarded
     if not levels_on(instance, circuit) & level:
-        return LevelSet.NONE, "level-mismatch"
+        return LevelSet.NONE, _no_level(instance, circuit)
     # §9.5, §9.6: the circuit type contains the level of the PDU; one that does not contradicts it
     if not facts.circuit_type & level:
         return LevelSet.NONE, "circuit-type"
@@ -160,6 +161,11 @@ def judge_lan(
     if level is Level.ONE and not set(facts.areas) & set(instance.settings.areas):
         return LevelSet.NONE, "area-mismatch"
     return _with_common_protocol(instance, facts, LevelSet(int(level)))
+
+
+def _no_level(instance: Instance, circuit: Circuit) -> str:
+    """Why there is no level in common."""
+    return LEVEL_MISMATCH if carries_lsps(instance, circuit) else "mtu-too-small"
 
 
 def _with_common_protocol(

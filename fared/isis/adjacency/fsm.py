@@ -193,7 +193,7 @@ class Adjacencies:
     def _set_state(self, adjacency: Adjacency, state: AdjacencyState, reason: str) -> None:
         """Set the state, store or remove the adjacency accordingly, and report it."""
         circuit, previous = adjacency.circuit, adjacency.state
-        adjacency.state = state
+        adjacency.state, adjacency.since = state, self._process.now
         adjacency.up_since = self._process.now if adjacency.up else None
         if previous is AdjacencyState.UP:
             _count_flap(adjacency)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fared.core.ids import SystemId
+from fared.core.ids import SystemId, format_system_id
 from fared.core.igp import PacketReceived
-from fared.isis.adjacency.checks import advertised_facts, judge_lan, read_hello, store_hello
+from fared.isis.adjacency.checks import (
+    LEVEL_MISMATCH,
+    HelloFacts,
+    advertised_facts,
+    judge_lan,
+    levels_on,
+    read_hello,
+    store_hello,
+)
 from fared.isis.adjacency.fsm import AdjacencyEvent
 from fared.isis.adjacency.processing import HelloParts
 from fared.isis.circuit import Circuit, LanLevel
-from fared.isis.ids import Level
+from fared.isis.ids import Level, LevelSet
 from fared.isis.pdu.model import LanHello
 from fared.isis.pdu.tlvs import IsNeighbors, of_type
 
@@ -42,7 +50,7 @@ class LanHellos:
             adjacency = None
         # §8.4.2.2, §8.4.2.3
         if lan is None or not levels:
-            self._processing.reject(circuit, source, hello, reason)
+            self._turn_away(circuit, source, hello, facts, reason)
             if adjacency is not None:
                 self._adjacencies.fire(adjacency, AdjacencyEvent.KILLED, reason)
             return
@@ -55,6 +63,7 @@ class LanHellos:
         before = (adjacency.state, advertised_facts(adjacency))
         standing = (adjacency.priority, adjacency.lan_id)
         store_hello(adjacency, facts)
+        self._processing.accept(adjacency, received, hello)
         adjacency.priority, adjacency.lan_id = hello.priority, hello.lan_id
         # §8.4.2.5.1: two-way once the neighbor lists our SNPA; §8.4.2.5.3: no longer
         listed = any(
@@ -72,6 +81,22 @@ class LanHellos:
         if standing != (adjacency.priority, adjacency.lan_id):
             self._elect(circuit, level)
         self._processing.settle(adjacency, event, received)
+
+    def _turn_away(
+        self, circuit: Circuit, source: int, hello: LanHello, facts: HelloFacts, reason: str
+    ) -> None:
+        """Discard a hello of a level that we do not run, and reject others (§8.4.2).
+
+        The reason is kept if the neighbor cannot be used in its other level.
+        """
+        process, other = self._instance.process, facts.circuit_type & ~LevelSet(hello.level)
+        if not levels_on(self._instance, circuit) & other:
+            self._processing.reject(circuit, source, hello, reason)
+        elif reason == LEVEL_MISMATCH:
+            process.discard(reason)
+        else:
+            system_id = format_system_id(hello.source_id)
+            process.reject(reason, source, interface=circuit.name, system_id=system_id)
 
     def _make_room(self, lan: LanLevel) -> bool:
         """Whether one more neighbor fits; the oldest that is not two-way is removed for it.

@@ -45,7 +45,7 @@ class P2pHellos:
             return
         # RFC 5303 §3.2: with the three-way TLV, is the hello for this router and circuit?
         three_way = next(iter(of_type(hello.tlvs, ThreeWay)), None)
-        if three_way is not None and self._names_another(circuit, source, three_way):
+        if three_way is not None and self._names_another(circuit, source, hello, three_way):
             return
         # ISO 10589 §8.2.5.2 a), b): the adjacency usage; without one the action is Reject or Down
         facts = read_hello(hello)
@@ -58,6 +58,7 @@ class P2pHellos:
         store_hello(adjacency, facts)
         adjacency.flooding = next(iter(of_type(hello.tlvs, FloodingParameters)), None)
         adjacency.snpa = source
+        self._processing.accept(adjacency, received, hello)
         # Up or Accept: RFC 5303 §3.2 decides by the neighbor's state; without the TLV the
         # adjacency is two-way, as in ISO 10589
         event = AdjacencyEvent.TWO_WAY_RECEIVED
@@ -80,13 +81,15 @@ class P2pHellos:
         self._processing.run_state_machine(adjacency, hello.holding_time, event, before)
         self._processing.settle(adjacency, event, received)
 
-    def _names_another(self, circuit: Circuit, source: int, three_way: ThreeWay) -> bool:
+    def _names_another(
+        self, circuit: Circuit, source: int, hello: P2pHello, three_way: ThreeWay
+    ) -> bool:
         """RFC 5303 §3.2: discard a hello that names another neighbor, or another circuit."""
         neighbor = three_way.neighbor_system_id
         far_id = three_way.neighbor_extended_local_circuit_id
         # §3.2: an invalid Adjacency Three-Way State
         if three_way.state not in _RECEIVED:
-            self._process.reject("three-way-state", source, interface=circuit.name)
+            self._processing.reject(circuit, source, hello, "three-way-state")
             return True
         # §3.2: neighbor ids are examined if present; the sender has none before it receives us
         if neighbor is None or neighbor == self._instance.system_id:
@@ -94,7 +97,7 @@ class P2pHellos:
                 return False
             # It has a circuit id from before our restart: send it the present one.
             self._send_now(circuit, None)
-        self._process.reject("three-way-mismatch", source, interface=circuit.name)
+        self._processing.reject(circuit, source, hello, "three-way-mismatch")
         return True
 
     def _p2p_neighbor(

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fared.core.ids import format_system_id
+from fared.core.igp import PacketReceived
 from fared.isis.adjacency.checks import advertised_facts
 from fared.isis.adjacency.detection import FailureDetection
 from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher
+from fared.isis.adjacency.problems import problem_of
 from fared.isis.adjacency.reacquirer import Reacquirer
 from fared.isis.adjacency.repetitions import Repetitions
 from fared.isis.adjacency.restart import RestartHelper
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
-from fared.isis.ids import Level
+from fared.isis.ids import Level, format_snpa
 from fared.isis.instance import Instance
 from fared.isis.pdu.model import LanHello, P2pHello
+from fared.isis.pdu.tlvs import Padding, of_type
 
 Advertised = tuple[AdjacencyState, tuple[object, ...]]
 """State of an adjacency, and what of its hellos LSPs and next hops depend on."""
@@ -88,9 +91,29 @@ class HelloProcessing:
     def reject(
         self, circuit: Circuit, source: int, hello: LanHello | P2pHello, reason: str
     ) -> None:
-        """Count and log a hello that is discarded; ``reason`` is a short code."""
-        system_id = format_system_id(hello.source_id)
-        self._process.reject(reason, source, interface=circuit.name, system_id=system_id)
+        """Count and log a hello that is discarded, and keep why; ``reason`` is a short code."""
+        process, system_id = self._process, format_system_id(hello.source_id)
+        process.keep_refusal(circuit, source, reason, system_id)
+        process.reject(reason, source, interface=circuit.name, system_id=system_id)
+
+    def accept(
+        self, adjacency: Adjacency, received: PacketReceived, hello: LanHello | P2pHello
+    ) -> None:
+        """Note a hello that is accepted, and log why its sender is not used all the same."""
+        self._process.refusals.accepted(adjacency.circuit.ifindex, received.source)
+        if of_type(hello.tlvs, Padding):
+            adjacency.padded_to = len(received.payload)
+        problem = problem_of(self._instance.settings, adjacency, self._process.now)
+        if problem is not None and self._process.may_log(received.source, problem.cause):
+            self._process.log(
+                "warning",
+                "isis-neighbor-problem",
+                reason=problem.cause,
+                source=format_snpa(received.source),
+                interface=adjacency.circuit.name,
+                system_id=format_system_id(adjacency.system_id),
+                what=problem.text,
+            )
 
     def run_state_machine(
         self,

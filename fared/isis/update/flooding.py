@@ -320,7 +320,8 @@ class Flooding:
             # c): an LSP of ours that we do not have is purged; d), §7.3.16.4 c): of one that we
             # have, or of its purge, a newer instance is generated
             if not purge or (entry is not None and not entry.purged):
-                self._sequences.received(queue.level, lsp.lsp_id, lsp.sequence_number)
+                number = lsp.sequence_number
+                self._sequences.received(queue.level, lsp.lsp_id, number, purge=purge)
                 return
             # its purge, where we have none or only a purge: as for LSPs of other systems
             self._sequences.record(queue.level, lsp.lsp_id, lsp.sequence_number)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fared.core.refusals import explain
 from fared.core.timers import Timer
 from fared.isis.ids import Level, LspId, format_lsp_id
 from fared.isis.instance import Instance
@@ -46,8 +47,19 @@ class OwnSequences:
             raise ValueError(f"sequence number {sequence_number} of an LSP")
         self.record(level, lsp_id, sequence_number)
 
-    def received(self, level: Level, lsp_id: LspId, sequence_number: int) -> None:
+    def received(
+        self, level: Level, lsp_id: LspId, sequence_number: int, *, purge: bool = False
+    ) -> None:
         """Another system has this instance of an LSP of ours, which we did not generate."""
+        if self._process.foreign_copy(f"{format_lsp_id(lsp_id)} {level.label}", sequence_number):
+            self._process.log(
+                "warning",
+                "isis-foreign-copies",
+                lsp=format_lsp_id(lsp_id),
+                database=level.label,
+                notification="isisOwnLSPPurge" if purge else "isisSequenceNumberSkip",  # RFC 4444
+                effect=explain("duplicate-system-id"),
+            )
         # §7.3.16.1: the next instance has a number above the one received
         self._process.counters.lsdb["own-received"] += 1
         self.record(level, lsp_id, sequence_number)

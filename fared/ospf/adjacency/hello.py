@@ -11,8 +11,10 @@ from functools import partial
 
 from fared.core.ids import dotted
 from fared.core.igp import PacketReceived
+from fared.core.refusals import Differs, differing
 from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.fsm import Adjacencies
+from fared.ospf.adjacency.problems import problem_of
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState, Neighbor
 from fared.ospf.neighbor import NeighborEvent, NeighborState
@@ -119,14 +121,15 @@ class HelloProtocol:
         """Process a hello that passed the checks of §8.2 (§10.5)."""
         source = received.source
         # RFC 2328 §10.5: mask, intervals and E-bit must match
-        reason = self._mismatch(interface, hello)
-        if reason is not None:
-            self._reject(interface, source, packet.router_id, reason)
+        found = self._mismatch(interface, hello)
+        if found is not None:
+            self._reject(interface, source, packet.router_id, *found)
             return
         # §10.5: match the source to a neighbor, or create one in state Down
         neighbor = self._identify(interface, source, packet.router_id)
         if neighbor is None:
             return
+        self._process.refusals.accepted(interface.ifindex, source)
         previous = neighbor.state
         declared = _declared(neighbor)
         # §10.5: HelloReceived restarts the inactivity timer
@@ -155,8 +158,20 @@ class HelloProtocol:
         # §10.5: after 1-WayReceived processing stops
         if interface.broadcast and neighbor.state >= NeighborState.TWO_WAY:
             self._follow_declarations(neighbor, declared)
-        authenticated = bool(interface.settings.authentication)
-        neighbor.last_hello = None if authenticated else _circumstances(neighbor, received)
+        problem = problem_of(neighbor, self._process.now)
+        if problem is not None and self._process.may_log(source, problem.cause):
+            self._process.log(
+                "warning",
+                "ospf-neighbor-problem",
+                reason=problem.cause,
+                source=dotted(source),
+                interface=interface.name,
+                router_id=dotted(packet.router_id),
+                what=problem.text,
+            )
+        # One that does not list us may be complained of.
+        again = interface.settings.authentication or neighbor.state < NeighborState.TWO_WAY
+        neighbor.last_hello = None if again else _circumstances(neighbor, received)
 
     def _follow_declarations(self, neighbor: Neighbor, before: tuple[int, bool, bool]) -> None:
         """Fire BackupSeen or NeighborChange if a neighbor's priority, DR or BDR changed (§10.5)."""
@@ -185,19 +200,22 @@ class HelloProtocol:
             return False
         return True
 
-    def _mismatch(self, interface: Interface, hello: Hello) -> str | None:
-        """The field of a hello that does not match this interface (RFC 2328 §10.5), or None."""
+    def _mismatch(self, interface: Interface, hello: Hello) -> tuple[str, Differs] | None:
+        """What of a hello does not match this interface (RFC 2328 §10.5), or None."""
+        settings = interface.settings
         # RFC 2328 §10.5: the mask is ignored on point-to-point networks
         if interface.broadcast and hello.network_mask != interface.network_mask:
-            return "network-mask-mismatch"
-        if hello.hello_interval != interface.settings.hello_interval:
-            return "hello-interval-mismatch"
-        if hello.router_dead_interval != interface.settings.router_dead_interval:
-            return "dead-interval-mismatch"
+            masks = dotted(hello.network_mask), dotted(interface.network_mask)
+            return "network-mask-mismatch", masks
+        if hello.hello_interval != settings.hello_interval:
+            return "hello-interval-mismatch", (hello.hello_interval, settings.hello_interval)
+        if hello.router_dead_interval != settings.router_dead_interval:
+            intervals = hello.router_dead_interval, settings.router_dead_interval
+            return "dead-interval-mismatch", intervals
         # §10.5: the E-bit must match the area; all other options are ignored
         ours = self._transmitter.area_options(interface)
         if (hello.options ^ ours) & Options.E:
-            return "options-mismatch"
+            return "options-mismatch", None
         return None
 
     def _identify(self, interface: Interface, source: int, router_id: int) -> Neighbor | None:
@@ -253,8 +271,18 @@ class HelloProtocol:
         oldest.fire(NeighborEvent.KILL_NBR)
         return True
 
-    def _reject(self, interface: Interface, source: int, router_id: int, reason: str) -> None:
-        self._process.reject(reason, source, interface=interface.name, router_id=dotted(router_id))
+    def _reject(
+        self,
+        interface: Interface,
+        source: int,
+        router_id: int,
+        reason: str,
+        differs: Differs = None,
+    ) -> None:
+        name = dotted(router_id)
+        self._process.keep_refusal(interface, source, reason, name, differs)
+        fields = differing(differs)
+        self._process.reject(reason, source, interface=interface.name, router_id=name, **fields)
 
     def _is_alive(self, neighbor: Neighbor) -> bool:
         settings = neighbor.interface.settings

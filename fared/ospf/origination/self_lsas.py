@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from fared.core.ids import AreaId
+from fared.core.refusals import explain
 from fared.core.throttle import Throttle
 from fared.core.timers import Timer
 from fared.ospf.flooding.procedure import Flooding
@@ -24,6 +25,9 @@ from fared.ospf.packet.lsa import (
     LsaKey,
     encode_lsa,
 )
+
+_INSTANCE = slice(12, 18)
+"""Sequence number and checksum in the header."""
 
 
 class SelfLsa:
@@ -173,12 +177,22 @@ class SelfLsas:
         # RFC 3623 §2: while this router restarts, LSAs from before are accepted and kept
         if self._instance.restarting:
             return
+        if entry.key.advertising_router == self._instance.router_id:
+            self._note_foreign(entry)
         # §13.4: originate an instance with a higher sequence number
         if own is not None and own.build() is not None:
             self.mark(own, force=True)
         # §13.4: flush an LSA that this router no longer originates
         elif not entry.is_maxage(self._process.now):
             self._flooding.flush(entry)
+
+    def _note_foreign(self, entry: LsaEntry) -> None:
+        """Not in RFC 2328: after a restart such an LSA comes once; another router has our id."""
+        name = str(entry.key)
+        if self._process.foreign_copy(name, entry.raw[_INSTANCE]):
+            self._process.log(
+                "warning", "ospf-foreign-copies", lsa=name, effect=explain("duplicate-router-id")
+            )
 
     def refresh(self, entry: LsaEntry) -> None:
         """LSRefreshTime (§12.4 (1)): originate with the next sequence number, even if unchanged."""

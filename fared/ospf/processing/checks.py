@@ -14,8 +14,10 @@ from fared.ospf.packet.packets import Hello, Packet
 from fared.ospf.processing.transmit import ALL_DR_ROUTERS, ALL_SPF_ROUTERS, LINK_TTL, SECURE_TTL
 from fared.ospf.settings import TtlSecurity
 
-SILENT = ("own-packet", "not-designated")
+OWN_PACKET = "own-packet"
+SILENT = (OWN_PACKET, "not-designated")
 """Discarded without an error: our own packets, and packets for the DR and BDR only."""
+AREA_MISMATCH, UNKNOWN_NEIGHBOR = "area-mismatch", "unknown-neighbor"
 
 
 def envelope_problem(interface: Interface | None, packet: PacketReceived) -> str | None:
@@ -25,9 +27,9 @@ def envelope_problem(interface: Interface | None, packet: PacketReceived) -> str
     # RFC 2328 §8.2: locally originated packets, received back from a multicast
     own = {interface.address, *(address.address for address in interface.link.ipv4())}
     if packet.source in own:
-        return "own-packet"
+        return OWN_PACKET
     # §8.2: the destination is the interface address, AllSPFRouters or AllDRouters
-    problem = _destination_problem(interface, packet.destination, own)
+    problem = _destination_problem(interface, packet, own)
     if problem is not None:
         return problem
     # RFC 2328 appendix A.1: packets are sent with TTL 1; RFC 5082 §3: with TTL 255
@@ -47,15 +49,18 @@ def source_problem(instance: Instance, interface: Interface, source: int) -> str
     return None if _on_link(interface, source) else "source-network"
 
 
-def _destination_problem(interface: Interface, destination: int, own: set[int]) -> str | None:
+def _destination_problem(interface: Interface, packet: PacketReceived, own: set[int]) -> str | None:
     """Check the destination of a packet (RFC 2328 §8.2); return the problem, or None."""
+    destination = packet.destination
     if destination == ALL_SPF_ROUTERS:
         return None
     # Stricter than §8.2, which accepts the interface address and AllDRouters on every network: on
-    # point-to-point networks routers send to AllSPFRouters only (§8.1), which no router forwards.
-    # A unicast there may come from beyond the link.
+    # point-to-point networks routers send to AllSPFRouters (§8.1), which no router forwards. A
+    # unicast there may come from beyond the link, unless its TTL is 255 (RFC 5082 §3).
     if not interface.broadcast:
-        return "unicast" if destination in own else "destination"
+        if destination not in own:
+            return "destination"
+        return None if packet.ttl == SECURE_TTL else "unicast"
     # §8.2: AllDRouters is for the DR and the BDR
     if destination == ALL_DR_ROUTERS:
         designated = interface.state in (InterfaceState.DR, InterfaceState.BACKUP)
@@ -97,7 +102,7 @@ def header_problem(
     """Check area id and router id of the OSPF header; return the problem, or None."""
     # RFC 2328 §8.2 (1): the area of the interface. (2) is for virtual links, which fared lacks.
     if packet.area_id != interface.settings.area:
-        return "area-mismatch"
+        return AREA_MISMATCH
     # Not in §8.2, which drops our own packets by their source: here another router has our id.
     if packet.router_id == instance.router_id:
         return "duplicate-router-id"
@@ -108,5 +113,5 @@ def header_problem(
     # §8.2: all other packets must match an active neighbor
     neighbor = interface.neighbors.get(interface.key(packet.router_id, received.source))
     if neighbor is None or neighbor.router_id != packet.router_id:
-        return "unknown-neighbor"
+        return UNKNOWN_NEIGHBOR
     return None if neighbor.address == received.source else "neighbor-address"

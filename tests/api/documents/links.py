@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fared.api.schema import bfd, ospf
+from fared.api.schema import bfd, link, ospf
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
 
@@ -194,8 +194,41 @@ NEIGHBORS: Json = {
             dead_in=0.2,
             state="ExStart",
             mtu_mismatch={"neighbor": 9000, "own": 1500},
+            problem={
+                "cause": "mtu-mismatch",
+                "text": "its MTU differs: 9000, ours 1500, its descriptions are refused",
+            },
         ),
         neighbor(5, state="2-Way", uptime=0.3, waits_for=8),
+    ],
+}
+
+REFUSED: Json = {
+    "format": "fared-neighbors/1",
+    "router_id": "10.255.0.5",
+    "neighbors": [],
+    "refused": [
+        sample(
+            link.RefusedHelloEntry,
+            proto="ospf",
+            interface="swp6",
+            source="10.128.0.10",
+            router_id="10.255.0.6",
+            cause="hello-interval-mismatch",
+            text="its hello interval differs: 10, ours 1",
+            last=2.2,
+            times=31,
+        ),
+        sample(
+            link.RefusedHelloEntry,
+            proto="ospf",
+            interface="swp7",
+            source="10.128.0.12",
+            cause="auth-digest",
+            text="its digest is wrong",
+            last=61.0,
+            times=1,
+        ),
     ],
 }
 

@@ -1,0 +1,163 @@
+"""Why a router on a link is no neighbor: its hellos that were refused, by interface and source.
+
+The last refusal of a source is kept for some minutes, with its cause, unless a hello of it is
+accepted. ``CAUSES`` explains the causes of both protocols, and what else keeps a neighbor from
+being used, each by the code that counters and logs have for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+import msgspec
+
+KEPT = 300.0
+"""Seconds for which a refusal is kept after the last hello."""
+_SOURCES = 16
+"""Sources kept for an interface; they are easily forged."""
+
+CAUSES: Mapping[str, str] = MappingProxyType(
+    {
+        # both protocols: RFC 2328 §8.2, §10.5; ISO 10589 §8.2, §8.4
+        "area-mismatch": "it is in another area",
+        "network-type-mismatch": "one end is point-to-point, the other is broadcast",
+        "second-neighbor": "another neighbor is on this point-to-point link",
+        "too-many-neighbors": "the link has as many neighbors as it may have",
+        "auth": "its authentication fails",
+        # OSPF
+        "duplicate-router-id": "another router has our router id",
+        "duplicate-address": "it has our address",
+        "own-address": "its address is one of ours",
+        "router-id-zero": "its router id is 0.0.0.0",
+        "network-mask-mismatch": "its network mask differs",
+        "hello-interval-mismatch": "its hello interval differs",
+        "dead-interval-mismatch": "its dead interval differs",
+        "options-mismatch": "one end is in a stub area, the other is not",
+        "neighbor-address": "its address has changed, and the former one may still be in use",
+        "lls-block": "the signature of its link-local options fails",
+        "auth-type": "its type of authentication differs",
+        "auth-key": "its key is none of ours",
+        "auth-digest": "its digest is wrong",
+        "auth-sequence": "its sequence number is old: it may be replayed",
+        "destination": "its hello is not sent to AllSPFRouters",
+        "unicast": "it sends to our address, with a TTL that may come from beyond the link",
+        "ttl": "its TTL is not that of a packet of this link",
+        "source-network": "its address is not on our network",
+        # IS-IS
+        "duplicate-system-id": "another router has our system id",
+        "holding-time": "its holding time is 0",
+        "mtu-too-small": "our MTU is too small for our LSPs (lsp-mtu)",
+        "level-mismatch": "it has no level in common with us",
+        "circuit-type": "its hello is of a level that it does not list",
+        "no-common-topology": "it has no topology in common with us",
+        "no-common-protocol": "it has no network layer protocol in common with us",
+        "three-way-state": "its three-way state is invalid",
+        "three-way-mismatch": "it names another neighbor, or another circuit of ours",
+        # no refusal, but no neighbor to use either
+        "not-heard": "it does not list us: our hellos are lost on their way, or it refuses them",
+        "mtu-mismatch": "its MTU differs",
+        "topology-mismatch": "only one end has multi-topology: IPv6 has no adjacency",
+    }
+)
+
+
+Differs = tuple[object, object] | None
+"""The values of the neighbor and of this router that differ."""
+
+
+def explain(cause: str, differs: Differs = None) -> str:
+    """Return the sentence for a cause, with the values that differ; of others, the code."""
+    text = CAUSES.get(cause, f"it is malformed ({cause})")
+    return text if differs is None else f"{text}: {differs[0]}, ours {differs[1]}"
+
+
+def differing(differs: Differs) -> dict[str, object]:
+    """Return the fields of a log line."""
+    return {} if differs is None else {"theirs": differs[0], "ours": differs[1]}
+
+
+class NeighborProblem(msgspec.Struct, frozen=True):
+    """What keeps a known neighbor from being used: code and sentence."""
+
+    cause: str
+    text: str
+
+
+class RefusedHello(msgspec.Struct, frozen=True):
+    """The last refused hello of a source: when, why, and how many since the first; times in s.
+
+    ``node``: the router id or system id in it, formatted; None if it was not read.
+    """
+
+    interface: str
+    source: str
+    node: str | None
+    cause: str
+    text: str
+    first: float
+    last: float
+    times: int
+
+
+class Refusing(Protocol):
+    """The interface that refuses a hello."""
+
+    @property
+    def ifindex(self) -> int:
+        """Its index."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+class Refusals:
+    """The refusals of all interfaces. ``show`` formats the address of a source."""
+
+    def __init__(self, show: Callable[[int], str]) -> None:
+        self._show = show
+        self._known: dict[int, dict[int, RefusedHello]] = {}
+
+    def add(
+        self,
+        link: Refusing,
+        source: int,
+        cause: str,
+        now: float,
+        *,
+        node: str | None = None,
+        differs: Differs = None,
+    ) -> None:
+        """Keep a refusal; of too many sources, the one silent for longest is dropped."""
+        known = self._known.setdefault(link.ifindex, {})
+        former = known.pop(source, None)
+        if former is None and len(known) >= _SOURCES:
+            del known[next(iter(known))]
+        if former is None or former.cause != cause or now - former.last > KEPT:
+            first, times = now, 1
+        else:
+            first, times = former.first, former.times + 1
+        text, shown = explain(cause, differs), self._show(source)
+        known[source] = RefusedHello(link.name, shown, node, cause, text, first, now, times)
+
+    def accepted(self, ifindex: int, source: int) -> None:
+        """A hello of this source was accepted."""
+        known = self._known.get(ifindex)
+        if known is not None:
+            known.pop(source, None)
+
+    def forget(self, ifindex: int) -> None:
+        """The protocol no longer runs on an interface."""
+        self._known.pop(ifindex, None)
+
+    def kept(self, now: float) -> tuple[RefusedHello, ...]:
+        """The refusals of the last minutes, by interface; old ones are forgotten."""
+        for ifindex, known in list(self._known.items()):
+            fresh = {key: item for key, item in known.items() if now - item.last <= KEPT}
+            if fresh:
+                self._known[ifindex] = fresh
+            else:
+                del self._known[ifindex]
+        return tuple([item for _, known in sorted(self._known.items()) for item in known.values()])

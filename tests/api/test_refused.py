@@ -1,0 +1,80 @@
+"""Hellos that are refused, and an id that another router has, in documents and ``validate``."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from fared.api.views import protocol, system
+from fared.core.refusals import NeighborProblem, RefusedHello
+from fared.sim.levels import clos3_isis
+from fared.sim.network import Network
+from fared.sim.protocols import OspfBuilder
+from tests.api.seen import seen_from
+
+WHY = "its hello interval differs: 10, ours 1"
+
+
+@pytest.fixture(scope="module")
+def both():
+    """A spine and two leaves over OSPF and IS-IS."""
+    fabric = clos3_isis(1, 2, network=Network(seed=1), beside=[OspfBuilder()])
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    return fabric
+
+
+@pytest.fixture(params=["ospf", "isis"])
+def context(request, both):
+    return seen_from(both, "L1").narrowed(request.param)
+
+
+def refusal(context, ago: float) -> RefusedHello:
+    at = context.now - ago
+    cause = "hello-interval-mismatch"
+    return RefusedHello("S1", "10.0.0.9", "10.255.0.9", cause, WHY, at - 5, at, 6)
+
+
+def check(context, name: str) -> tuple[bool, str]:
+    found = next(c for c in system.validate(context)["checks"] if c["name"] == name)
+    return found["ok"], found["detail"]
+
+
+def test_refused_hellos_are_in_the_documents_of_neighbors_and_interfaces(context, monkeypatch):
+    (instance,) = context.instances
+    monkeypatch.setattr(instance.engine, "refused", lambda _: (refusal(context, 2.0),))
+    (row,) = protocol.neighbors(context)["refused"]
+    assert (row["proto"], row["interface"], row["text"]) == (instance.name, "S1", WHY)
+    assert (row["first"], row["last"], row["times"]) == (7.0, 2.0, 6)
+    interfaces = protocol.interfaces(context)["interfaces"]
+    assert {i["interface"]: i["refused"] for i in interfaces if i["refused"]} == {"S1": [row]}
+
+
+@pytest.mark.parametrize(("ago", "passes"), [(2.0, False), (200.0, True)])
+def test_validate_fails_while_hellos_are_refused(context, monkeypatch, ago, passes):
+    (instance,) = context.instances
+    monkeypatch.setattr(instance.engine, "refused", lambda _: (refusal(context, ago),))
+    ok, detail = check(context, "hellos are accepted")
+    assert (ok, f"10.0.0.9 on S1: {WHY}" in detail) == (passes, not passes)
+
+
+def test_validate_fails_while_another_router_has_our_id(context, monkeypatch):
+    (instance,) = context.instances
+    assert check(context, "router id is unique") == (True, "no other router has it")
+    monkeypatch.setattr(instance.engine, "contested", lambda _: "1 10.255.0.1 10.255.0.1")
+    ok, detail = check(context, "router id is unique")
+    assert not ok
+    assert "another router has our id" in detail
+
+
+def test_validate_names_the_problem_of_a_neighbor_that_is_full(both):
+    """Its MTU has changed: all works, but the adjacency would not form again."""
+    context = seen_from(both, "L1").narrowed("ospf")
+    full = next(view for view in context.ospf.interfaces if view.neighbors)
+    changed = replace(full.neighbors[0], problem=NeighborProblem("mtu-mismatch", "its MTU differs"))
+    views = [replace(v, neighbors=(changed,)) if v is full else v for v in context.ospf.interfaces]
+    context.ospf = replace(context.ospf, interfaces=tuple(views))
+    ok, detail = check(context, "neighbors are full")
+    assert not ok
+    assert detail.endswith(f"on {full.name}: its MTU differs")
+    assert protocol.neighbors(context)["neighbors"][0]["problem"]["cause"] == "mtu-mismatch"

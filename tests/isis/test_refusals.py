@@ -1,0 +1,143 @@
+"""Why a system on a link is no neighbor, or not for all families: said by cause."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
+from fared.core.igp import LogRecord
+from fared.core.keys import Algorithm, AuthKey, TimedKey
+from tests.isis.net import AREA, BOTH, FAST, LAN, ONE, TWO, Network, pair
+
+OTHER_AREA = bytes.fromhex("490002")
+KEY = TimedKey(AuthKey(Algorithm.MD5, 1, b"key"))
+
+
+def refused(net: Network, number: int = 1) -> list[tuple]:
+    engine = net.nodes[number].engine
+    return [(r.interface, r.source, r.cause) for r in engine.refused(net.now)]
+
+
+def problem(net: Network, number: int):
+    (adjacency,) = net.snapshot(number).adjacencies
+    return adjacency.problem
+
+
+def logged(net: Network, number: int, event: str) -> list[dict]:
+    records = net.nodes[number].said(LogRecord)
+    return [record.fields for record in records if record.event == event]
+
+
+def counters(net: Network, number: int):
+    return net.nodes[number].engine.counters
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "circuit", "cause"),
+    [
+        ({"levels": ONE}, {"levels": TWO}, {}, "level-mismatch"),
+        ({"levels": ONE}, {"levels": ONE, "areas": (OTHER_AREA,)}, {}, "area-mismatch"),
+        ({}, {}, {"kind": LAN.kind}, "network-type-mismatch"),
+        ({}, {}, {"authentication": (KEY,)}, "auth"),
+        ({"families": (FAMILY_IPV4,)}, {"families": (FAMILY_IPV6,)}, {}, "no-common-protocol"),
+    ],
+)
+def test_a_refused_hello_is_kept_with_its_cause(a, b, circuit, cause):
+    net = Network()
+    net.add(1, **a)
+    net.add(2, **b)
+    net.join(1, 2)
+    net.change(2, 2, **circuit)
+    net.run(5)
+    assert refused(net, 2) == [("eth2", "02:00:00:01:00:02", cause)]
+    assert net.snapshot(2).adjacencies == ()
+
+
+def test_a_link_too_small_for_our_lsps_is_the_cause_not_the_levels():
+    net = pair()
+    net.run(5)
+    link, settings = net.nodes[1].links[2]
+    net.link(1, replace(link, mtu=1400), settings)
+    net.run(5)
+    assert [cause for _, _, cause in refused(net)] == ["mtu-too-small"]
+
+
+def test_hellos_of_a_level_that_is_not_ours_are_no_errors_beside_a_router_of_both():
+    """ISO 10589 §8.4.2: they are discarded; an adjacency forms in the level in common."""
+    net = Network()
+    net.add(1, levels=TWO)
+    net.add(2, levels=BOTH)
+    net.lan(1, 2)
+    net.run(60)
+    assert net.all_up()
+    assert counters(net, 1).errors == {}
+    assert counters(net, 1).discarded["level-mismatch"] > 30
+    assert logged(net, 1, "isis-rejected") == refused(net) == []
+
+
+def test_a_neighbor_that_does_not_receive_us_is_told():
+    net = pair()
+    net.cables[0].deaf = {2}
+    net.run(10)
+    assert problem(net, 1).cause == "not-heard"
+    assert logged(net, 1, "isis-neighbor-problem")
+    net.cables[0].deaf = set()
+    net.run(10)
+    assert problem(net, 1) is None
+
+
+def test_unequal_mtus_are_told_from_the_size_of_the_neighbors_padded_hellos():
+    """Those of the larger end are lost at the smaller one, which therefore knows nothing."""
+    net = pair()
+    link, settings = net.nodes[1].links[2]
+    net.cables[0].deaf = {2}
+    net.link(1, replace(link, mtu=9000), settings)
+    net.run(10)
+    assert problem(net, 1).text.startswith("its MTU differs: 1500, ours 9000")
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_multi_topology_at_one_end_only_is_told_at_both(number):
+    net = Network()
+    for each in (1, 2):
+        net.add(each, multi_topology=each == number)
+    net.join(1, 2)
+    net.run(5)
+    assert net.all_up()
+    assert [problem(net, each).cause for each in (1, 2)] == ["topology-mismatch"] * 2
+
+
+def test_two_systems_with_one_system_id_are_told_wherever_they_are():
+    """They are not adjacent; each replaces the LSP of the other."""
+    net = Network()
+    net.add(3)
+    net.restart(3, system_id=1, areas=(AREA,))
+    net.join(1, 2)
+    net.join(2, 3)
+    net.run(120)
+    for number in (1, 3):
+        contested = net.nodes[number].engine.contested(net.now)
+        assert contested.startswith("0000.0000.0001.00-0")
+        (first, *_) = logged(net, number, "isis-foreign-copies")
+        assert first["notification"] in {"isisSequenceNumberSkip", "isisOwnLSPPurge"}  # RFC 4444
+    assert net.nodes[2].engine.contested(net.now) is None
+
+
+def test_a_system_that_restarts_is_not_taken_for_two():
+    net = Network()
+    for number in (2, 3, 4):
+        net.join(1, number)
+    net.run(10)
+    net.restart(1)
+    net.run(60)
+    assert net.nodes[1].engine.contested(net.now) is None
+
+
+def test_adjacent_systems_with_one_system_id_refuse_each_other():
+    net = Network()
+    net.add(2)
+    net.restart(2, system_id=1)
+    net.join(1, 2, FAST)
+    net.run(5)
+    assert [cause for _, _, cause in refused(net)] == ["duplicate-system-id"]
