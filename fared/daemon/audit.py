@@ -25,7 +25,8 @@ _ATTEMPTS = 6
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds between attempts to read, doubling."""
 _GAP, _LONGEST_GAP = 0.01, 1.0
-"""Seconds between two audits, doubling while each finds drift; never less than an audit takes."""
+"""Seconds between two audits, doubling while there is drift, which ``repairs`` may have repaired
+already; never less than an audit takes."""
 _PATIENCE = 4
 _CALM = 5.0
 """Seconds without drift after which the gap is reset."""
@@ -88,6 +89,7 @@ class Auditor:
         self._task: asyncio.Task[None] | None = None
         self._gap = _GAP
         self._drifted_at = float("-inf")
+        self._drift_seen = 0
         self._log_skipped = RateLimitedLog(log.warning, "audit-skipped")
 
     def start(self) -> None:
@@ -134,11 +136,15 @@ class Auditor:
 
     def _compare(self, reading: FibReading, reasons: Counter[str]) -> None:
         """Pass the reading to the router, which repairs, within one turn of the loop."""
-        state, before = self._table.accept(reading), self._drift()
+        state = self._table.accept(reading)
         self._done.update(dict.fromkeys(reasons, 1))
         self._feed(events.FibAudited(state))
-        now = asyncio.get_running_loop().time()
-        if self._drift() != before:
+        now, before, self._drift_seen = (
+            asyncio.get_running_loop().time(),
+            self._drift_seen,
+            self._drift(),
+        )
+        if self._drift_seen != before:
             self._gap = min(2 * self._gap, _LONGEST_GAP)
             self._drifted_at = now
         elif now - self._drifted_at > _CALM:

@@ -38,6 +38,7 @@ from fared.daemon.logs import DaemonLog
 from fared.daemon.notify import Notifier
 from fared.daemon.operation import Operation
 from fared.daemon.rate_limited import RateLimitedLog
+from fared.daemon.repairs import Repairs
 from fared.daemon.reports import Reports
 from fared.daemon.restart import GracefulRestart
 from fared.daemon.runner import Runner
@@ -210,6 +211,7 @@ class Daemon:
 
     def _make_onlookers(self) -> None:
         """Create the auditor of the kernel, and the servers and views for people."""
+        self.repairs = Repairs(self.fib.notices.take, self.runner.feed)
         self.auditor = Auditor(
             self.fib,
             expected=lambda: self.runner.router.planner.installed.routes,
@@ -281,6 +283,7 @@ class Daemon:
     def _close(self) -> None:
         """Close everything that needs the kernel; our routes stay as they are."""
         self.auditor.stop()
+        self.repairs.stop()
         self.sysctls.stop()
         self.runner.stop()
         self.services.close()

@@ -18,6 +18,7 @@ from fared.daemon.burst import Burst
 from fared.daemon.operation import Operation
 from fared.daemon.portions import Portion
 from fared.daemon.rate_limited import RateLimitedLog
+from fared.daemon.repairs import Repairs
 from fared.daemon.runner import PacketIo, Runner
 from fared.daemon.sysctls import SettingsGuard
 from fared.kernel import monitor
@@ -58,6 +59,7 @@ class InputsHost(Protocol):
     monitor: monitor.KernelMonitor
     sysctls: SettingsGuard
     auditor: Auditor
+    repairs: Repairs
     runner: Runner
     operation: Operation
     io: Mapping[str, Sockets]
@@ -88,6 +90,7 @@ class Inputs:
             case LocalRoutesChanged(changes):
                 host.runner.feed(igp.ExternalRoutes(changes))
             case monitor.ForeignFibChange():
+                host.repairs.noticed()
                 host.auditor.request("foreign-change")
             case monitor.Overflow(source):
                 host.log.warning("netlink-overflow", source=source)

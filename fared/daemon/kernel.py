@@ -51,6 +51,7 @@ class KernelSide:
             protocol=fib.protocol,
             fib_port=self.fib.port_id,
             taken=self.fib.taken,
+            ours=self.fib.notices.add,
             settled=inputs.links_settled,
         )
         self.sysctls = SettingsGuard(

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from fared.core.links import Link
+from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runtime import Runtime
 from fared.kernel.netconf import SettingsWatch
 from fared.kernel.sysctl import SettingsKeeper, SysctlMode, SysctlRow, Wanted
@@ -35,6 +36,7 @@ class SettingsGuard:
         self._runtime = runtime
         self._log = log
         self._list: list[Wanted] = []
+        self._told: dict[str, _Told] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._sweeping: asyncio.Handle | None = None
         self._watch = None if mode is SysctlMode.IGNORE else SettingsWatch(self._touched, links)
@@ -105,8 +107,19 @@ class SettingsGuard:
         self._check(None if paths is None else frozenset(paths))
 
     def _report(self, row: SysctlRow) -> None:
+        told = self._told.get(row.name)
+        if told is None:
+            told = self._told[row.name] = _Told(self._log)
         fields = {"name": row.name, "found": row.found, "wanted": row.wanted, "why": row.why}
         if not row.ok:
-            self._log.warning("sysctl-wrong", **fields)
+            told.wrong(**fields)
         elif row.action == "set" and self._started:
-            self._log.warning("sysctl-set-back", **fields)
+            told.set_back(**fields)
+
+
+class _Told:
+    """The lines about one setting, which another program may write all the time."""
+
+    def __init__(self, log: Any) -> None:  # noqa: ANN401 - as above
+        self.wrong = RateLimitedLog(log.warning, "sysctl-wrong")
+        self.set_back = RateLimitedLog(log.warning, "sysctl-set-back")

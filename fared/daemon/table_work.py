@@ -1,7 +1,8 @@
 """The work at a table of nftables that is ours: one piece at a time, beside the event loop.
 
 nft takes milliseconds, during which packets of neighbors must be processed. What another program
-changes in the table is read at once, or after pauses that double while it continues.
+changes in the table is read and repaired at once; while it continues, after pauses of some times as
+long as that takes.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 _GAP, _LONGEST_GAP = 0.01, 5.0
-"""Seconds between readings after changes of others, doubling."""
+"""Seconds from a change of others until it is read, and the longest pause, also after a failure."""
+_PATIENCE = 4
+"""A pause is so many times as long as the last reading or change took."""
 _CALM = 10.0
-"""Seconds without such changes after which the gap is reset."""
+"""Seconds for which a repair is followed by another reading, after a change of others."""
 
 
 class TableWork:
@@ -31,7 +34,7 @@ class TableWork:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._changing = False
-        self._gap, self._touched_at = _GAP, 0.0
+        self._touched_at = self._begun = self._rests_until = 0.0
 
     @property
     def busy(self) -> bool:
@@ -43,24 +46,30 @@ class TableWork:
         if self.stopped:
             work.close()
             return
-        task = asyncio.get_running_loop().create_task(work)
+        loop = asyncio.get_running_loop()
+        if not self._tasks:
+            self._begun = loop.time()
+        task = loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        now = asyncio.get_running_loop().time()
+        self._rests_until = now + min(_PATIENCE * (now - self._begun), _LONGEST_GAP)
 
     def look_soon(self) -> None:
         """Read soon, because something may have changed; but our own changes are known."""
         if self._changing or self._timer is not None or self.stopped:
             return
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._gap = _GAP if now - self._touched_at > _CALM else min(2 * self._gap, _LONGEST_GAP)
-        self._touched_at = now
-        self._timer = loop.call_later(self._gap, self._look)
+        self._touched_at = now = loop.time()
+        self._timer = loop.call_at(max(now + _GAP, self._rests_until), self._look)
 
     def _look(self) -> None:
         self._timer = None
         if self._tasks:
-            self._timer = asyncio.get_running_loop().call_later(self._gap, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_GAP, self._look)
         else:
             self._audit()
 

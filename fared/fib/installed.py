@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from fared.core.ids import Prefix
-from fared.fib.model import FibState, Member
+from fared.fib.model import FibState, ForeignChanges, Member
 from fared.fib.settings import FibSettings
 from fared.rib.model import HopKey
 
@@ -247,6 +247,31 @@ class InstalledState:
             else:
                 self.set_group(group_id, self.intern(left))
         return lost
+
+    def damaged(self, changes: ForeignChanges) -> tuple[int, dict[Prefix, None]]:
+        """Record what others did; return of how many objects, and the prefixes concerned."""
+        state, concerned = self.state, dict[Prefix, None]()
+        drift = len(state.nexthops.keys() & changes.changed)
+        for group_id in state.groups.keys() & changes.deleted:
+            lost = self.drop_group(group_id)
+            concerned |= dict.fromkeys(lost)
+            drift += 1 + len(lost)
+        if gone := state.nexthops.keys() & changes.deleted:
+            for group_id, members in state.groups.items():
+                if any(member.nexthop_id in gone for member in members):
+                    concerned |= dict.fromkeys(self.users.get(group_id, ()))
+            lost = self.lose_nexthops(gone)
+            concerned |= dict.fromkeys(lost)
+            drift += len(gone) + len(lost)
+        for group_id in state.groups.keys() & changes.changed:
+            concerned |= dict.fromkeys(self.users.get(group_id, ()))
+            self.mark_unknown(group_id)
+            drift += 1
+        for prefix in {*changes.routes, *changes.taken} & state.routes.keys():
+            concerned[prefix] = None
+            self.drop_route(prefix)
+            drift += 1
+        return drift, concerned
 
     def replace(self, actual: FibState) -> None:
         """Replace the state by a dump; ids of known next hops do not change."""

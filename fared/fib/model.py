@@ -119,6 +119,19 @@ class FibState(msgspec.Struct):
     taken: set[Prefix] = msgspec.field(default_factory=set)
 
 
+class ForeignChanges(msgspec.Struct, frozen=True):
+    """What other programs did to our objects, by the kernel's notifications.
+
+    ``deleted`` and ``changed`` are ids of next hops and groups, ``routes`` those that were deleted
+    or changed, ``taken`` the prefixes whose place another program's route took.
+    """
+
+    deleted: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    routes: tuple[Prefix, ...] = ()
+    taken: tuple[Prefix, ...] = ()
+
+
 class OperationResult(msgspec.Struct, frozen=True):
     """The kernel's answer; ``error`` 0 is success, otherwise an errno with its message."""
 

@@ -21,8 +21,8 @@ vector, shared by all routes that have it. The rules of identity:
   users all shrink to one next hop stays, as a group of one: then 4 -> 1 -> 4 next hops is two
   group replaces for any number of routes, while pointing routes away and back would write each of
   them twice. Such a group is never collapsed, since it is one small object.
-* Where another program has replaced our route, ours is written again at once; if that repeats,
-  after pauses that double: two daemons in dispute must not take up the CPU.
+* Where another program has replaced our route, ours is written again at once; if that goes on and
+  on, at a limited rate (``Disputes``): two daemons in dispute must not take up the CPU.
 * Unused groups and next hops stay until the same quiet period, so that a flap uses them
   again, and nothing is deleted before the answers to the writes have arrived
   (deleting a next hop or group silently deletes the routes that still point at it).
@@ -48,8 +48,10 @@ from fared.fib.model import (
     DeleteRoute,
     FibOperation,
     FibState,
+    ForeignChanges,
     OperationResult,
     PutGroup,
+    PutNextHop,
     PutRoute,
 )
 from fared.fib.plan import PlanningPass
@@ -171,6 +173,23 @@ class FibPlanner:
         operations = self._plan(scope, now)
         self._touch(now)
         return drift, operations
+
+    def mend(self, changes: ForeignChanges, now: float) -> tuple[int, list[FibOperation]]:
+        """Write again what notifications tell; return of how many objects, and the repair.
+
+        What is not installed is not missed. No operation may be unanswered.
+        """
+        drift, concerned = self._installed.damaged(changes)
+        self.counters["drift"] += drift
+        nexthops = self.installed.nexthops
+        again: list[FibOperation] = [
+            PutNextHop(object_id, nexthops[object_id])
+            for object_id in changes.changed
+            if object_id in nexthops
+        ]
+        waiting = {p for p in changes.taken if not self._answers.may_take_back(p, now)}
+        scope = [p for p in concerned if p in self.desired and p not in waiting]
+        return drift, [*self._count(again), *self._plan(scope, now)]
 
     def results(
         self, results: Sequence[OperationResult], now: float, unanswered: int = 0

@@ -46,6 +46,7 @@ from fared.kernel.dumps import SlicedDump
 from fared.kernel.errors import InterruptedDumpError, PrivilegeError
 from fared.kernel.fibdump import ExpectedRoutes, FibReading, RoutePlace, holder
 from fared.kernel.fibencode import FibEncoder
+from fared.kernel.foreign import ForeignNotices
 from fared.kernel.neighbor_cache import NeighborCache
 from fared.kernel.netlink import Message, RequestFailure
 from fared.kernel.requests import LOST, RequestSocket
@@ -89,6 +90,8 @@ class KernelFib:
         self.settings = settings or FibSettings()
         self._encoder = FibEncoder(self._place, self.settings, idle_timer, unbalanced_timer)
         self._claimed = Claims()
+        self.notices = ForeignNotices(self._place, self.settings, self._claimed)
+        """What others did to our objects and routes, until it is repaired."""
         self._taken: dict[Prefix, int] = {}
         self._blocked: dict[Prefix, int | None] = {}
         self._unsure: set[Prefix] = set()
@@ -313,6 +316,7 @@ class KernelFib:
         if found is None or found[0] not in self._claimed or found[1] == self._place.protocol:
             return False
         self._taken[found[0]] = found[1]
+        self.notices.taken(found[0])
         return True
 
     # --- cleaning

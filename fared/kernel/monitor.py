@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 import msgspec
 from pyroute2.netlink.rtnl import RTM_GETADDR, RTM_GETLINK
@@ -44,6 +45,8 @@ _PROTOCOL_OFFSET = {
 }
 _SPEED_DELAY = 0.2
 """Delay from a link event to a poll of speeds: the kernel does not notify the speed of a bond."""
+_FEW = 16
+"""Notifications of routes that are read before those of links."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 """Seconds before unreadable tables are read again, doubling."""
 
@@ -95,10 +98,11 @@ class KernelMonitor:
     """Calls ``callback`` for every change in the namespace it was created in.
 
     ``fib_port``: ``KernelFib.port_id``, whose echoes are ignored; ``protocol``: our number in
-    the FIB; ``taken`` decides whether a new route of another program, given without its header, is
-    in a place of ours. ``settled`` is called after all link changes that were read together, so
-    that they are processed once. ``links`` holds all interfaces from the start; only changes are
-    reported. Raises OSError if the kernel cannot be read even once.
+    the FIB; ``ours`` takes the messages about our objects, given without their headers; ``taken``
+    decides whether a new route of another program is in a place of ours. ``settled`` is called
+    after all link changes that were read together, so that they are processed once. ``links`` holds
+    all interfaces from the start; only changes are reported. Raises OSError if the kernel cannot be
+    read even once.
     """
 
     def __init__(
@@ -108,10 +112,12 @@ class KernelMonitor:
         protocol: int = 201,
         fib_port: int | None = None,
         taken: Callable[[bytes], bool] = lambda _: False,
+        ours: Callable[[int, bytes], None] = lambda _kind, _body: None,
         settled: Callable[[], None] = lambda: None,
     ) -> None:
         self._callback = callback
         self._taken = taken
+        self._ours = ours
         self._settled = settled
         self._mark = bytes([protocol])
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -255,6 +261,8 @@ class KernelMonitor:
     def _links_readable(self) -> None:
         self.arrived = asyncio.get_running_loop().time()
         lost = False
+        # Whoever deletes our routes with each new interface does so while that is processed here.
+        self._read_fib(_FEW)
         for received in notifications(self._link_socket):
             if received is None:  # process the rest of the queue, then read the tables
                 lost = True
@@ -305,9 +313,13 @@ class KernelMonitor:
         self.refresh_speeds()
 
     def _fib_readable(self) -> None:
-        """Read notifications of routes and next hops, and report what others did to ours."""
+        """Read notifications of routes and next hops."""
+        self._read_fib(None)
+
+    def _read_fib(self, most: int | None) -> None:
+        """Read so many of them, None: all, and report what others did to ours."""
         changes, local = 0, False
-        for received in notifications(self._fib_socket):
+        for received in islice(notifications(self._fib_socket), most):
             if received is None:
                 local = True
                 self._callback(Overflow("fib"))
@@ -318,6 +330,7 @@ class KernelMonitor:
                     continue
                 if body[offset : offset + 1] == self._mark:
                     changes += 1
+                    self._ours(kind, body)
                 elif kind == RTM_NEWROUTE:
                     changes += self._taken(body)
                 # The kernel deletes the routes of a deleted next-hop object without a message.

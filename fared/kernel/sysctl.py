@@ -203,7 +203,7 @@ class SettingsKeeper:
 
     In mode ``check`` they are only read, in mode ``ignore`` not at all. A correction restores the
     last accepted value, which may be the operator's own: of hash policies, 3 and not 1. If another
-    program keeps writing a different value, corrections follow after pauses that double.
+    program keeps writing a different value, corrections follow at a limited rate (``Disputes``).
     """
 
     def __init__(self, mode: SysctlMode, root: Path = PROC_SYS) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from fared.core import igp
 from fared.core.bfd import BfdChanged, BfdWanted
-from fared.fib.model import FibOperation, FibState, OperationResult
+from fared.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
 from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
 from fared.router.settings import RouterSettings
 
@@ -27,6 +27,12 @@ class FibAudited(msgspec.Struct, frozen=True):
     """The present state of the kernel: the router repairs every difference."""
 
     state: FibState
+
+
+class FibDamaged(msgspec.Struct, frozen=True):
+    """Other programs deleted or changed objects of ours: the router writes them again."""
+
+    changes: ForeignChanges
 
 
 class PlannedChange(msgspec.Struct, frozen=True):
@@ -165,6 +171,7 @@ Input = (
     | ToAll
     | FibAdopted
     | FibAudited
+    | FibDamaged
     | FibApplied
     | SprayInput
     | BierInput

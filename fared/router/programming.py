@@ -7,15 +7,19 @@ until start-up has the whole database. Nothing is written after a withdrawal eit
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
 from fared.core import igp
-from fared.fib.model import FibOperation, FibState, OperationResult
+from fared.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.rib.model import RouteDelta
 from fared.router import events
 from fared.router.convergence import Journal, SpfRecord, StageTimes
+
+_TOLD_EVERY: Final = 1.0
+"""Seconds between two lines about repairs, which may be hundreds a second."""
 
 
 class SolvedChange(msgspec.Struct, frozen=True):
@@ -41,6 +45,8 @@ class FibProgramming:
         self._planner = planner
         self._journal = journal
         self._outputs = outputs
+        self._audited_drift = self._untold = 0
+        self._told_at = float("-inf")
         self._lost_links: set[int] = set()
         self.unfollowed: list[int] = []
         """Lost links whose next hops the planner still believes to be installed."""
@@ -149,10 +155,25 @@ class FibProgramming:
         if self.withdrawn or self.unanswered:
             return
         self.version += 1
-        drift, operations = self._planner.reconcile(state, now)
-        self._journal.counts["drift"] += drift
-        self._journal.counts["last-drift"] = drift
+        self._repair(*self._planner.reconcile(state, now), now)
+        drifted = self._journal.counts["drift"]
+        self._journal.counts["last-drift"] = drifted - self._audited_drift
+        self._audited_drift = drifted
+
+    def mend(self, changes: ForeignChanges, now: float) -> None:
+        """Repair what notifications tell; while a batch is unanswered the next audit does."""
+        self.follow_losses(now)
+        if not (self.withdrawn or self.unanswered):
+            self._repair(*self._planner.mend(changes, now), now)
+
+    def _repair(self, drift: int, operations: list[FibOperation], now: float) -> None:
+        """Have foreign changes repaired; a line tells of all within ``_TOLD_EVERY`` seconds."""
         if drift:
-            fields: dict[str, object] = {"objects": drift}
+            self.version += 1
+            self._journal.counts["drift"] += drift
+            self._untold += drift
+        if self._untold and now >= self._told_at + _TOLD_EVERY:
+            fields: dict[str, object] = {"objects": self._untold}
             self._outputs.append(igp.LogRecord("warning", "fib-drift-repaired", fields))
+            self._untold, self._told_at = 0, now
         self.apply(operations, "repair of foreign changes")

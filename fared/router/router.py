@@ -122,7 +122,12 @@ class Router:
         match event:
             case events.To():  # nearly always: a packet
                 self._pass_on(event, now, settled=settled)
-            case events.FibAdopted() | events.FibAudited() | events.FibApplied():
+            case (
+                events.FibAdopted()
+                | events.FibAudited()
+                | events.FibDamaged()
+                | events.FibApplied()
+            ):
                 self._fib_event(event, now)
             case events.SprayAdopted() | events.SprayAudited() | events.SprayApplied():
                 self.spraying.handle(event, now)
@@ -153,7 +158,9 @@ class Router:
         self._engine_seconds += self._stopwatch() - started
 
     def _fib_event(
-        self, event: events.FibAdopted | events.FibAudited | events.FibApplied, now: float
+        self,
+        event: events.FibAdopted | events.FibAudited | events.FibDamaged | events.FibApplied,
+        now: float,
     ) -> None:
         match event:
             case events.FibAdopted(state):
@@ -161,6 +168,9 @@ class Router:
             case events.FibAudited(state):
                 if self.startup.ready:
                     self._fib.audit(state, now)
+            case events.FibDamaged(changes):
+                if self.startup.ready:
+                    self._fib.mend(changes, now)
             case events.FibApplied():
                 self._fib.applied(event, now)
 

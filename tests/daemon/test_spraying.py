@@ -158,17 +158,32 @@ def test_a_kernel_that_cannot_be_read_is_reported():
     inside_loop(test)
 
 
-def test_changes_of_others_are_read_at_once_and_then_after_longer_pauses():
+def test_changes_of_others_are_read_each_time_after_a_pause_of_four_times_as_long():
+    """However long they go on: a fifth of the time is for them."""
+
     async def test(world: World) -> None:
-        gaps = []
-        for number in range(1, 5):
+        loop = asyncio.get_running_loop()
+        for number in range(1, 9):
             world.kernel.changed()
             world.kernel.changed()
-            gaps.append(world.writer._work._gap)
+            asked, rests = loop.time(), world.writer._work._rests_until
+            due = world.writer._work._timer.when()
+            assert due == pytest.approx(max(asked + 0.01, rests), abs=0.005)
             await world.answers(number)
             await loop_until(lambda: not world.writer._work.busy, 30, "idle")
-        assert world.kernel.readings == 4
-        assert gaps == [0.01, 0.02, 0.04, 0.08]
+        assert world.kernel.readings == 8
+
+    inside_loop(test)
+
+
+def test_a_reading_is_followed_by_a_pause_of_four_times_as_long():
+    async def test(world: World) -> None:
+        loop, work = asyncio.get_running_loop(), world.writer._work
+        begun = loop.time()
+        world.writer.audit()
+        await world.answers()
+        await loop_until(lambda: not work.busy, 30, "idle")
+        assert begun < work._rests_until <= loop.time() + 4 * (loop.time() - begun)
 
     inside_loop(test)
 

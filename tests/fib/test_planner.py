@@ -4,12 +4,16 @@ import errno
 import sys
 from collections import Counter
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fared.core.ids import ipv4_prefix
 from fared.fib.model import (
     DeleteGroup,
     DeleteNextHop,
     DeleteRoute,
     FibState,
+    ForeignChanges,
     Member,
     PutGroup,
     PutNextHop,
@@ -280,6 +284,58 @@ def test_reconcile_counts_and_repairs_what_others_broke():
     bench.carry_out(operations)
     assert len(bench.kernel.state.routes) == 10
     assert bench.planner.reconcile(bench.kernel.dump(), 0.0) == (0, [])
+
+
+@given(st.data())
+def test_what_others_delete_is_written_again_from_the_notification(data):
+    """Groups, next hops and routes in any order: everything is as it was, without a dump."""
+    bench = Bench()
+    bench.put(range(4), {1: 5, 2: 5, 3: 5})
+    bench.put(range(4, 7), {1: 5, 2: 3})
+    bench.put([7], {4: 1})
+    before = [bench.kernel.path(prefix(number)) for number in range(8)]
+    for _ in range(3):
+        state = bench.kernel.state
+        objects = data.draw(st.sets(st.sampled_from([*state.nexthops, *state.groups])))
+        routes = data.draw(st.sets(st.sampled_from([*state.routes])))
+        bench.kernel.apply([DeleteRoute(at) for at in routes])
+        bench.kernel.apply([DeleteGroup(g) for g in objects & state.groups.keys()])
+        bench.kernel.apply([DeleteNextHop(n) for n in objects & state.nexthops.keys()])
+        drift, operations = bench.planner.mend(
+            ForeignChanges(deleted=tuple(objects), routes=tuple(routes)), bench.now
+        )
+        assert drift >= len(objects | routes) > 0 or not (objects or routes)
+        bench.carry_out(operations)
+        assert [bench.kernel.path(prefix(number)) for number in range(8)] == before
+    assert bench.planner.reconcile(bench.kernel.dump(), 0.0) == (0, [])
+
+
+def test_what_others_change_is_written_again_from_the_notification():
+    """Without a route being written: a group, and a next hop, keep those that point at them."""
+    bench = Bench()
+    bench.put(range(100), {1: 5, 2: 5})
+    state = bench.kernel.state
+    first, second = state.nexthops
+    group = state.routes[prefix(0)]
+    state.groups[group] = (Member(first, 9), Member(second, 5))
+    state.nexthops[first] = hop_key(8)
+    drift, operations = bench.planner.mend(ForeignChanges(changed=(first, group)), 0.0)
+    assert drift == 2
+    assert kinds(bench.carry_out(operations)) == {"PutNextHop": 1, "PutGroup": 1}
+    assert bench.kernel.path(prefix(0)) == {hop_key(1): 5, hop_key(2): 5}
+
+
+def test_a_notification_that_comes_late_does_no_harm():
+    """Of objects that are there again, or that nobody needs any more."""
+    bench = Bench()
+    bench.put(range(4), {1: 5, 2: 5})
+    state = bench.kernel.state
+    stale = ForeignChanges((*state.nexthops, *state.groups, 7), (8,), (prefix(1), prefix(99)))
+    bench.carry_out(bench.planner.mend(stale, 0.0)[1])
+    assert bench.kernel.path(prefix(1)) == {hop_key(1): 5, hop_key(2): 5}
+    bench.carry_out(bench.planner.reconcile(bench.kernel.dump(), 0.0)[1])
+    bench.wait(60)
+    assert len(bench.kernel.state.groups) == 1
 
 
 def test_reconcile_removes_objects_that_no_route_needs():

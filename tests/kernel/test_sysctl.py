@@ -162,13 +162,14 @@ def test_an_accepted_value_of_the_operator_is_restored_not_the_default(tree):
     assert path.read_text() == "3\n"
 
 
-def test_whoever_insists_on_a_value_has_it_for_growing_pauses(tree):
+def test_whoever_insists_on_a_value_has_it_for_half_a_second(tree):
     kept = Kept(tree)
-    assert [kept.meddle()[0][0] for _ in range(4)] == ["set", "set", "set", "left"]
-    assert kept.keeper.next_check() == pytest.approx(1.0)
-    kept.now = 0.9
+    told = [kept.meddle()[0][0] for _ in range(61)]
+    assert told == [*["set"] * 60, "left"]
+    assert kept.keeper.next_check() == pytest.approx(0.5)
+    kept.now = 0.4
     assert kept.meddle() == []  # as wrong as it was told to be
-    kept.now = 1.0
+    kept.now = 0.5
     assert kept.meddle() == [("set", "0", True)]
     assert kept.keeper.next_check() is None
 
