@@ -98,7 +98,11 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 @click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="Set the metric.")
 @SET_BANDWIDTH
 @click.option(
-    "--overload", "overloads", metavar="N", multiple=True, help="Set the overload bit of N."
+    "--overload",
+    "overloads",
+    metavar="N",
+    multiple=True,
+    help="Drain N: overload bit, stub router.",
 )
 @click.option("--diff", is_flag=True, help="Show only differences caused by the changes.")
 @click.option("--explain", "prefix", metavar="PREFIX", help="Explain this route.")

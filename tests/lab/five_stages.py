@@ -1,6 +1,8 @@
-"""Steps that a five-stage fabric takes when a link in another PoD is slow, for any routers."""
+"""Steps of five-stage fabrics of any routers: a slow link in another PoD, drained spines."""
 
 from __future__ import annotations
+
+from contextlib import ExitStack
 
 import pytest
 
@@ -9,8 +11,14 @@ from fared.lab.expected import expected_shares, path_capacities
 from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import KernelView, shares
 from fared.lab.waiting import Accepts, wait_until
+from tests.stream import Stream
+from tests.waiting import await_rest, wait_for
 
 UPLINKS = ["p1-S1", "p1-S2", "p1-S3", "p1-S4"]
+WAYS = [("p1-h1", "p2-h1"), ("p2-h1", "p1-h1"), ("p1-h1", "p1-h2")]
+FLOWS = 20_000
+USED = 1000
+"""Packets that p1-S1 forwards: half a second of the streams or more."""
 
 
 def weigh_a_slow_link_of_another_pod(fabric: Fabric) -> None:
@@ -73,3 +81,40 @@ def await_shares_of_one_area(fabric: Fabric, prefix: str) -> None:
 
     leaves = [leaf for leaf in plan.leaves if leaf.name != "p2-L1"]
     assert wait_until(fabric.views(leaves), accepts, 20.0) is not None
+
+
+def drain_spines(fabric: Fabric) -> None:
+    """Drain p1-S1, and then all spines of its PoD, under traffic: no packet is lost.
+
+    Nothing crosses p1-S1 while there is another way, neither from its PoD nor from the other one.
+    """
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Stream.between(fabric, *way, flows=64)) for way in WAYS]
+        wait_for(lambda: all(one.flowing() for one in streams), 10, "traffic")
+        fabric.node("p1-S1").cli("drain")
+        await_rest(lambda: forwarded(fabric, "p1-S1"), 0.5, 20.0, "nothing crosses p1-S1")
+        before = forwarded(fabric, "p1-S1")
+        for way in (("p1-h4", "p2-h4"), ("p2-h4", "p1-h4")):
+            assert traffic.measure(fabric, *way, flows=FLOWS).delivered == FLOWS
+        assert forwarded(fabric, "p1-S1") == before
+        for spine in UPLINKS[1:]:
+            fabric.node(spine).cli("drain")
+        await_use(fabric, before, "all spines are drained")
+        for spine in UPLINKS[1:]:
+            fabric.node(spine).cli("undrain")
+        await_rest(lambda: forwarded(fabric, "p1-S1"), 0.5, 20.0, "p1-S1 alone is drained")
+        before = forwarded(fabric, "p1-S1")
+        fabric.node("p1-S1").cli("undrain")
+        await_use(fabric, before, "p1-S1 is back")
+    assert [one.lost for one in streams] == [0, 0, 0]
+
+
+def await_use(fabric: Fabric, before: int, what: str) -> None:
+    wait_for(lambda: forwarded(fabric, "p1-S1") > before + USED, 20.0, what)
+
+
+def forwarded(fabric: Fabric, name: str) -> int:
+    """How many IPv4 packets a router has forwarded (RFC 4293: ipForwDatagrams)."""
+    lines = fabric.node(name).netns.run(["cat", "/proc/net/snmp"]).stdout.splitlines()
+    names, values = (line.split() for line in lines if line.startswith("Ip:"))
+    return int(dict(zip(names, values, strict=True))["ForwDatagrams"])

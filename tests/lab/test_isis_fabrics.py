@@ -18,6 +18,7 @@ from fared.lab.jobs import Job
 from fared.lab.kernel_view import shares
 from fared.lab.waiting import Accepts, await_paths, wait_until
 from fared.lab.workload import run
+from tests.lab.five_stages import drain_spines
 
 DIRECTORY = Path(__file__).parents[2] / "containerlab"
 FLOWS = 60_000
@@ -87,10 +88,11 @@ def five_stages(tmp_path: Path) -> Iterator[Fabric]:
         yield running
 
 
-def test_a_slow_link_in_one_pod_is_weighed_in_another_level_1_area(five_stages: Fabric):
+def test_a_slow_link_and_drained_spines_in_another_level_1_area(five_stages: Fabric):
     """The five-stage story: p2-S1 to p2-L1 at a quarter is 1:4:4:4 at p1-L1, across two levels."""
     assert await_paths(five_stages, 90.0) is not None
     assert_weighed(five_stages, ("p2-S1", "p2-L1"), ("p1-h1", "p2-h1"))
+    drain_spines(five_stages)
 
 
 ANYCAST = ("198.51.100.1/32", "2001:db8:ffff::1/128")

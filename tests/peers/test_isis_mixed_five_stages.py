@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fared.lab.fabric import Fabric
+from tests.lab.five_stages import drain_spines
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import (
     HELLOS,
@@ -55,6 +56,12 @@ def test_a_slow_link_in_the_other_pod_is_weighed_across_levels(fabric: Fabric):
         fabric.shape("p2-S1", "p2-L1", now)
         wanted = {spine: share if spine == "p1-S1" else 4 for spine in SPINES}
         await_shares(fabric.view("p1-L1"), prefixes, wanted, 40.0)
+
+
+def test_drained_spines_are_avoided_without_loss_and_are_the_last_resort(fabric: Fabric):
+    """Overload bit, across levels: by leaves of fared, and by super-spines and leaves of FRR."""
+    drain_spines(fabric)
+    await_as_it_should_be(fabric, 20.0)
 
 
 @pytest.mark.parametrize(("seed", "failures"), [(1, 1), *SOAKS])

@@ -10,7 +10,7 @@ import pytest
 
 from fared.core.ids import BACKBONE
 from fared.lab.fabric import Fabric
-from tests.lab.five_stages import weigh_a_slow_link_of_another_pod
+from tests.lab.five_stages import drain_spines, weigh_a_slow_link_of_another_pod
 from tests.peers import oracle
 from tests.peers.agreement import await_agreement
 from tests.peers.conftest import Peers, Running
@@ -45,6 +45,12 @@ def test_the_fabric_has_planes_of_frr_and_bird_and_four_separate_parts_of_area_0
 def test_a_slow_link_in_one_pod_is_weighed_and_avoided_in_another(fabric: Fabric):
     """FRR and BIRD flood what border routers say of path capacities without knowing it."""
     weigh_a_slow_link_of_another_pod(fabric)
+
+
+def test_drained_spines_are_avoided_without_loss_and_are_the_last_resort(fabric: Fabric):
+    """RFC 6987, across areas: by leaves of fared, and by planes of FRR and BIRD."""
+    drain_spines(fabric)
+    await_as_it_should_be(fabric, 20.0)
 
 
 @pytest.mark.parametrize(("seed", "failures"), FAILURES)

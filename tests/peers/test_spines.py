@@ -305,7 +305,29 @@ def await_min_ls_arrival(fabric: Fabric, name: str) -> None:
     await_rest(lambda: of_router(fabric, "S2", name), MIN_LS_ARRIVAL, 10.0, what)
 
 
-@pytest.mark.parametrize("spine", sorted(SPINES))
+def test_stub_routers_of_every_make_are_avoided_and_are_the_last_resort(fabric: Fabric):
+    """RFC 6987; RFC 2328 §16.1: MaxLinkMetric is a cost like any other."""
+    links = [("S1", "L1"), ("S2", "L1")]
+    fabric.node("S3").cli("drain")
+    await_hops(fabric, "L1", FAR, {"S1", "S2"}, 10.0)
+    for link in links:
+        fabric.fail(*link)
+    for name, way in (("L1", "S3"), ("S1", "L2"), ("S2", "L2")):
+        await_hops(fabric, name, FAR if name == "L1" else NEAR, {way}, 10.0)
+    assert traffic.measure(fabric, "h1", "h2", flows=1000).delivered == 1000
+    for link in links:
+        fabric.heal(*link)
+    ospf = ("configure terminal", "router ospf")
+    vtysh(fabric.node("S1"), *ospf, "max-metric router-lsa administrative")
+    with reconfigured(fabric, {"bird": ("  tick 1;\n", "  stub router yes;\n")}):
+        await_hops(fabric, "L1", FAR, SPINES, 20.0)
+        fabric.node("S3").cli("undrain")
+        await_hops(fabric, "L1", FAR, {"S3"}, 20.0)
+        vtysh(fabric.node("S1"), *ospf, "no max-metric router-lsa administrative")
+    await_whole(fabric)
+
+
+@pytest.mark.parametrize("spine", ["S1", "S2"])
 def test_a_link_fails_and_heals(fabric: Fabric, spine: str):
     """Both leaves leave the link at once and come back when it is there again."""
     before = router_lsa(fabric, spine)
