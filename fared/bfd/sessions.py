@@ -15,6 +15,8 @@ from fared.core.timers import TimerQueue
 from fared.core.wire import DecodeError
 
 MAX_SESSIONS = 2048
+_PATIENCE = 10.0
+"""Seconds for which packets without a session are no news: the usual hello interval."""
 _DISCRIMINATORS = 1 << 32
 
 
@@ -136,11 +138,10 @@ class Sessions:
         """Process a packet that arrived with TTL 255."""
         self.now = now
         session = self._by_discriminator.get(payload[YOUR_DISCRIMINATOR])
-        if session is not None and session.settled == payload:
-            if self._keys[session].ifindex == ifindex:
-                session.repeated()
-                return
-            session = None
+        same_link = session is not None and self._keys[session].ifindex == ifindex
+        if session is not None and same_link and session.settled == payload:
+            session.repeated()
+            return
         try:
             packet = decode_packet(payload)
         except DecodeError as error:
@@ -149,8 +150,12 @@ class Sessions:
         # RFC 5880 §6.3: the first packets of a neighbor have no discriminator of ours; RFC 5881 §3
         if not packet.your_discriminator:
             session = self._by_key.get(SessionKey(ifindex, source))
+        # The neighbor may know of the adjacency before we do, or still be of one that has ended.
+        if session is None:
+            self._discard("no-session", ifindex, source, patience=_PATIENCE)
+            return
         # a neighbor may send from another address of its own, but from this link
-        if session is None or self._keys[session].ifindex != ifindex:
+        if self._keys[session].ifindex != ifindex:
             self._discard("no-session", ifindex, source)
             return
         problem = session.receive(packet, payload)
@@ -171,9 +176,12 @@ class Sessions:
         """When to call ``tick`` at the latest."""
         return self._timers.next_deadline()
 
-    def _discard(self, reason: str, ifindex: int, source: bytes) -> None:
+    def _discard(self, reason: str, ifindex: int, source: bytes, *, patience: float = 0.0) -> None:
+        """Count a packet, and log it if its kind has been coming for ``patience`` seconds."""
         self.counters[reason] += 1
-        self._log_discarded(reason, ifindex, source)
+        sender = int.from_bytes(source, "big")
+        if not patience or self._log_limiter.lasts(sender, reason, self.now, patience):
+            self._log_discarded(reason, ifindex, source)
 
     def _log_discarded(self, reason: str, ifindex: int, source: bytes) -> None:
         verdict = self._log_limiter.judge(int.from_bytes(source, "big"), reason, self.now)

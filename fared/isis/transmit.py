@@ -44,6 +44,11 @@ class Transmitter:
         """The key that signs LSPs and sequence number PDUs of a level now."""
         return self._key(self._instance.settings.lsp_keys(level))
 
+    @property
+    def lsp_mtu(self) -> int:
+        """Bytes of the largest LSP of this router."""
+        return self._instance.settings.lsp_mtu
+
     def authentication_size(self, level: Level) -> int:
         """Bytes that the authentication TLV takes in PDUs of a level, 0 without."""
         return authentication_size(self.level_key(level))

@@ -90,6 +90,15 @@ def test_packets_from_another_link_do_not_reach_a_session():
     assert wire.a.logged == ["no-session"]
 
 
+def test_packets_that_come_before_their_session_are_logged_only_if_they_go_on():
+    """The neighbor may begin before we have its hello, or end after we have lost it."""
+    wire = Wire()
+    packet = ControlPacket(State.DOWN, 77, 0, 3, 1_000_000, 300_000)
+    for second in range(12):
+        wire.a.sessions.receive(1, B, encode_packet(packet), float(second))
+        assert wire.a.logged == ([] if second < 10 else ["no-session"])
+
+
 def test_malformed_packets_are_counted_and_logged_once():
     wire, _, _ = scripted()
     for _ in range(5):

@@ -464,6 +464,18 @@ def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
     assert [(pdu.start, pdu.end) for pdu in theirs] == [(FIRST_LSP, LAST_LSP)]
 
 
+def test_sequence_numbers_pdus_are_no_larger_than_lsps_whatever_our_mtu():
+    """The MTU of the other end may be smaller, but LSPs pass (RFC 3719 §5)."""
+    net = Network()
+    net.add(1, 2)
+    for fragment in range(250):
+        net[1].say("x", fragment)
+    net.join(1, 2, mtu=9000)
+    net.run(5)
+    assert max(len(output.payload) for _, _, output in net.sent) <= 1492
+    assert len(net[2].instance.databases[Level.TWO].entries) == 250
+
+
 def test_an_lsp_that_does_not_fit_is_counted_and_said_once():
     net = Network()
     net.add(1, 2)

@@ -24,8 +24,13 @@ _ENTRIES_PER_TLV = 15
 
 
 def entries_per_pdu(transmitter: Transmitter, queue: SrmSsnQueue, header: int) -> int:
-    """LSPs that a sequence numbers PDU lists at most."""
-    room = pdu_space(queue.circuit) - header - transmitter.authentication_size(queue.level)
+    """LSPs that a sequence numbers PDU lists at most.
+
+    It is no larger than our LSPs, which every link carries (RFC 3719 §5): the other end may have a
+    smaller MTU.
+    """
+    size = min(pdu_space(queue.circuit), transmitter.lsp_mtu)
+    room = size - header - transmitter.authentication_size(queue.level)
     full, rest = divmod(room, _TLV_HEADER + ENTRY_SIZE * _ENTRIES_PER_TLV)
     return max(1, full * _ENTRIES_PER_TLV + max(0, rest - _TLV_HEADER) // ENTRY_SIZE)
 
