@@ -14,6 +14,7 @@ from typing import Generic
 from fared.core.igp import LogRecord
 from fared.core.process import Output, Process, ProtocolCounters
 from fared.core.refusals import RefusedHello
+from fared.core.routes import TagOf
 
 
 class ProcessEngine(ABC, Generic[Output]):
@@ -72,6 +73,10 @@ class ProcessEngine(ABC, Generic[Output]):
     def refused(self, now: float) -> tuple[RefusedHello, ...]:
         """The hellos refused in the last minutes, by interface and source."""
         return self._process.refusals.kept(now)
+
+    def tags(self) -> TagOf:
+        """A function that returns the administrative tags of prefixes: without any, None."""
+        return lambda _prefix, _area, _destinations: None
 
     def contested(self, now: float) -> str | None:
         """An LSA or LSP of ours that another router originates, too: it has our id."""

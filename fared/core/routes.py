@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
 import msgspec
 
-from fared.core.ids import FAMILY_IPV4, Prefix, ipv4_prefix
+from fared.core.ids import FAMILY_IPV4, NodeId, Prefix, ipv4_prefix
 
 _LINK_LOCAL = ipv4_prefix(169 << 24 | 254 << 16, 16)
 """IPv4 link-local: the same prefix on every link, so never routed (RFC 3927 §7)."""
@@ -36,6 +37,8 @@ class LocalRoute(msgspec.Struct, frozen=True):
 
 
 RouteKey = tuple[RouteSource, Prefix]
+TagOf = Callable[[Prefix, int | None, tuple[NodeId, ...]], int | None]
+"""Returns the administrative tag of a prefix in an area or level, by its destinations."""
 
 
 def is_martian(prefix: Prefix) -> bool:

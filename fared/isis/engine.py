@@ -13,7 +13,7 @@ from functools import partial
 from fared.core.bfd import BfdChanged
 from fared.core.database_limit import LimitView
 from fared.core.engine import ProcessEngine
-from fared.core.ids import AreaId, Prefix, SystemId
+from fared.core.ids import AreaId, NodeId, Prefix, SystemId
 from fared.core.igp import (
     ExternalRoutes,
     GracefulRestartBegun,
@@ -29,6 +29,7 @@ from fared.core.igp import (
     ShutdownRequested,
 )
 from fared.core.rng import Rng
+from fared.core.routes import TagOf
 from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.adjacency.hello import HelloProtocol
 from fared.isis.circuit import Adjacency, Circuit
@@ -192,6 +193,16 @@ class IsisEngine(ProcessEngine[Output]):
             restarted=self._restarter.last,
             topologies=self._flooding.dynamic.views(),
         )
+
+    def tags(self) -> TagOf:
+        """The first administrative tags of prefixes, by level (RFC 5130 §3.1)."""
+        attributes = self._ted.attributes
+
+        def tag_of(prefix: Prefix, level: int | None, _: tuple[NodeId, ...]) -> int | None:
+            found = None if level is None else attributes.of(Level(level), prefix)
+            return next(iter(found.tags), None) if found is not None else None
+
+        return tag_of
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Circuits that could have a neighbor, those that have, neighbors still forming.

@@ -57,6 +57,7 @@ from fared.ospf.packet.lsa import LsType
 from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.reception import Reception, is_acknowledgment
 from fared.ospf.restarter import Restarter
+from fared.ospf.route_tags import RouteTags
 from fared.ospf.settings import OspfSettings
 from fared.ospf.snapshot import OspfSnapshot, take_snapshot
 from fared.ospf.ted.builder import TedBuilder
@@ -276,6 +277,10 @@ class OspfEngine(ProcessEngine[Output]):
             self._helper.ended,
             self._restarter,
         )
+
+    def tags(self) -> RouteTags:
+        """The external route tags in the database."""
+        return RouteTags(self._instance)
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Count active interfaces, those with a full neighbor, and adjacencies still forming."""

@@ -10,6 +10,7 @@ from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix
 from fared.core.process import ProtocolCounters
 from fared.core.refusals import RefusedHello
+from fared.core.routes import TagOf
 from fared.te.budget import AnnounceBudget
 from fared.ted import events as ted
 
@@ -71,6 +72,9 @@ class Engine(Protocol):
 
     def refused(self, now: float) -> tuple[RefusedHello, ...]:
         """The hellos refused in the last minutes, by interface and source."""
+
+    def tags(self) -> TagOf:
+        """A function that returns the administrative tags of prefixes as they are now."""
 
     def contested(self, now: float) -> str | None:
         """An entry of the database that is ours, and that another router originates, too."""

@@ -13,6 +13,7 @@ from tests.api.seen import seen_from
 from tests.sim.externals import OUTSIDE, announce, started
 
 PREFIX = str(OUTSIDE)
+TAG = 4711
 
 
 def render(document) -> str:
@@ -26,7 +27,7 @@ def render(document) -> str:
 def fabric() -> Fabric:
     """p1.L1 announces a static route, type 2, metric 7."""
     built = clos5_areas(2, 2, 4, 2, network=Network(seed=4))
-    announce(built, "p1.L1", metric=7)
+    announce(built, "p1.L1", metric=7, tag=TAG)
     return started(built)
 
 
@@ -34,6 +35,14 @@ def test_routes_have_their_type_and_metric(fabric):
     (route,) = routes.routes(seen_from(fabric, "p2.L1"), PREFIX)["routes"]
     assert (route["type"], route["metric"], route["connected"]) == ("external-2", 7, False)
     assert len(route["nexthops"]) == 4
+
+
+@pytest.mark.parametrize("name", ["p1.L2", "p2.L1", "p1.S1", "p1.L1"])
+def test_routes_have_the_tag_of_their_external_in_every_area(fabric, name):
+    (route,) = routes.routes(seen_from(fabric, name), PREFIX)["routes"]
+    assert route["tag"] == TAG
+    internal = routes.routes(seen_from(fabric, name))["routes"]
+    assert {r["tag"] for r in internal if r["prefix"] != PREFIX} == {None}
 
 
 def test_the_status_of_a_router_shows_that_it_redistributes(fabric):

@@ -59,6 +59,8 @@ def test_both_families_are_announced_and_marked_external(multi_topology):
     for entry in (four, six):
         assert (entry.metric, entry.down, entry.tags) == (30, False, (77,))
         assert entry.flags == EXTERNAL
+    tag_of = net.nodes[2].engine.tags()
+    assert [tag_of(prefix, 2, ()) for prefix in (OUTSIDE, OUTSIDE6, DEFAULT)] == [77, 77, None]
     assert (four.external, six.external) == (False, True)
     tell(net, 1, OUTSIDE, OUTSIDE6, route=None)
     net.run(5)

@@ -27,10 +27,16 @@ def static(metric: int = 20, *, type_2: bool = True, **others) -> RedistributeSe
 
 
 def announce(
-    fabric: Fabric, name: str, prefix: Prefix = OUTSIDE, *, metric: int = 20, type_2: bool = True
+    fabric: Fabric,
+    name: str,
+    prefix: Prefix = OUTSIDE,
+    *,
+    metric: int = 20,
+    type_2: bool = True,
+    **others,
 ) -> None:
     """Add a static route to a router, which redistributes it."""
-    configure(fabric, name, static(metric, type_2=type_2))
+    configure(fabric, name, static(metric, type_2=type_2, **others))
     fabric.network.set_local_route(name, prefix, SOMEWHERE)
 
 

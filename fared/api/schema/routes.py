@@ -34,7 +34,8 @@ class RouteEntry(TypedDict):
     several routes to a prefix the lower one wins. ``area`` is ``level-1`` or ``level-2`` with
     IS-IS. ``connected``: this router itself advertises the prefix; ``redistributed``: as an
     external one. ``discard``: an active area range; packets without a longer match are dropped,
-    without next hop.
+    without next hop. ``tag``: the external route tag of OSPF (0: no tag), or the first
+    administrative tag of IS-IS (RFC 5130); None: it has no such field.
     """
 
     prefix: str
@@ -46,6 +47,7 @@ class RouteEntry(TypedDict):
     connected: bool
     redistributed: bool
     discard: bool
+    tag: int | None
     nexthops: list[RouteNextHop]
 
 

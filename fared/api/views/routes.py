@@ -65,6 +65,7 @@ class _RouteRows:
     def __init__(self, context: ViewContext) -> None:
         self._context = context
         self._preferences = context.router.preferences
+        self._tags = {i.name: i.engine.tags() for i in context.instances}
         self._nexthops: dict[int, tuple[NextHopSet, list[schema.RouteNextHop]]] = {}
         """By the id of the set, which is kept alive so that its id is not used again."""
 
@@ -81,6 +82,7 @@ class _RouteRows:
             "connected": route.nexthops is None,
             "redistributed": route.nexthops is None and route.path_type in EXTERNAL,
             "discard": route.discard,
+            "tag": self._tags[proto](prefix, route.area, route.destinations),
             "nexthops": self._hops(None if route.discard else route.nexthops),
         }
 
