@@ -20,14 +20,18 @@ AreaId = NewType("AreaId", int)
 NodeId = NewType("NodeId", int)
 """A vertex of the TED.
 
-OSPF: a router id, or ``NETWORK_NODE | DR address`` for a transit network. IS-IS: ``ISIS_NODE |
+OSPF: a router id, ``NETWORK_NODE | DR address`` for a transit network, or ``HOST_NODE | address``
+for a host on a network of this router. IS-IS: ``ISIS_NODE |
 system id << 8 | pseudonode number`` (a router has pseudonode number 0).
 """
 SystemId = NewType("SystemId", int)
 """An IS-IS system id, 48 bits."""
 
 BACKBONE = AreaId(0)
+HOSTS_AREA = 1 << 40
+"""Added to an area: that of hosts on the networks of this router in it (``rib.hosts``)."""
 NETWORK_NODE = 1 << 32
+HOST_NODE = 1 << 33
 ISIS_NODE = 1 << 60
 FAMILY_IPV4 = 4
 FAMILY_IPV6 = 6

@@ -32,17 +32,20 @@ class InterfaceAddress(msgspec.Struct, frozen=True):
         """Whether it has no network: neither other addresses beside it, nor a far end."""
         return self.peer is None and self.prefix_length == ADDRESS_BITS[self.family]
 
+    @property
+    def network(self) -> int:
+        """An address in its network: that of the far end where the kernel knows it."""
+        return self.address if self.peer is None else self.peer
+
     def contains(self, far: int) -> bool:
-        """Whether an address of the same family is in its network, which is that of its peer."""
-        network = self.address if self.peer is None else self.peer
-        return not (network ^ far) >> (ADDRESS_BITS[self.family] - self.prefix_length)
+        """Whether an address of the same family is in its network."""
+        return not (self.network ^ far) >> (ADDRESS_BITS[self.family] - self.prefix_length)
 
     @property
     def broadcast(self) -> int | None:
         """The directed broadcast address of an IPv4 network; None: it has none (RFC 3021)."""
         width = ADDRESS_BITS[self.family] - self.prefix_length
-        network = self.address if self.peer is None else self.peer
-        return network | (1 << width) - 1 if width > 1 else None
+        return self.network | (1 << width) - 1 if width > 1 else None
 
 
 def needs_onlink(own: Iterable[InterfaceAddress], gateway: int) -> bool:

@@ -15,7 +15,7 @@ from fared.api.views.bier import bier
 from fared.api.views.context import ViewContext
 from fared.config import Config
 from fared.core.bier import CODE_OF, LENGTHS, BierSettings
-from fared.core.ids import NodeId, format_node
+from fared.core.ids import FAMILY_IPV4, NodeId, format_node
 from fared.daemon.runtime import Runtime
 from fared.fib.model import FibState
 from fared.offline.ignored import Ignored
@@ -23,6 +23,7 @@ from fared.offline.world import World
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import WeightMode
 from fared.router.router import Router
+from fared.ted.links import networks_of_block
 
 Json = dict[str, Any]
 
@@ -41,7 +42,11 @@ def solve(
         for node, block in blocks.items():
             router.solver.put_block(area, node, block)
         if root in blocks:
-            router.solver.set_local_links(area, world.local_links(area, root, blocks))
+            links = world.local_links(area, root, blocks)
+            router.solver.set_local_links(area, links)
+            if world.family == FAMILY_IPV4:
+                networks = networks_of_block(blocks[root], blocks, links)
+                router.solver.set_local_networks(area, networks)
     instance.solve()
     if router.multicast.bier is not None:
         _compute_bier(router, world)

@@ -368,7 +368,7 @@ class OspfEngine(ProcessEngine[Output]):
     def _share_changed(self, interface: Interface) -> None:
         """The neighbor derates a link, or no longer."""
         self._originator.bandwidth_changed(interface)
-        self._ted.links_changed(interface.settings.area, f"{interface.name} derated")
+        self._ted.interface_changed(interface, "derated")
 
     def _lsa_removed(self, entry: LsaEntry) -> None:
         self._flooding.dynamic.removed(entry)

@@ -184,7 +184,7 @@ class LinkManager:
             self._adjacency.mtu_changed(interface)
         if interface.state is before:
             self._originator.link_changed(interface)
-        self._ted.links_changed(settings.area, f"{interface.name} changed")
+        self._ted.interface_changed(interface, "changed")
 
     def _apply_link_state(self, interface: Interface) -> None:
         """Fire the interface event for the state of the link (RFC 2328 §9.2)."""
@@ -208,6 +208,7 @@ class LinkManager:
         if target is None or target is before:
             return
         interface.state = target
+        self._ted.interface_changed(interface, target.value)
         # RFC 2328 §12.4 (2): the interface state changed
         if target is InterfaceState.POINT_TO_POINT and interface.is_active:
             self._originator.link_came_up(interface)

@@ -9,6 +9,7 @@ changes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +18,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId, ipv4_prefix
+from fared.core.ids import HOSTS_AREA, NodeId, ipv4_prefix
 from fared.rib.distances import NO_ROUTE
 from fared.rib.rows import METRIC_SHIFT
 from fared.rib.selection import ANYCAST
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from fared.rib.distances import AdvertiserDistances
+    from fared.rib.hosts import OwnHosts
     from fared.rib.prefixes import Advertiser, Changes, PrefixTable
     from fared.rib.selection import Selection
     from fared.ted.model import LocalLink, PrefixReachability
@@ -51,6 +53,27 @@ class Resolved(msgspec.Struct, frozen=True):
     item: PrefixReachability
 
 
+class OwnEnds(msgspec.Struct, frozen=True):
+    """What packets go to directly: the neighbors on own links, by area, and hosts on networks."""
+
+    links: Mapping[int, tuple[LocalLink, ...]]
+    hosts: OwnHosts
+
+    def serving(self, address: int) -> Iterator[_Served]:
+        """Yield the neighbor with an address, else the host; nothing for an address of our own."""
+        neighbors = [
+            (area, link.neighbor)
+            for area, known in sorted(self.links.items())
+            for link in known
+            if link.gateway == address
+        ]
+        for end in neighbors:
+            yield end, 0, np.inf, PathType.INTRA_AREA
+        host = None if neighbors else self.hosts.find(address)
+        if host is not None:
+            yield *host, np.inf, PathType.INTRA_AREA
+
+
 class ForwardingAddresses:
     """All advertisements with a forwarding address, and the nodes they are attached to."""
 
@@ -71,6 +94,12 @@ class ForwardingAddresses:
     def advertisers(self) -> Iterable[Advertiser]:
         """The nodes with such advertisements."""
         return self._by_advertiser.keys()
+
+    @property
+    def hosts(self) -> Iterator[Advertiser]:
+        """The hosts that serve an address."""
+        served = itertools.chain.from_iterable(self._served.values())
+        return (end for end, *_ in served if end[0] & HOSTS_AREA)
 
     def count(self, area: int, node: NodeId) -> int:
         """Return the number of such advertisements of a node in an area."""
@@ -117,7 +146,7 @@ class ForwardingAddresses:
         table: PrefixTable,
         selection: Selection,
         distances: AdvertiserDistances,
-        links: Mapping[int, tuple[LocalLink, ...]],
+        own: OwnEnds,
         *,
         all_ways: bool,
     ) -> dict[Advertiser, dict[Hashable, PrefixReachability | None]]:
@@ -125,11 +154,11 @@ class ForwardingAddresses:
 
         Returns the resulting changes of these nodes.
 
-        ``all_ways``: any route inside the AS may have changed. ``links`` by area.
+        ``all_ways``: any route inside the AS, or own network, may have changed.
         """
         # Only routes inside the AS lead to an address: look them up again when one may differ.
         for address in tuple(self._by_address) if all_ways else ():
-            served = list(_serve(address, table, selection, distances, links))
+            served = list(_serve(address, table, selection, distances, own))
             if served != self._served.get(address):
                 self._served[address] = served
                 self._changed.update(self._by_address[address])
@@ -146,7 +175,7 @@ class ForwardingAddresses:
             if item is None:
                 continue
             if item.forward not in self._served:
-                served = list(_serve(item.forward, table, selection, distances, links))
+                served = list(_serve(item.forward, table, selection, distances, own))
                 self._served[item.forward] = served
             if key[0] not in self._standing:
                 self._standing[key[0]] = _standing(table, distances, key[0])
@@ -222,11 +251,11 @@ def _serve(
     table: PrefixTable,
     selection: Selection,
     distances: AdvertiserDistances,
-    links: Mapping[int, tuple[LocalLink, ...]],
+    own: OwnEnds,
 ) -> Iterator[_Served]:
     """Yield the nodes that the longest intra- or inter-area match of an address leads to.
 
-    For an address on a link of this router that is the neighbor with the address.
+    For an address on a network of this router that is the neighbor or the host with the address.
     """
     for length in _LENGTHS:
         number = table.number(ipv4_prefix(address, length))
@@ -238,12 +267,9 @@ def _serve(
             continue
         chosen = int(selection.advertiser[number])
         egress = selection.egress[number] if chosen == ANYCAST else ((chosen, np.inf),)
-        # §16.4 (5): the next hops are those to the address: on an own network the neighbor itself
+        # §16.4 (3), §16.1.1: on a network of this router the next hop is the address itself
         if any(distances.direct[end] for end, _ in egress):
-            for area, known in sorted(links.items()):
-                for link in known:
-                    if link.gateway == address:
-                        yield (area, link.neighbor), 0, np.inf, PathType.INTRA_AREA
+            yield from own.serving(address)
             return
         total = int(selection.key[number]) & _TOTAL
         for end, capacity in egress:

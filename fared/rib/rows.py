@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from fared.core.ids import BACKBONE
+from fared.core.ids import BACKBONE, HOSTS_AREA
 from fared.ted.graph import anywhere
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
@@ -258,7 +258,7 @@ def _keys_at_zero(
     # §16.3 is for transit areas of virtual links, which fared lacks.
     of_type = {kind: kind << TYPE_SHIFT for kind in kinds}
     # §16.4.1: intra-area paths through the backbone and inter-area paths are equal
-    inside = 0 if area != BACKBONE else _NOT_PREFERRED
+    inside = 0 if area % HOSTS_AREA != BACKBONE else _NOT_PREFERRED
     return [
         of_type[item.path_type] + _external(item, inside)
         if item.path_type in EXTERNAL_TYPES

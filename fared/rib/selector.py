@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.core.ids import HOSTS_AREA
 from fared.rib.distances import locate
 from fared.rib.few import take_few
-from fared.rib.forwarding import ForwardingAddresses, Resolved
+from fared.rib.forwarding import ForwardingAddresses, OwnEnds, Resolved
 from fared.rib.prefixes import PrefixTable
 from fared.rib.selection import Selection, choose, union
 from fared.ted.change import ChangeKind
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from fared.core.ids import NodeId, Prefix
     from fared.rib.area import AreaDelta, AreaSolver
     from fared.rib.facts import Egress
+    from fared.rib.hosts import OwnHosts
     from fared.rib.model import Route
     from fared.rib.prefixes import Advertiser, Changes
+    from fared.rib.settings import SolverSettings
     from fared.ted.model import PrefixReachability
 
 Advertisements = dict[tuple[int, "NodeId"], "tuple[PrefixReachability, ...]"]
@@ -37,12 +40,18 @@ Advertisements = dict[tuple[int, "NodeId"], "tuple[PrefixReachability, ...]"]
 class PrefixSelector:
     """The advertisements of all areas, and the best ones of each prefix."""
 
-    def __init__(self, areas: Mapping[int, AreaSolver]) -> None:
+    def __init__(self, areas: Mapping[int, AreaSolver], hosts: OwnHosts) -> None:
         self._areas = areas
+        self._hosts = hosts
         self._forwarding = ForwardingAddresses()
         self.table = PrefixTable()
         self.selection = Selection()
         self.distances = locate(self.table, areas)
+
+    @property
+    def forwards(self) -> bool:
+        """Whether any prefix has a forwarding address."""
+        return bool(self._forwarding)
 
     def put(self, area: int, node: NodeId, changes: Changes) -> ChangeKind:
         """Process changed advertisements of a node; return the kind of change."""
@@ -77,12 +86,13 @@ class PrefixSelector:
         return True
 
     def select(
-        self, deltas: Mapping[int, AreaDelta], *, everything: bool
+        self, deltas: dict[int, AreaDelta], settings: SolverSettings, *, everything: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Select the egress nodes of the prefixes, after the areas have been computed.
 
-        Returns the numbers of the prefixes with a new selection, and of those whose single egress
-        node has another next-hop set object.
+        Those of hosts are computed here, and added to ``deltas``. Returns the numbers of the
+        prefixes with a new selection, and of those whose single egress node has another next-hop
+        set object.
         """
         everything = everything or any(delta.moved for delta in deltas.values())
         # While no node moves, distances stay: only changed advertisements alter a selection.
@@ -95,7 +105,9 @@ class PrefixSelector:
         # RFC 2328 §16.4 follows §16.1 and §16.2: a forwarding address needs a route inside the AS.
         if self._forwarding:
             links_changed = any(delta.links_changed for delta in deltas.values())
-            self._resolve(all_ways=everything or self.table.inside_changed or links_changed)
+            inside_changed = self.table.inside_changed or self._hosts.stale
+            self._resolve(all_ways=everything or inside_changed or links_changed)
+            deltas.update(self._place_hosts(settings))
             different = union(different, self._select_changed())
         self.table.inside_changed = False
         return different, self._touched(deltas)
@@ -103,12 +115,20 @@ class PrefixSelector:
     def _resolve(self, *, all_ways: bool) -> None:
         """Attach prefixes with a forwarding address, after the others are selected."""
         self._locate_new()
-        links = {area: solver.links for area, solver in self._areas.items()}
+        links = {at: solver.links for at, solver in self._areas.items() if at < HOSTS_AREA}
+        own = OwnEnds(links, self._hosts)
         attached = self._forwarding.resolve(
-            self.table, self.selection, self.distances, links, all_ways=all_ways
+            self.table, self.selection, self.distances, own, all_ways=all_ways
         )
         for at, changes in attached.items():
             self.table.put(*at, changes)
+
+    def _place_hosts(self, settings: SolverSettings) -> dict[int, AreaDelta]:
+        """Compute the areas of the hosts that serve a forwarding address."""
+        placed = self._hosts.place(self._forwarding.hosts, settings)
+        if placed:
+            self.distances = locate(self.table, self._areas)
+        return placed
 
     def _select_changed(self) -> NDArray[np.int64]:
         table = self.table

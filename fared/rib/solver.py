@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.ids import BACKBONE, NodeId
+from fared.core.ids import BACKBONE, HOSTS_AREA, NodeId
 from fared.rib.advertised import AdvertisedRoutes
 from fared.rib.area import AreaDelta, AreaSolver
 from fared.rib.capacity import CapacitySolver
 from fared.rib.discard import AreaRange, Discards
 from fared.rib.explain import Explanation, SpfVertex, explain_route, view_spf
 from fared.rib.facts import aggregate_capacity, find_asbrs
+from fared.rib.hosts import OwnHosts
 from fared.rib.martians import Martians
 from fared.rib.model import Route
 from fared.rib.routes import JoinedSets, make_routes
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from fared.rib.prefixes import Advertiser, Changes
     from fared.spf.plan import SpfPlan
     from fared.ted.database import Ted
-    from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+    from fared.ted.model import LocalLink, LocalNetwork, NodeBlock, PrefixReachability
 
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
@@ -93,7 +94,8 @@ class RouteSolver:
         self.martians = Martians()
         self._areas: dict[int, AreaSolver] = {}
         self._baseline = CapacitySolver(root, settings)
-        self._selector = PrefixSelector(self._areas)
+        self._hosts = OwnHosts(root, self._area)
+        self._selector = PrefixSelector(self._areas, self._hosts)
         self._routes = SolvedRoutes(self._selector.table)
         self._joined = JoinedSets(self._areas, settings)
         self._advertised = AdvertisedRoutes(self._areas, self.egress)
@@ -121,7 +123,7 @@ class RouteSolver:
     @property
     def areas(self) -> tuple[int, ...]:
         """The areas with data, ascending."""
-        return tuple(sorted(self._areas))
+        return tuple(sorted([area for area in self._areas if area < HOSTS_AREA]))
 
     def _area(self, area: int) -> AreaSolver:
         if area not in self._areas:
@@ -178,6 +180,11 @@ class RouteSolver:
         """Set the full adjacencies of this router in an area."""
         self._area(area).links = links
 
+    def set_local_networks(self, area: int, networks: tuple[LocalNetwork, ...]) -> ChangeKind:
+        """Set the networks of this router in an area; return the kind of change."""
+        changed = self._hosts.set_networks(area, networks) and self._selector.forwards
+        return ChangeKind.PREFIX if changed else ChangeKind.NONE
+
     def set_ranges(self, ranges: tuple[AreaRange, ...]) -> None:
         """Set the area ranges of this router: active ones get a discard route."""
         self._discards.configure(ranges)
@@ -194,13 +201,15 @@ class RouteSolver:
 
     def solve(self) -> RibUpdate:
         """Compute what changed since the last run."""
-        areas = self._areas.values()
+        areas = [self._areas[area] for area in self.areas]
         before = sum([solver.spf_seconds for solver in areas])
         changes = self._update_areas()
-        capacities_changed = self._update_baseline(changes)
-        spf_ran = any(change.spf_ran for change in changes.values())
+        computed = tuple([area for area in changes if area < HOSTS_AREA])
+        spf_ran = any(changes[area].spf_ran for area in computed)
         self._all_changed |= self._selector.compact()
-        served, touched = self._selector.select(changes, everything=self._all_changed)
+        everything = self._all_changed
+        served, touched = self._selector.select(changes, self.settings, everything=everything)
+        capacities_changed = self._update_baseline(changes)
         rejoined = self._joined.renew(self._selector, changes, everything=self._all_changed)
         different = union(union(served, touched), rejoined)
         changed = self._replace_all() if self._all_changed else self._publish(different)
@@ -218,7 +227,7 @@ class RouteSolver:
         return RibUpdate(
             changed=changed,
             spf_ran=spf_ran,
-            areas=tuple(changes),
+            areas=computed,
             plans=tuple([s.solution.plan for s in areas if s.solution is not None]),
             apart=sum([s.ted.apart for s in areas if s.solution is not None]),
             spf_seconds=sum([solver.spf_seconds for solver in areas]) - before,
@@ -284,8 +293,8 @@ class RouteSolver:
         local links.
         """
         other = RouteSolver(root, self.settings)
-        for area, solver in self._areas.items():
-            other._area(area).ted = solver.ted.seen_from(root)
+        for area in self.areas:
+            other._area(area).ted = self._areas[area].ted.seen_from(root)
         for (area, node), prefixes in advertised.items():
             other.put_prefixes(area, node, dict(enumerate(prefixes)))
         return other

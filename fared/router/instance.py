@@ -25,6 +25,7 @@ from fared.ted.change import ChangeKind
 from fared.ted.events import (
     AdvertisedRoute,
     LocalLinksChanged,
+    LocalNetworksChanged,
     PrefixesUpdated,
     RoutesComputed,
     TedUpdated,
@@ -148,6 +149,14 @@ class ProtocolInstance:
         self._local_links[key] = change.links
         solver.set_local_links(change.area, change.links)
         return solver.ted(change.area).change_of_adjacencies(self.root, before, change.links)
+
+    def local_networks_changed(self, change: LocalNetworksChanged) -> ChangeKind:
+        """Process this router's own networks; return how much they matter."""
+        self.dirty = True
+        solver = self.solvers.get(change.family)
+        if solver is None:
+            return ChangeKind.NONE
+        return solver.set_local_networks(change.area, change.networks)
 
     # Computation
 

@@ -36,7 +36,13 @@ from fared.router.settings import RouterSettings
 from fared.router.spraying import Spraying
 from fared.router.stages import AdjacencyProgress, Stage, StartUp
 from fared.router.starting import Starting
-from fared.ted.events import BierUpdated, LocalLinksChanged, PrefixesUpdated, TedUpdated
+from fared.ted.events import (
+    BierUpdated,
+    LocalLinksChanged,
+    LocalNetworksChanged,
+    PrefixesUpdated,
+    TedUpdated,
+)
 
 
 class Router:
@@ -332,6 +338,9 @@ class Router:
                 case LocalLinksChanged():
                     request(instance.local_links_changed(output), output.cause, output.since, now)
                     self.multicast.links_changed(instance.name, output)
+                case LocalNetworksChanged():
+                    kind = instance.local_networks_changed(output)
+                    request(kind, output.cause, output.since, now)
                 case BierUpdated():
                     self.multicast.advertised(instance.name, output)
                 case igp.LogRecord():

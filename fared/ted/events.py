@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fared.core.bier import BierInfo
     from fared.core.ids import NodeId, Prefix
-    from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
+    from fared.ted.model import LocalLink, LocalNetwork, NodeBlock, PathType, PrefixReachability
 
 
 class AdvertisedRoute(msgspec.Struct, frozen=True):
@@ -89,6 +89,16 @@ class LocalLinksChanged(msgspec.Struct, frozen=True):
     family: int = 4
 
 
+class LocalNetworksChanged(msgspec.Struct, frozen=True):
+    """The networks of this router in one area, complete: those of its interfaces that are up."""
+
+    area: int
+    networks: tuple[LocalNetwork, ...]
+    cause: str
+    since: float
+    family: int = 4
+
+
 class BierUpdated(msgspec.Struct, frozen=True):
     """The BIER prefixes of one router changed; ``prefixes`` are all of them now, with BIER only.
 
@@ -103,4 +113,4 @@ class BierUpdated(msgspec.Struct, frozen=True):
     since: float
 
 
-Output = TedUpdated | PrefixesUpdated | LocalLinksChanged | BierUpdated
+Output = TedUpdated | PrefixesUpdated | LocalLinksChanged | LocalNetworksChanged | BierUpdated

@@ -5,15 +5,19 @@ Only a router itself knows its own links; ``offline`` guesses those of any other
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from fared.core.ids import FAMILY_IPV4, NodeId
-from fared.ted.model import LocalLink, NodeBlock
+from fared.ted.model import LocalLink, LocalNetwork, NodeBlock, PathType
 
 HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1); so
 are the link identifiers of IS-IS (RFC 5307)."""
 Blocks = dict[NodeId, NodeBlock]
+_WORD = 0xFFFFFFFF
+_HOST_LENGTH, _PAIR_LENGTH = 32, 31
 
 
 def links_of_block(
@@ -55,6 +59,43 @@ def links_of_block(
             for node, gateway in ends
         ]
     return tuple(links)
+
+
+def networks_of_block(
+    block: NodeBlock, blocks: Blocks, links: Iterable[LocalLink]
+) -> tuple[LocalNetwork, ...]:
+    """Guess the networks of a router from its block: stub networks, and the LANs that it is on.
+
+    ``links`` are its local links, which tell the interfaces of networks with a neighbor; any other
+    network counts as on an interface of its own, without a name.
+    """
+    found = [
+        (item.prefix, metric)
+        for neighbor, metric in zip(block.neighbors.tolist(), block.metrics.tolist(), strict=True)
+        if (far := blocks.get(NodeId(neighbor))) is not None and far.network
+        for item in far.prefixes
+    ]
+    found += [
+        (item.prefix, item.metric)
+        for item in block.prefixes
+        if item.path_type is PathType.INTRA_AREA and item.prefix.length < _HOST_LENGTH
+    ]
+    own, ways = block.local_ids.tolist(), tuple(links)
+    networks = []
+    for number, (prefix, metric) in enumerate(found, start=len(own) + 1):
+        link = next((link for link in ways if prefix.contains(link.local_id)), None)
+        broadcast = [prefix.network | ~prefix.mask & _WORD] if prefix.length < _PAIR_LENGTH else []
+        networks.append(
+            LocalNetwork(
+                prefix=prefix,
+                ifindex=number if link is None else link.ifindex,
+                interface="" if link is None else link.interface,
+                metric=metric,
+                bandwidth=None if link is None else link.bandwidth,
+                refused=frozenset([*filter(prefix.contains, own), *broadcast]),
+            )
+        )
+    return tuple(networks)
 
 
 def _across(block: NodeBlock, network: NodeBlock, blocks: Blocks) -> list[tuple[NodeId, int]]:

@@ -120,6 +120,22 @@ class NodeBlock(msgspec.Struct, frozen=True):
         return b"\1" in (self.neighbors == node).tobytes()  # ``graph.anywhere``
 
 
+class LocalNetwork(msgspec.Struct, frozen=True):
+    """A network that an interface of this router is on: packets go to its hosts directly.
+
+    ``refused`` are addresses in it that are no next hops: those of this router, and broadcasts.
+    ``onlink`` is as in ``LocalLink``; ``bandwidth`` is in bytes/s.
+    """
+
+    prefix: Prefix
+    ifindex: int
+    interface: str
+    metric: int
+    bandwidth: float | None
+    refused: frozenset[int] = frozenset()
+    onlink: bool = False
+
+
 class LocalLink(msgspec.Struct, frozen=True):
     """A link of this router over which an adjacency is full: the source of next hops.
 

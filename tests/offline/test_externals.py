@@ -39,7 +39,11 @@ def test_the_externals_of_a_router_that_is_drained_are_used_last():
     assert all_tables(document, "--overload", "L1") == live_tables(fabric)
 
 
-def lan() -> Fabric:
+C, HOST = 0x0AC00103, 0x0AC00163
+"""A router on the LAN, and a host that speaks no OSPF."""
+
+
+def lan(next_hop: int) -> Fabric:
     """A and B advertise the same next hop on their LAN, at different metrics; D is behind C."""
     builder = FabricBuilder(Network(seed=7))
     for name in ("A", "B", "C", "D"):
@@ -50,15 +54,16 @@ def lan() -> Fabric:
     for name, metric in (("A", 5), ("B", 6)):
         (port,) = (p for p in fabric.network.nodes[name].ports.values() if p.name == "lan1")
         configure(fabric, name, static(metric))
-        towards = LocalRoute(((port.ifindex, 0x0AC00103),))
+        towards = LocalRoute(((port.ifindex, next_hop),))
         fabric.network.set_local_route(name, OUTSIDE, towards)
     fabric.network.start_all()
     fabric.network.run_until_quiet(60, quiet=6)
     return fabric
 
 
-def test_a_forwarding_address_on_a_lan():
-    fabric = lan()
+@pytest.mark.parametrize("next_hop", [C, HOST])
+def test_a_forwarding_address_on_a_lan(next_hop):
+    fabric = lan(next_hop)
     found = all_tables(saved(fabric, "D"))
     live = live_tables(fabric)
     assert PREFIX in live[dotted(fabric.router_ids["D"])]

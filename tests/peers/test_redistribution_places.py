@@ -134,6 +134,10 @@ def test_a_forwarding_address_on_the_lan_is_used_and_one_of_two_equal_lsas_is_ke
         tell(f"left to the higher router id after {seconds:.2f} s")
         assert via(lan, "B", prefix) == {FIREWALL}
 
+        node.netns.ip("route", "del", prefix, "via", FIREWALL, "dev", PORT)
+        wait_for(lambda: via(lan, "F", prefix) == {FIREWALL}, 20.0, "fared uses FRR's, directly")
+        node.netns.ip("route", "add", prefix, "via", FIREWALL, "dev", PORT)
+
         vtysh(frr, "configure terminal", "router ospf", "no redistribute kernel")
         wait_for(lambda: external_ids(node) == {node.router_id}, 20.0, "fared's again")
         assert complaints(lan) == {}

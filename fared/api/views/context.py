@@ -16,7 +16,7 @@ from fared.api.errors import CommandError
 from fared.api.human import PROTOCOLS
 from fared.api.log_ring import LogRing
 from fared.config import Config
-from fared.core.ids import Prefix, format_address, format_node, parse_prefix
+from fared.core.ids import HOSTS_AREA, Prefix, format_address, format_node, parse_prefix
 from fared.core.links import Link
 from fared.core.load_history import LoadHistory
 from fared.fib.model import FibState
@@ -209,7 +209,7 @@ class ViewContext(msgspec.Struct, dict=True):
 
     def area_name(self, proto: str, area: int) -> str:
         """Format an area of OSPF, ``0.0.0.1``, or a level of IS-IS, ``level-1``."""
-        return self.router.instances[proto].protocol.show_area(area)
+        return self.router.instances[proto].protocol.show_area(area % HOSTS_AREA)
 
     # -- names ------------------------------------------------------------------------------
 

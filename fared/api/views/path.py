@@ -18,7 +18,7 @@ from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.router.instance import ProtocolInstance
-from fared.ted.links import links_of_block
+from fared.ted.links import links_of_block, networks_of_block
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -67,8 +67,12 @@ class Walker:
         for area in self._solver.areas:
             blocks = dict(self._solver.ted(area).blocks)
             own = blocks.get(root)
-            links = () if own is None else links_of_block(own, blocks, prefix.family)
+            if own is None:
+                continue
+            links = links_of_block(own, blocks, prefix.family)
             solver.set_local_links(area, links)
+            if prefix.family == FAMILY_IPV4:
+                solver.set_local_networks(area, networks_of_block(own, blocks, links))
         solver.solve()
         return solver
 

@@ -105,18 +105,24 @@ class External:
             if interface.state is not InterfaceState.DOWN
         ]
         networks = [
-            (interface.ifindex, ipv4_prefix(address.address, address.prefix_length))
+            (interface.ifindex, network)
             for interface in running
             if interface.broadcast
             and interface.is_active
             and not interface.settings.prefix_suppression  # RFC 6860: others have no route to it
-            for address in interface.addresses
+            for network in _advertised(interface)
+            if not self._hidden(interface, network)
         ]
         return _OspfInterfaces(
             frozenset(self._instance.interfaces),
             frozenset(prefix for interface in running for prefix in _advertised(interface)),
             tuple(networks),
         )
+
+    def _hidden(self, interface: Interface, network: Prefix) -> bool:
+        """Whether a range hides a network from other areas, which have no route to it (§3.5)."""
+        ranges = self._instance.areas[interface.settings.area].settings.ranges
+        return any(not item.advertise and item.prefix.covers(network) for item in ranges)
 
     # AS-external LSAs
 

@@ -18,6 +18,7 @@ from fared.core.igp import InformationUpdated
 from fared.core.links import needs_onlink
 from fared.core.wire import DecodeError
 from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import E_BIT, NetworkLsa, RouterLsa
@@ -28,11 +29,17 @@ from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed
 from fared.ospf.ted.lost_links import shrunk, withdraw
 from fared.ospf.ted.networks import NetworkTable
+from fared.ospf.ted.own_networks import own_networks
 from fared.ospf.ted.reachability import Reachability
 from fared.ospf.ted.used_prefixes import UsedPrefixes
 from fared.ted.compare import same_block
-from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
-from fared.ted.model import LocalLink, NodeBlock
+from fared.ted.events import (
+    LocalLinksChanged,
+    LocalNetworksChanged,
+    PrefixesUpdated,
+    TedUpdated,
+)
+from fared.ted.model import LocalLink, LocalNetwork, NodeBlock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +75,8 @@ class TedBuilder:
         self._dirty: dict[tuple[AreaId, int], RouterFacts] = {}
         self._links_dirty: dict[AreaId, tuple[str, float]] = {}
         self._links: dict[AreaId, tuple[LocalLink, ...]] = {}
+        self._own_networks_dirty: dict[AreaId, tuple[str, float]] = {}
+        self._own_networks: dict[AreaId, tuple[LocalNetwork, ...]] = {}
 
     def lsa_changed(self, entry: LsaEntry) -> None:
         """Process an LSA that is new, changed, or at MaxAge."""
@@ -161,6 +170,12 @@ class TedBuilder:
         for area in self._instance.areas:
             self.links_changed(area, cause)
 
+    def interface_changed(self, interface: Interface, cause: str) -> None:
+        """The networks of an interface, its links, or their properties may have changed."""
+        area, now = interface.settings.area, self._process.now
+        self.links_changed(area, f"{interface.name} {cause}")
+        self._own_networks_dirty.setdefault(area, (f"{interface.name} {cause}", now))
+
     def flush(self) -> None:
         """Emit the changes since the last call."""
         dirty, self._dirty = self._dirty, {}
@@ -181,6 +196,12 @@ class TedBuilder:
             if links != self._links.get(area, ()):
                 self._links[area] = links
                 self._process.emit(LocalLinksChanged(area, links, cause, since))
+        changed, self._own_networks_dirty = self._own_networks_dirty, {}
+        for area, (cause, since) in changed.items():
+            networks = tuple(own_networks(self._instance.area_interfaces(area)))
+            if networks != self._own_networks.get(area, ()):
+                self._own_networks[area] = networks
+                self._process.emit(LocalNetworksChanged(area, networks, cause, since))
 
     # LSAs
 
