@@ -160,34 +160,44 @@ _STEPS = st.builds(
 
 
 def expected(known: dict[LspId, Lsp], of: int, level: Level, family: int, topology: int | None):
-    """The prefixes of a router by RFC 5305, 5302 and 1195, from all its LSPs at once."""
+    """The prefixes of a router by RFC 5305, 5302 and 1195, from all its LSPs at once.
+
+    Its own ones of TLV 130 come last: it redistributes them.
+    """
     tlvs = [tlv for at, lsp in sorted(known.items()) if at >> 16 == of for tlv in lsp.tlvs]
     wide, narrow = [], []
     for tlv in tlvs:
         if isinstance(tlv, NarrowIpReachability) and family == 4:
-            narrow += [(r, r.metric + 64 * r.metric_external, None) for r in tlv.prefixes]
+            outside = of == OWN and tlv.external
+            narrow += [(r, r.metric + 64 * r.metric_external, None, outside) for r in tlv.prefixes]
         elif isinstance(tlv, IpReachability) and tlv.family == family:
             wide += [
-                (r, r.metric, r.capacity if tlv.topology == topology else -1) for r in tlv.prefixes
+                (r, r.metric, r.capacity if tlv.topology == topology else -1, False)
+                for r in tlv.prefixes
             ]
 
     def counts(reach, metric) -> bool:
         leaked = reach.down or bool(getattr(reach, "flags", None))
         return metric < TOO_FAR and not (of == OWN and leaked)
 
-    barred = {r.prefix for r, metric, _ in wide if not counts(r, metric)}
+    barred = {r.prefix for r, metric, *_ in wide if not counts(r, metric)}
     wide = [entry for entry in wide if entry[2] != -1 and counts(*entry[:2])]
-    barred |= {r.prefix for r, _, _ in wide}
+    barred |= {r.prefix for r, *_ in wide}
     found: dict[Prefix, tuple] = {}
-    for reach, metric, capacity in wide + [n for n in narrow if n[0].prefix not in barred]:
+    for reach, metric, capacity, outside in wide + [n for n in narrow if n[0].prefix not in barred]:
         down = level is Level.ONE and reach.down
-        entry = (down, metric), capacity
+        entry = (outside, down, metric), capacity
         if counts(reach, metric) and (
             reach.prefix not in found or entry[0] < found[reach.prefix][0]
         ):
             found[reach.prefix] = entry
-    kinds_of = {Level.TWO: ("LEVEL_2",) * 2, Level.ONE: ("LEVEL_1", "LEVEL_1_DOWN")}[level]
-    return {p: (metric, kinds_of[down], known) for p, ((down, metric), known) in found.items()}
+    down_kind = "LEVEL_1_DOWN" if level is Level.ONE else "LEVEL_2"
+    kinds_of = {(False, False): f"LEVEL_{level.value}", (False, True): down_kind}
+    kinds_of[True, False] = f"LEVEL_{level.value}_REDISTRIBUTED"
+    return {
+        p: (metric, kinds_of[outside, down], known)
+        for p, ((outside, down, metric), known) in found.items()
+    }
 
 
 @settings(max_examples=150)

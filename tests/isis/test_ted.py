@@ -14,6 +14,7 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import (
+    FLAG_EXTERNAL,
     NLPID_IPV4,
     NLPID_IPV6,
     AreaAddresses,
@@ -257,6 +258,22 @@ def test_an_internal_prefix_with_an_external_metric_is_ignored():
     kept = NarrowIpReach(OTHER_PREFIX, 4)
     builder.feed(1, BOTH_PROTOCOLS, NarrowIpReachability((marked, kept)))
     assert prefixes(builder.block(1)) == {"10.2.0.0/24": (4, "LEVEL_2")}
+
+
+@pytest.mark.parametrize(
+    "tlv",
+    [
+        IpReachability(4, (IpReach(A_PREFIX, 4, flags=FLAG_EXTERNAL),)),
+        IpReachability(6, (IpReach(A_PREFIX6, 4, external=True),)),
+        NarrowIpReachability((NarrowIpReach(A_PREFIX, 4),), external=True),
+    ],
+)
+def test_each_way_to_mark_an_own_prefix_as_external_says_that_it_is_redistributed(tlv):
+    """The X flag (RFC 7794 §2.1), the X bit (RFC 5308 §2), TLV 130 (RFC 1195)."""
+    builder = Builder()
+    builder.feed(99, BOTH_PROTOCOLS, tlv)
+    found = builder.block(99, family=tlv.prefixes[0].prefix.family)
+    assert [item.path_type for item in found.prefixes] == [PathType.LEVEL_2_REDISTRIBUTED]
 
 
 @pytest.mark.parametrize("multi_topology", [False, True])

@@ -189,8 +189,8 @@ def test_a_border_router_of_another_pod_has_its_level_2_routes(figure_two, af):
     assert {prefix: wanted[prefix] for prefix in found} == found
 
 
-def as_others_say_it(document: Json, *, marked: bool, narrow: bool) -> Json:
-    """A database whose leaked prefixes have no R flag, or with narrow TLVs besides."""
+def as_others_say_it(document: Json, *, marked: bool, narrow: str) -> Json:
+    """A database whose leaked prefixes have no R flag, or with narrow TLVs besides, or instead."""
     lsps = []
     for entry in document["lsps"]:
         lsp = decode_pdu(bytes.fromhex(entry["hex"]))
@@ -201,8 +201,9 @@ def as_others_say_it(document: Json, *, marked: bool, narrow: bool) -> Json:
                 tlvs.append(tlv)
                 continue
             reaches = tlv.prefixes if marked else (replace(r, flags=None) for r in tlv.prefixes)
-            tlvs.append(replace(tlv, prefixes=tuple(reaches)))
-            if narrow and tlv.family == 4:
+            if tlv.family != 4 or narrow != "instead":
+                tlvs.append(replace(tlv, prefixes=tuple(reaches)))
+            if tlv.family == 4 and narrow:
                 entries = (NarrowIpReach(r.prefix, r.metric, r.down) for r in tlv.prefixes)
                 tlvs.append(NarrowIpReachability(tuple(entries)))
         raw = encode_pdu(replace(lsp, checksum=0, tlvs=tuple(tlvs)))
@@ -212,12 +213,16 @@ def as_others_say_it(document: Json, *, marked: bool, narrow: bool) -> Json:
 
 @pytest.mark.parametrize("af", FAMILIES)
 @pytest.mark.parametrize(
-    ("marked", "narrow"), [(False, False), (False, True), (True, True)], ids=str
+    ("marked", "narrow"),
+    [(False, ""), (False, "besides"), (True, "besides"), (False, "instead"), (True, "instead")],
 )
 def test_leaked_prefixes_are_known_without_a_mark_and_in_narrow_tlvs(
     figure_two, marked, narrow, af
 ):
-    """Some routers, as Holo, set no R flag (RFC 7794): level 1 shows the origin of a prefix."""
+    """Some routers, as Holo, set no R flag (RFC 7794): level 1 shows the origin of a prefix.
+
+    TLVs 128 and 130 have no place for the flag, whether other TLVs have it or not.
+    """
     ours = saved(figure_two, "p1.S1")
     document = as_others_say_it(ours, marked=marked, narrow=narrow)
     assert offline(document, af) == live(figure_two, "p1.S1", af)

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core import igp
+from fared.isis.ids import LevelSet
 from fared.router.events import To
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
 from fared.sim.levels import COMMON, clos3_isis, clos5_levels
@@ -20,6 +21,7 @@ from tests.offline.isis_fabrics import (
     started,
     system,
 )
+from tests.sim.test_isis_redistribution import OUTSIDE, announce, configure
 
 QUARTER = f"{DEFAULT_CAPACITY * 8 / 4 / 1e9:g}G"
 
@@ -133,3 +135,14 @@ def test_across_levels_border_routers_leak_what_then_is(args, happen):
             root = system(fabric, name)
             found = offline(document, af, "--root", root, *args, addresses=False)
             assert found == live(fabric, name, af, addresses=False), name
+
+
+def test_a_prefix_that_a_border_router_redistributes_into_level_1_stays_leaked():
+    fabric = clos5_levels(2, 1, 2, 1)
+    configure(fabric, "p1.S1", LevelSet.ONE)
+    announce(fabric, "p1.S1")
+    document = saved(started(fabric), "p1.S1")
+    for af, prefix in zip(FAMILIES, OUTSIDE, strict=True):
+        before = offline(document, af, "--root", "SS1.1")
+        after = offline(document, af, "--root", "SS1.1", "--fail-link", "p1.S1,p1.L1")
+        assert after[str(prefix)] == before[str(prefix)]

@@ -25,7 +25,7 @@ from fared.ted.events import AdvertisedRoute, RoutesComputed
 from fared.ted.model import PathType
 
 _OTHER = {Level.ONE: Level.TWO, Level.TWO: Level.ONE}
-_SOURCES = {
+LEAKED_KINDS = {
     Level.TWO: (PathType.LEVEL_1, PathType.LEVEL_1_REDISTRIBUTED),
     Level.ONE: (PathType.LEVEL_2, PathType.LEVEL_2_REDISTRIBUTED),
 }
@@ -96,7 +96,7 @@ class RouteLeaking:
             return None
         # RFC 5302 §3.3: only routes that this router uses itself. RFC 5305 §4.1: none with the
         # up/down bit into level 2; §4: none with a metric above MAX_PATH_METRIC.
-        if facts.path_type not in _SOURCES[level] or facts.metric > MAX_PATH_METRIC:
+        if facts.path_type not in LEAKED_KINDS[level] or facts.metric > MAX_PATH_METRIC:
             return None
         if prefix.family not in settings.families:
             return None

@@ -26,8 +26,8 @@ from fared.isis.pdu.tlvs import (
     MT_IPV4,
     IpReach,
     IpReachability,
-    NarrowIpReach,
     NarrowIpReachability,
+    Tlv,
     of_type,
 )
 from fared.isis.settings import MAX_PATH_METRIC
@@ -136,7 +136,11 @@ def read_prefixes(
             _keep_better(best, item)
     attributes = {reach.prefix: reach for read in wide for reach in read.attributes}
     ignored = [prefix for read in wide for prefix in read.ignored]
-    items = list(_read_narrow(lsp, own=own))
+    items = [
+        _reachability(reach, level, None, own=own)
+        for reach in narrow_as_wide(lsp.tlvs)
+        if _counts(reach, own=own)
+    ]
     narrow: dict[Prefix, PrefixReachability | None] = {}
     if ignored or items:
         listed = {**dict.fromkeys(ignored), **entries.get(NARROW, {})}
@@ -207,6 +211,11 @@ def _counts(reach: IpReach, *, own: bool) -> bool:
     return reach.metric <= MAX_PATH_METRIC
 
 
+def says_external(reach: IpReach) -> bool:
+    """Whether an entry is of another source: by the X bit (RFC 5308 §2) or flag (RFC 7794 §2.1)."""
+    return reach.external or bool((reach.flags or 0) & FLAG_EXTERNAL)
+
+
 def _reachability(
     reach: IpReach, level: Level, capacity_code: int | None, *, own: bool
 ) -> PrefixReachability:
@@ -215,26 +224,19 @@ def _reachability(
         capacity = snapped(capacity)
     kind = path_type(level, down=reach.down)
     # leaked prefixes, which may have the flag as well, do not count and are not seen here
-    if own and (reach.flags or 0) & FLAG_EXTERNAL:
+    if own and says_external(reach):
         kind = _REDISTRIBUTED[level]
     return PrefixReachability(reach.prefix, reach.metric, kind, capacity)
 
 
-def _read_narrow(lsp: Lsp, *, own: bool) -> Iterator[PrefixReachability]:
-    """The entries of TLVs 128 and 130 (RFC 1195), without those that this router leaks."""
-    level = Level(lsp.level)
-    for tlv in of_type(lsp.tlvs, NarrowIpReachability):
+def narrow_as_wide(tlvs: tuple[Tlv, ...]) -> Iterator[IpReach]:
+    """The entries of TLVs 128 and 130 (RFC 1195) as TLV 135 would have them."""
+    for tlv in of_type(tlvs, NarrowIpReachability):
         for item in tlv.prefixes:
             # RFC 5302 §3.3: an internal prefix (TLV 128) with an external metric is ignored
-            if item.metric_external and not tlv.external:
-                continue
-            if not (own and item.down):
-                yield _narrow_reachability(item, level)
-
-
-def _narrow_reachability(item: NarrowIpReach, level: Level) -> PrefixReachability:
-    metric = item.metric + (_EXTERNAL_METRIC if item.metric_external else 0)
-    return PrefixReachability(item.prefix, metric, path_type(level, down=item.down))
+            if not item.metric_external or tlv.external:
+                metric = item.metric + _EXTERNAL_METRIC * item.metric_external
+                yield IpReach(item.prefix, metric, item.down, tlv.external)
 
 
 def _has_attributes(reach: IpReach) -> bool:

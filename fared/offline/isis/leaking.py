@@ -13,8 +13,9 @@ from typing import TypeGuard
 import msgspec
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId, Prefix, isis_node
+from fared.core.ids import FAMILY_IPV4, NodeId, Prefix, isis_node
 from fared.isis.ids import Level, LspId, fragment_of
+from fared.isis.origination.leaking import LEAKED_KINDS
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import (
     FLAG_READVERTISED,
@@ -25,12 +26,11 @@ from fared.isis.pdu.tlvs import (
     Tlv,
 )
 from fared.isis.settings import MAX_PATH_METRIC, used_last
-from fared.offline.isis.database import Contents, own_lsps
+from fared.isis.ted.fragment_prefixes import narrow_as_wide
+from fared.offline.isis.database import Contents, own_lsps, own_tlvs
 from fared.te.advertise import DEFAULT_ADVERTISE, damped
 from fared.ted.events import AdvertisedRoute
-from fared.ted.model import PathType
 
-_SOURCE = {Level.TWO: PathType.LEVEL_1, Level.ONE: PathType.LEVEL_2}
 Facts = Mapping[Prefix, AdvertisedRoute]
 
 
@@ -85,7 +85,7 @@ class ObservedLeaking(msgspec.Struct, frozen=True):
 
 
 def _leakable(facts: AdvertisedRoute, level: Level) -> bool:
-    return facts.path_type is _SOURCE[level] and facts.metric <= MAX_PATH_METRIC
+    return facts.path_type in LEAKED_KINDS[level] and facts.metric <= MAX_PATH_METRIC
 
 
 def border_routers(contents: Contents) -> list[NodeId]:
@@ -102,15 +102,22 @@ def read_leaking(
     for level in Level:
         leaked: dict[Prefix, IpReach] = {}
         own: set[Prefix] = set()
-        for lsp in own_lsps(contents, level, node):
-            for tlv in lsp.tlvs:
-                for reach in tlv.prefixes if _is_of(tlv, family) else ():
-                    if _leaked(reach) or (level is Level.TWO and reach.prefix in unmarked):
-                        leaked[reach.prefix] = reach
-                    else:
-                        own.add(reach.prefix)
+        for reach in _reaches(own_tlvs(contents, level, node), family):
+            if _leaked(reach) or (level is Level.TWO and reach.prefix in unmarked):
+                leaked[reach.prefix] = reach
+            else:
+                own.add(reach.prefix)
         if leaked:
             yield ObservedLeaking(node, level, family, leaked, frozenset(own), before)
+
+
+def _reaches(tlvs: tuple[Tlv, ...], family: int) -> Iterator[IpReach]:
+    """The entries of one family: those of wide TLVs, and of narrow ones those that no wide has."""
+    wide = [reach for tlv in tlvs if _is_of(tlv, family) for reach in tlv.prefixes]
+    yield from wide
+    if family == FAMILY_IPV4:
+        listed = {reach.prefix for reach in wide}
+        yield from (reach for reach in narrow_as_wide(tlvs) if reach.prefix not in listed)
 
 
 def _is_of(tlv: Tlv, family: int) -> TypeGuard[IpReachability]:
@@ -137,7 +144,7 @@ def with_leaking(contents: Contents, leaking: ObservedLeaking, routes: Facts) ->
                     for r in tlv.prefixes
                 )
                 tlvs.append(replace(tlv, prefixes=tuple(r for r in kept if r is not None)))
-            elif isinstance(tlv, NarrowIpReachability):  # the wide TLVs hold the same prefixes
+            elif isinstance(tlv, NarrowIpReachability):  # leaked ones are in wide TLVs
                 narrow = tuple(r for r in tlv.prefixes if r.prefix not in leaking.leaked)
                 tlvs.append(replace(tlv, prefixes=narrow))
             else:

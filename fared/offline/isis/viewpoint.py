@@ -21,10 +21,8 @@ from fared.isis.pdu.tlvs import (
     FLAG_READVERTISED,
     MT_IPV6,
     AreaAddresses,
-    IpReach,
     IpReachability,
     MultiTopology,
-    Tlv,
     of_type,
 )
 from fared.isis.settings import IsisSettings
@@ -35,16 +33,6 @@ from fared.ted.links import Blocks
 from fared.ted.model import NodeBlock, PathType, PrefixReachability
 
 
-def leaks_marked(contents: Contents, node: NodeId) -> bool:
-    """Whether a router sets the re-advertisement flag (RFC 7794 §2.1), as fared does."""
-    reaches = (r for tlv in own_tlvs(contents, Level.TWO, node) for r in _reaches(tlv))
-    return any((reach.flags or 0) & FLAG_READVERTISED for reach in reaches)
-
-
-def _reaches(tlv: Tlv) -> tuple[IpReach, ...]:
-    return tlv.prefixes if isinstance(tlv, IpReachability) else ()
-
-
 def leaked_unmarked(
     contents: Contents, blocks: Mapping[Level, Blocks], node: NodeId
 ) -> set[Prefix]:
@@ -52,15 +40,29 @@ def leaked_unmarked(
 
     Another router advertises them in level 1, this one in level 2. If this one advertises a prefix
     in level 1, too, and another one in level 2, it is the subnet of a link of both levels and not
-    leaked. A router that sets the flag is assumed to set it on every leaked prefix.
+    leaked.
     """
     one, two = blocks.get(Level.ONE, {}), blocks.get(Level.TWO, {})
-    if node not in one or node not in two or leaks_marked(contents, node):
+    if node not in one or node not in two:
+        return set()
+    own = {item.prefix for item in two[node].prefixes} - _would_be_marked(contents, node)
+    if not own:
         return set()
     inside = {p for far, block in one.items() if far != node for p in _of_level_1(block)}
     outside = {item.prefix for far, block in two.items() if far != node for item in block.prefixes}
-    own = {item.prefix for item in two[node].prefixes}
     return own & inside - (_of_level_1(one[node]) & outside)
+
+
+def _would_be_marked(contents: Contents, node: NodeId) -> set[Prefix]:
+    """The prefixes in level 2 that a router would mark if it leaked them.
+
+    One that marks a prefix of a family is assumed to mark all that it leaks in this family, as
+    fared does, in TLVs with room for the flag: narrow ones have none.
+    """
+    tlvs = of_type(own_tlvs(contents, Level.TWO, node), IpReachability)
+    wide = [reach for tlv in tlvs for reach in tlv.prefixes]
+    marking = {r.prefix.family for r in wide if (r.flags or 0) & FLAG_READVERTISED}
+    return {reach.prefix for reach in wide if reach.prefix.family in marking}
 
 
 def _of_level_1(block: NodeBlock) -> set[Prefix]:

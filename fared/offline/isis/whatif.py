@@ -11,7 +11,6 @@ from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, ISIS_NODE, NodeId, Prefix
 from fared.isis.ids import LspId, fragment_of, node_of, pseudonode_of
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import (
-    FLAG_EXTERNAL,
     FLAG_READVERTISED,
     MT_IPV4,
     IpReach,
@@ -26,6 +25,7 @@ from fared.isis.pdu.tlvs import (
     Tlv,
 )
 from fared.isis.settings import used_last
+from fared.isis.ted.fragment_prefixes import says_external
 from fared.offline.changes import Changes
 
 Lsps = Mapping[LspId, Lsp]
@@ -90,7 +90,7 @@ def _own(reach: IpReach) -> bool:
 
 def _behind(reach: IpReach) -> bool:
     """Whether a prefix is one of another level or of another source."""
-    return not _own(reach) or reach.external or bool((reach.flags or 0) & FLAG_EXTERNAL)
+    return not _own(reach) or says_external(reach)
 
 
 def head_of(neighbor: int) -> NodeId:
