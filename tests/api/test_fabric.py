@@ -7,6 +7,7 @@ from fared.api.fabric_changes import changed_links, changed_nodes, is_other
 from fared.api.views import fabric_image
 from fared.api.views.context import Derating
 from fared.api.views.fabric import fabric
+from fared.router.events import RouterSettingsApplied
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3, clos5
 from fared.sim.levels import clos3_isis
 from fared.sim.network import Network
@@ -115,6 +116,26 @@ def test_a_link_that_another_router_drained_is_drained():
     made.network.set_share("L1", "S2", 0.0)
     made.network.run_until_quiet(60)
     assert marks(seen_from(made, "L2"))["L1", "S2"][0] == "drained"
+
+
+@pytest.mark.parametrize(
+    ("build", "transit", "why"),
+    [
+        (clos3, True, "paths cross S2 where there is no other way"),
+        (clos3_isis, False, "paths may end at S2, not cross it"),
+    ],
+)
+def test_a_drained_router_is_the_last_resort_of_ospf_and_bars_transit_in_isis(build, transit, why):
+    made = started(build(2, 2, network=Network(seed=3)))
+    settings = made.network.nodes["S2"].settings.drain()
+    made.network.input("S2", RouterSettingsApplied(settings))
+    made.network.run_until_quiet(60)
+    context = seen_from(made, "L1")
+    spine = nodes(context)["S2"]
+    assert (spine["transit"], spine["last_resort"]) == (transit, transit)
+    assert {end: mark for end, mark in marks(context).items() if "S2" in end} == dict.fromkeys(
+        [("L1", "S2"), ("L2", "S2"), ("S2", "L1"), ("S2", "L2")], ("drained", why)
+    )
 
 
 def test_five_stages_have_pods_and_planes():
