@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.core.ids import BACKBONE
 from fared.rib.facts import aggregate_capacity
 from fared.ted.events import AdvertisedRoute
 from fared.ted.model import PathType
@@ -57,10 +58,15 @@ class AdvertisedRoutes:
     """All advertised routes (neither external nor discard routes), and their changes."""
 
     def __init__(
-        self, areas: Mapping[int, AreaSolver], egress_of: Callable[[Prefix, Route], Egress]
+        self,
+        areas: Mapping[int, AreaSolver],
+        egress_of: Callable[[Prefix, Route], Egress],
+        crosses: Callable[[Prefix], bool],
     ) -> None:
+        """``crosses`` tells whether a route of the backbone crosses a transit area."""
         self._areas = areas
         self._egress_of = egress_of
+        self._crosses = crosses
         self._advertised: dict[Prefix, AdvertisedRoute] = {}
         self._path_of: dict[Prefix, _Path] = {}
         self._paths: dict[tuple[Egress, int], _Path] = {}
@@ -119,8 +125,10 @@ class AdvertisedRoutes:
         path = self._path_of.get(prefix)
         if path is None or route is None:
             return None
-        areas = tuple(sorted({area for area, _, _ in path.egress}))
-        return AdvertisedRoute(route.metric, route.path_type, areas, path.capacity)
+        areas = {area for area, _, _ in path.egress}
+        if self._crosses(prefix):  # RFC 2328 §16.3 (5): it remains a route of the backbone
+            areas.add(BACKBONE)
+        return AdvertisedRoute(route.metric, route.path_type, tuple(sorted(areas)), path.capacity)
 
     def _add(self, prefix: Prefix, egress: Egress, nexthops: NextHopSet | None) -> None:
         path = self._paths.get((egress, id(nexthops)))

@@ -104,6 +104,8 @@ class AreaSolver:
         self.root = root
         self.ted = Ted(root)
         self.links: tuple[LocalLink, ...] = ()
+        self.virtual_ends: frozenset[NodeId] = frozenset()
+        """The ends of virtual links through the area."""
         self.solution: Solution | None = None
         self.stopwatch: Callable[[], float] = float
         """Clock for ``spf_seconds``; the default returns 0.0."""
@@ -263,6 +265,13 @@ class AreaSolver:
         assert self.solution is not None
         found: NextHopSet | None = self.solution.builder.build(pack(row), limit)[0]
         return found
+
+    def carries_transit(self) -> bool:
+        """Whether it is a transit area: a reachable router has bit V (RFC 2328 §16.1 (2))."""
+        if self.solution is None:
+            return False
+        distance, ends = self.solution.plan.distance, map(self.index, self.virtual_ends)
+        return any(end is not None and distance.item(end) != UNREACHABLE for end in ends)
 
     def reached(self) -> int:
         """The number of nodes that the root reaches, not counting itself."""

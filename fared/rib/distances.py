@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,6 +10,7 @@ import numpy as np
 
 from fared.core.ids import BACKBONE
 from fared.spf.search import UNREACHABLE
+from fared.ted.graph import anywhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 NO_ROUTE = UNREACHABLE
 
 
-class AdvertiserDistances(msgspec.Struct, frozen=True, eq=False):
+class AdvertiserDistances(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The routes to the advertisers, by advertiser number (A,).
 
     ``distance`` is NO_ROUTE for an unreachable one; ``own`` marks this router itself, ``direct``
@@ -30,7 +32,8 @@ class AdvertiserDistances(msgspec.Struct, frozen=True, eq=False):
     index in the area's graph, -1 for a node that is not in it. ``beyond`` is False where the
     prefixes that a node advertises of other areas are ignored: an area border router that is
     connected to the backbone takes inter-area paths from the backbone only (RFC 2328 §16.2, RFC
-    3509).
+    3509). ``transit`` marks those in transit areas, whose summaries may improve routes through the
+    backbone (§16.3), ``backbone`` those in the backbone.
     """
 
     distance: NDArray[np.int64]
@@ -38,6 +41,13 @@ class AdvertiserDistances(msgspec.Struct, frozen=True, eq=False):
     direct: NDArray[np.bool_]
     index: NDArray[np.int64]
     beyond: NDArray[np.bool_]
+    transit: NDArray[np.bool_]
+    backbone: NDArray[np.bool_]
+
+    @cached_property
+    def crosses(self) -> bool:
+        """Whether there are transit areas."""
+        return anywhere(self.transit)
 
 
 def locate(table: PrefixTable, areas: Mapping[int, AreaSolver]) -> AdvertiserDistances:
@@ -50,12 +60,17 @@ def locate(table: PrefixTable, areas: Mapping[int, AreaSolver]) -> AdvertiserDis
         direct=np.zeros(size, bool),
         index=np.full(size, -1, np.int64),
         beyond=np.ones(size, bool),
+        transit=np.zeros(size, bool),
+        backbone=of_area == BACKBONE,
     )
     # RFC 2328 §16.2: attached to several areas, examine backbone summaries only; RFC 3509: only
     # while this router reaches others in the backbone
     backbone = areas.get(BACKBONE)
     if backbone is not None and backbone.reached() > 0:
-        found.beyond[:] = of_area == BACKBONE
+        found.beyond[:] = found.backbone
+        for area, solver in areas.items():
+            if area != BACKBONE and solver.carries_transit():
+                found.transit[of_area == area] = True
     for area, solver in areas.items():
         if solver.solution is not None:
             _locate_in(solver.solution.plan, nodes, (of_area == area).nonzero()[0], found)

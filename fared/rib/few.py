@@ -39,7 +39,7 @@ def take_few(
     selection: Selection, table: PrefixTable, distances: AdvertiserDistances, numbers: list[int]
 ) -> list[int] | None:
     """Select the prefixes ``numbers``; return those with another choice, None if it is too much."""
-    if len(numbers) > FEW:
+    if len(numbers) > FEW or distances.crosses:
         return None
     rows = [table.rows_of_one(number) for number in numbers]
     if sum(map(len, rows)) > _FEW_ROWS:

@@ -150,7 +150,7 @@ def make_routes(
     first, second, others = joined.first, joined.second, joined.others
     for known in (first, second):
         known.extend([None] * (len(table.advertisers) - len(known)))
-    few = len(numbers) <= FEW
+    few = len(numbers) <= FEW and not selector.distances.crosses
     found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
     for number, several, end, total, kind, local in found:
         if several and not local:
@@ -191,6 +191,9 @@ def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Sel
     # RFC 2328 §16.4 (5): the type 2 cost is Y, without the cost inside the AS
     alone = connected | (path_type == _EXTERNAL_2)
     total = metrics(key) + np.where(alone, 0, distances.distance[advertiser])
+    if selection.crossing:  # the row is that of the path that another one replaces
+        crossing = np.isin(found, list(selection.crossing))
+        total[crossing] = metrics(selection.key[found[crossing]])
     return zip(
         found.tolist(),
         (selection.advertiser[found] == ANYCAST).tolist(),

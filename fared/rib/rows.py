@@ -255,7 +255,7 @@ def _keys_at_zero(
     """
     # RFC 2328 §16.4 (6)(a), (b): paths inside the AS first, then type 1, then type 2
     # §16.2 (5) to (7): inter-area after intra-area paths and before externals, then the least cost.
-    # §16.3 is for transit areas of virtual links, which fared lacks.
+    # §16.3, transit areas: ``selection``
     of_type = {kind: kind << TYPE_SHIFT for kind in kinds}
     # §16.4.1: intra-area paths through the backbone and inter-area paths are equal
     inside = 0 if area % HOSTS_AREA != BACKBONE else _NOT_PREFERRED

@@ -36,13 +36,15 @@ class Choice(msgspec.Struct, frozen=True, eq=False):
 
     ``key`` (Q,) compares routes, NO_ROUTE without one. ``advertiser`` is the one node to route to,
     NONE, or ANYCAST: then ``egress`` lists the nodes by prefix number. ``row`` is one of the best
-    rows, that of the highest advertiser.
+    rows, that of the highest advertiser. ``crossing`` are the prefixes, by number, to which paths
+    through a transit area are as short or shorter (RFC 2328 §16.3): their row is of the backbone.
     """
 
     key: NDArray[np.int64]
     advertiser: NDArray[np.int32]
     row: NDArray[np.int32]
     egress: dict[int, EgressAdvertisers]
+    crossing: frozenset[int] = frozenset()
 
 
 class Selection(msgspec.Struct, eq=False):
@@ -52,6 +54,7 @@ class Selection(msgspec.Struct, eq=False):
     advertiser: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.empty(0, np.int32))
     row: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.empty(0, np.int32))
     egress: dict[int, EgressAdvertisers] = msgspec.field(default_factory=dict)
+    crossing: frozenset[int] = frozenset()
 
     def take_all(self, choice: Choice) -> NDArray[np.int64]:
         """Set the choice for all prefixes; return the numbers of those for which it changed."""
@@ -60,6 +63,7 @@ class Selection(msgspec.Struct, eq=False):
         new[:size] = choice.key[:size] != self.key[:size]
         new[:size] |= choice.advertiser[:size] != self.advertiser[:size]
         self.key, self.advertiser, self.row = choice.key, choice.advertiser, choice.row
+        self.crossing = choice.crossing
         before, self.egress = self.egress, choice.egress
         new[[at for at, egress in self.egress.items() if before.get(at) != egress]] = True
         return new.nonzero()[0]
@@ -82,6 +86,8 @@ class Selection(msgspec.Struct, eq=False):
         self.row[numbers] = choice.row
         before = {at: self.egress.pop(at) for at in numbers.tolist() if at in self.egress}
         self.egress.update(choice.egress)
+        if self.crossing or choice.crossing:
+            self.crossing = self.crossing.difference(numbers.tolist()) | choice.crossing
         new |= [before.get(at) != choice.egress.get(at) for at in numbers.tolist()]
         found: NDArray[np.int64] = numbers[new]
         return found
@@ -120,6 +126,7 @@ def choose(
     size, key = len(numbers), _keys(found, distances)
     best = np.full(size, NO_ROUTE)
     np.minimum.at(best, at, key)
+    crossing = _cross_transit_areas(found, distances, at, best, key) if distances.crosses else None
     # RFC 2328 §16.2 (7), §16.4 (6): paths of the same cost are added to the entry
     chosen = ((key == best[at]) & (key != NO_ROUTE)).nonzero()[0]
     prefix, server = at[chosen], found.advertiser[chosen]
@@ -136,13 +143,57 @@ def choose(
     # An advertised capacity is part of the next-hop set, which other prefixes do not share.
     limited = np.isfinite(found.capacity[chosen]) & ~distances.direct[server]
     several[prefix[limited]] = True
+    if crossing is not None:
+        several[crossing[0]] = True
+        row[crossing[0]] = rows[crossing[1]]
     advertiser[several] = ANYCAST
     egress: dict[int, dict[int, float]] = {}
     for one in several[prefix].nonzero()[0].tolist():
         mine, end = egress.setdefault(int(numbers[prefix[one]]), {}), int(server[one])
         mine[end] = min(float(found.capacity[chosen[one]]), mine.get(end, np.inf))
     ends = {number: tuple(sorted(mine.items())) for number, mine in egress.items()}
-    return Choice(best, advertiser.astype(np.int32), row.astype(np.int32), ends)
+    crossed = () if crossing is None else numbers[crossing[0]].tolist()
+    return Choice(best, advertiser.astype(np.int32), row.astype(np.int32), ends, frozenset(crossed))
+
+
+def _cross_transit_areas(
+    rows: CopiedRows,
+    distances: AdvertiserDistances,
+    at: NDArray[np.integer],
+    best: NDArray[np.int64],
+    key: NDArray[np.int64],
+) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
+    """Examine the summaries of transit areas (RFC 2328 §16.3).
+
+    They determine the next hops of paths over virtual links, and shorten those through the
+    backbone. Changes ``best`` (Q,) and ``key`` (R,) in place where they are as short or shorter;
+    ``at`` (R,) is the prefix of each row. Returns such prefixes, and for each a row that was best
+    before.
+    """
+    # (3): only routes through the backbone; the type of the path remains (5)
+    before = ((key == best[at]) & (key >= 0) & (key != NO_ROUTE)).nonzero()[0]
+    before = before[distances.backbone[rows.advertiser[before]]]
+    former = np.full(len(best), NONE)
+    former[at[before]] = before
+    # (2): not those of this router; (4): none whose border router is unreachable
+    far = rows.asbr != NONE
+    usable = distances.transit[rows.advertiser] & ~distances.own[rows.advertiser]
+    usable &= (distances.distance[rows.advertiser] != NO_ROUTE) & (former[at] != NONE)
+    # §16.2 (6): an intra-area path to the AS boundary router is preferred to a summary
+    usable &= ~far | (distances.distance[rows.asbr] == NO_ROUTE)
+    inter = path_types(rows.key) == int(PathType.INTER_AREA)
+    usable &= far | (inter & (best[at] < OWN_EXTERNAL))
+    found = usable.nonzero()[0]
+    kind = best[at[found]] >> TYPE_SHIFT << TYPE_SHIFT
+    cost = distances.distance[rows.advertiser[found]]
+    through = np.where(far[found], rows.key[found], kind + metrics(rows.key[found])) + cost
+    # (5): less or the same
+    short = through <= best[at[found]]
+    found = found[short]
+    key[found] = through[short]
+    np.minimum.at(best, at[found], key[found])
+    prefixes = np.unique(at[found])
+    return prefixes, former[prefixes]
 
 
 def _keys(rows: CopiedRows, distances: AdvertiserDistances) -> NDArray[np.int64]:

@@ -73,7 +73,7 @@ class PrefixSelector:
         """
         number = self.table.known_advertiser(area, node)
         beyond = self.distances.beyond
-        if not 0 <= number < len(beyond) or beyond[number]:
+        if not 0 <= number < len(beyond) or beyond[number] or self.distances.transit[number]:
             return False
         return self.table.path_types(area, node, changes) == {PathType.INTER_AREA}
 
@@ -191,6 +191,10 @@ class PrefixSelector:
             if not isinstance(source, Resolved):
                 found.setdefault(at, []).append(item)
         return {at: tuple(items) for at, items in found.items()}
+
+    def crosses(self, prefix: Prefix) -> bool:
+        """Whether a route through the backbone crosses a transit area (RFC 2328 §16.3)."""
+        return self.table.number(prefix) in self.selection.crossing
 
     def several(self, prefix: Prefix) -> bool:
         """Whether ``egress`` is more than the node that the route tells."""

@@ -98,7 +98,7 @@ class RouteSolver:
         self._selector = PrefixSelector(self._areas, self._hosts)
         self._routes = SolvedRoutes(self._selector.table)
         self._joined = JoinedSets(self._areas, settings)
-        self._advertised = AdvertisedRoutes(self._areas, self.egress)
+        self._advertised = AdvertisedRoutes(self._areas, self.egress, self._selector.crosses)
         self._pending: dict[Prefix, None] | None = None
         self._asbrs: dict[NodeId, AdvertisedRoute] | None = None
         self._discards = Discards(root, self._areas_of)
@@ -154,6 +154,9 @@ class RouteSolver:
             self._asbrs = None
         elif self._asbr_blocks.pop((area, node), None) is not None:
             self._asbrs = None
+        if (block is not None and block.virtual_end) != (node in solver.virtual_ends):
+            solver.virtual_ends ^= {node}
+            self._all_changed = True  # another transit area, or one less
         before = () if former is None else former.prefixes
         after = () if block is None else block.prefixes
         if before == after and not beyond:
@@ -295,6 +298,7 @@ class RouteSolver:
         other = RouteSolver(root, self.settings)
         for area in self.areas:
             other._area(area).ted = self._areas[area].ted.seen_from(root)
+            other._area(area).virtual_ends = self._areas[area].virtual_ends
         for (area, node), prefixes in advertised.items():
             other.put_prefixes(area, node, dict(enumerate(prefixes)))
         return other

@@ -33,10 +33,11 @@ def same_block(a: NodeBlock | None, b: NodeBlock | None) -> bool:
 
 def same_role(a: NodeBlock, b: NodeBlock) -> bool:
     """Whether two blocks describe the same kind of router, regardless of links and prefixes."""
-    return (a.transit, a.network, a.is_asbr, a.asbr_routes) == (
+    return (a.transit, a.network, a.is_asbr, a.virtual_end, a.asbr_routes) == (
         b.transit,
         b.network,
         b.is_asbr,
+        b.virtual_end,
         b.asbr_routes,
     )
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class AdvertisedRoute(msgspec.Struct, frozen=True):
     """A route as a border router advertises it into other areas.
 
-    ``areas`` are those of its next hops. ``capacity`` is the aggregate capacity of its paths,
-    bytes/s; None where it is unknown or unlimited.
+    ``areas`` are its own and those of its next hops. ``capacity`` is the aggregate capacity of its
+    paths, bytes/s; None where it is unknown or unlimited.
     """
 
     metric: int

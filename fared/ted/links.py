@@ -25,7 +25,8 @@ def links_of_block(
 ) -> tuple[LocalLink, ...]:
     """Guess the local links of a router from its block: one for each row, without a name.
 
-    The gateway is the far end's IPv4 address as this router floods it, else as the far end floods
+    A virtual link is none: the next hop is on the way through its transit area. The gateway is the
+    far end's IPv4 address as this router floods it, else as the far end floods
     it; 0 where the link is unnumbered. IPv6 next hops are only in hellos: always 0.
     """
     links: list[LocalLink] = []
@@ -38,6 +39,8 @@ def links_of_block(
         strict=True,
     )
     for row, (neighbor, metric, local_id, remote_id, capacity) in enumerate(rows, start=1):
+        if (neighbor, local_id) in block.virtual:
+            continue
         far = blocks.get(NodeId(neighbor))
         if far is not None and far.network:
             ends = _across(block, far, blocks)

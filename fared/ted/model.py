@@ -106,6 +106,10 @@ class NodeBlock(msgspec.Struct, frozen=True):
     """A pseudonode or transit network, whose outgoing links have metric 0 and no capacity limit."""
     is_asbr: bool = False
     """An AS boundary router (OSPF's E bit), which the other routers need a route to."""
+    virtual_end: bool = False
+    """The end of a virtual link through this area (OSPF's V bit)."""
+    virtual: frozenset[tuple[int, int]] = frozenset()
+    """Rows that are virtual links: neighbor and local id. Packets cross them over another area."""
     asbr_routes: tuple[tuple[NodeId, int], ...] = ()
     """ASBRs of other areas that this border router advertises (type 4 summaries), with costs."""
 

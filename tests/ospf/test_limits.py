@@ -73,24 +73,25 @@ def test_in_a_full_database_lsas_are_updated_and_flushed_as_ever():
     assert stored(scripted) == LIMIT.most - 50
 
 
-def links(*far: int) -> tuple[RouterLink, ...]:
-    p2p = RouterLinkType.POINT_TO_POINT
+def links(*far: int, kind: int = RouterLinkType.POINT_TO_POINT) -> tuple[RouterLink, ...]:
     return tuple(
-        RouterLink(link_type=p2p, link_id=router_id(one), link_data=0, metric=10) for one in far
+        RouterLink(link_type=kind, link_id=router_id(one), link_data=0, metric=10) for one in far
     )
 
 
-def test_routers_on_a_path_from_here_come_in_beyond_the_limit():
+@pytest.mark.parametrize("kind", [RouterLinkType.POINT_TO_POINT, RouterLinkType.VIRTUAL])
+def test_routers_on_a_path_from_here_come_in_beyond_the_limit(kind):
     """The neighbor, its neighbors, and theirs; routers that nobody lists do not."""
     scripted = victim()
     scripted.to_full()
     forge(scripted, 300)
     scripted.send(update(make_lsa(router_id(9), links=links(5, 11, 12))))
     scripted.at(scripted.now + 2)
-    scripted.send(update(make_lsa(router_id(11), links=links(9, 13))))
+    scripted.send(update(make_lsa(router_id(11), links=links(9, 13, kind=kind))))
     scripted.greet(scripted.me)
     scripted.at(scripted.now + 2)
-    scripted.send(update(make_lsa(router_id(13), links=links(11)), make_lsa(router_id(14))))
+    onward = make_lsa(router_id(13), links=links(11, kind=kind))
+    scripted.send(update(onward, make_lsa(router_id(14))))
     known = {key.advertising_router for key in scripted.lsas()}
     assert {router_id(n) for n in (9, 11, 13)} <= known
     assert router_id(14) not in known

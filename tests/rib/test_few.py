@@ -56,7 +56,8 @@ def distances(places: list[dict]) -> AdvertiserDistances:
     distance[own] = 0
     distance[direct & (distance == NO_ROUTE)] = 10
     beyond = np.array([place["beyond"] for place in places])
-    return AdvertiserDistances(distance, own, direct, np.arange(len(places)), beyond)
+    none = np.zeros(len(places), bool)
+    return AdvertiserDistances(distance, own, direct, np.arange(len(places)), beyond, none, none)
 
 
 @given(
@@ -79,7 +80,8 @@ def test_few_prefixes_are_selected_as_by_arrays(places, batches):
         numbers = np.array(changed, np.int64)
         assert few == by_arrays.take(numbers, choose(table, there, numbers), size).tolist()
         found, expected = asdict(one_by_one), asdict(by_arrays)
-        assert found.pop("egress") == expected.pop("egress")
+        for key in ("egress", "crossing"):
+            assert found.pop(key) == expected.pop(key)
         assert {k: v.tolist() for k, v in found.items()} == {
             k: v.tolist() for k, v in expected.items()
         }

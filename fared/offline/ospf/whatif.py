@@ -11,6 +11,8 @@ from fared.offline.changes import Changes
 from fared.offline.ospf.database import AreaContents, SavedInterface, StoredLsa
 from fared.ospf.origination.external import DRAINED_METRIC
 from fared.ospf.packet.bodies import (
+    TO_ROUTERS,
+    TO_VERTICES,
     AsExternalLsa,
     NetworkLsa,
     RouterLink,
@@ -28,8 +30,6 @@ from fared.ted.model import HIGHEST_OSPF_METRIC
 _HOST_LENGTH = 32
 _HOST_MASK = 0xFFFFFFFF
 _OPAQUE_ID = 0xFFFFFF
-_TO_ROUTERS = (RouterLinkType.POINT_TO_POINT, RouterLinkType.VIRTUAL)
-_TO_VERTICES = (*_TO_ROUTERS, RouterLinkType.TRANSIT)
 _TE_POINT_TO_POINT = 1
 _TE_MULTI_ACCESS = 2
 
@@ -86,7 +86,7 @@ def _router_lsa(router: int, bodies: Mapping[int, RouterLsa], changes: Changes) 
     kept: list[RouterLink] = []
     lost: list[RouterLink] = []
     for link in body.links:
-        leads_on = link.link_type in _TO_VERTICES
+        leads_on = link.link_type in TO_VERTICES
         gone = leads_on and changes.fails(router, _head(link))
         (lost if gone else kept).append(link)
     if lost:
@@ -100,7 +100,7 @@ def _metric(router: int, link: RouterLink, changes: Changes) -> RouterLink:
         return link
     if router in changes.overloaded:
         return link._replace(metric=HIGHEST_OSPF_METRIC)
-    if link.link_type not in _TO_VERTICES:
+    if link.link_type not in TO_VERTICES:
         return link
     return link._replace(metric=changes.costs.get((router, _head(link)), link.metric))
 
@@ -115,7 +115,7 @@ def _used_last(body: LsaBody | None, links: RouterLsa | None) -> LsaBody | None:
         return replace(body, metric=max(body.metric, DRAINED_METRIC))
     if not isinstance(body, SummaryLsa):
         return body
-    costs = (k.metric for k in (links.links if links else ()) if k.link_type in _TO_VERTICES)
+    costs = (k.metric for k in (links.links if links else ()) if k.link_type in TO_VERTICES)
     least = min(costs, default=0)
     subnet = 0 < body.network_mask < _HOST_MASK
     if body.metric < least or (body.metric == least and subnet):
@@ -155,9 +155,9 @@ def _lost_subnets(
         far.link_data
         for link in lost
         for far in getattr(bodies.get(link.link_id), "links", ())
-        if far.link_type in _TO_ROUTERS and far.link_id == router
+        if far.link_type in TO_ROUTERS and far.link_id == router
     }
-    in_use = [link.link_data for link in kept if link.link_type in _TO_ROUTERS]
+    in_use = [link.link_data for link in kept if link.link_type in TO_ROUTERS]
     subnets: set[RouterLink] = set()
     for stub in kept:
         length = mask_length(stub.link_data)
@@ -211,7 +211,7 @@ def _advertise(
         for _, link in described
         for local in (*link.local_addresses, link.local_identifier or 0)
     }
-    rows = [k for k in body.links if k.link_type in _TO_VERTICES and _head(k) == head]
+    rows = [k for k in body.links if k.link_type in TO_VERTICES and _head(k) == head]
     missing = [link for link in rows if link.link_data not in told]
     opaque_id = _OPAQUE_ID
     for link in missing[: len(rows) - len(described)]:

@@ -24,7 +24,7 @@ from fared.core.flooding_scopes import FloodingScopes
 from fared.core.ids import AreaId
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.neighbor import NeighborState
-from fared.ospf.packet.bodies import RouterLinkType, RouterLsa
+from fared.ospf.packet.bodies import TO_ROUTERS, RouterLsa
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey, LsType, describes_router
 from fared.ospf.packet.opaque import RouterInformation
 
@@ -154,7 +154,7 @@ class DynamicAreas:
         body = None if entry.is_maxage(now) else entry.body
         if describes_router(key):
             links = body.links if isinstance(body, RouterLsa) else ()
-            far = (link.link_id for link in links if link.link_type == _P2P)
+            far = (link.link_id for link in links if link.link_type in TO_ROUTERS)
             self._scopes.state(area).links(key.advertising_router, far, now)
         elif key.ls_type == LsType.OPAQUE_AREA and key.link_state_id == _INFORMATION:
             found = _capability(body) if isinstance(body, RouterInformation) else None
@@ -209,7 +209,6 @@ class DynamicAreas:
             yield from [entry for entry in lsdb if entry.installed_at >= since]
 
 
-_P2P = RouterLinkType.POINT_TO_POINT
 _INFORMATION = 4 << 24
 """Link state id of the first router information LSA (RFC 7770 §2.1)."""
 

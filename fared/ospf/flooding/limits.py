@@ -15,7 +15,7 @@ from fared.core.database_limit import DatabaseLimit, LimitView, on_paths
 from fared.core.ids import dotted
 from fared.ospf.lsdb import Lsdb, Scope
 from fared.ospf.neighbor import NeighborEvent, NeighborState
-from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.bodies import TO_ROUTERS, NetworkLsa, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.lsa import LsaKey, LsType
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def routers_on_paths(instance: Instance, lsdb: Lsdb) -> set[int]:
 
 
 class _ListedRouters:
-    """The routers that each router of an area lists, over point-to-point links and networks."""
+    """The routers that each router of an area lists, over links to routers and networks."""
 
     def __init__(self, lsdb: Lsdb) -> None:
         self._lsdb = lsdb
@@ -179,7 +179,7 @@ class _ListedRouters:
         return found
 
     def _ends(self, link: RouterLink) -> tuple[int, ...]:
-        if link.link_type == RouterLinkType.POINT_TO_POINT:
+        if link.link_type in TO_ROUTERS:
             return (link.link_id,)
         if link.link_type == RouterLinkType.TRANSIT:
             return self._attached.get(link.link_id, ())

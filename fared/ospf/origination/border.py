@@ -225,7 +225,7 @@ class Border:
         # backbone; external routes never
         if route.path_type is PathType.INTRA_AREA:
             return True
-        return route.path_type is PathType.INTER_AREA and route.areas == (BACKBONE,)
+        return route.path_type is PathType.INTER_AREA and BACKBONE in route.areas
 
     def _active_range(self, prefix: Prefix) -> RangeKey | None:
         """The active range that equals this prefix: it has components (§3.5)."""

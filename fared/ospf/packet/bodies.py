@@ -17,6 +17,12 @@ class RouterLinkType(enum.IntEnum):
     VIRTUAL = 4
 
 
+TO_ROUTERS = (RouterLinkType.POINT_TO_POINT, RouterLinkType.VIRTUAL)
+"""A virtual link is an unnumbered point-to-point link of the backbone (RFC 2328 §15)."""
+TO_VERTICES = (*TO_ROUTERS, RouterLinkType.TRANSIT)
+"""Links that paths may cross (RFC 2328 §16.1 (2)): all but those to stub networks."""
+
+
 class RouterLink(NamedTuple):
     """One link of a router LSA. §12.4.1 defines ``link_id`` and ``link_data`` by type.
 

@@ -100,7 +100,7 @@ def header_problem(
     instance: Instance, interface: Interface, received: PacketReceived, packet: Packet
 ) -> str | None:
     """Check area id and router id of the OSPF header; return the problem, or None."""
-    # RFC 2328 §8.2 (1): the area of the interface. (2) is for virtual links, which fared lacks.
+    # RFC 2328 §8.2 (1): the area of the interface. (2) is for virtual links; fared is no end.
     if packet.area_id != interface.settings.area:
         return AREA_MISMATCH
     # Not in §8.2, which drops our own packets by their source: here another router has our id.

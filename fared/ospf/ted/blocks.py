@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.core.ids import NETWORK_NODE, NodeId, ipv4_prefix, mask_length
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.bodies import TO_VERTICES, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
 from fared.ted.model import NodeBlock, PrefixReachability
@@ -23,8 +23,8 @@ from fared.ted.model import NodeBlock, PrefixReachability
 _WORD = 0xFFFFFFFF
 HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
-TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
 RowKey = tuple[int, int]
+VIRTUAL = RouterLinkType.VIRTUAL
 
 
 class RouterFacts(msgspec.Struct):
@@ -94,6 +94,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     # §16.1: the link id of a type 2 link is the vertex id of a network
     if RouterLinkType.TRANSIT in kinds:
         neighbors[np.array(kinds) == RouterLinkType.TRANSIT] |= NETWORK_NODE
+    virtual = [k for k in links if k.link_type == VIRTUAL] if VIRTUAL in kinds else []
     capacities, availables, remote_ids = _columns(router, count)
     return NodeBlock(
         node=router.node,
@@ -104,6 +105,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
         local_ids=np.array(data, dtype=np.int64),
         remote_ids=np.array(remote_ids, dtype=np.int64),
         prefixes=prefixes_of(body.links),
+        virtual=frozenset([(link.link_id, link.link_data) for link in virtual]),
         hostname=router.hostname,
     )
 

@@ -21,7 +21,7 @@ from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.origination import contents
-from fared.ospf.packet.bodies import E_BIT, NetworkLsa, RouterLsa
+from fared.ospf.packet.bodies import E_BIT, V_BIT, NetworkLsa, RouterLsa
 from fared.ospf.packet.body import LsaBody, decode_body, is_te_lsa, opaque_type
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
@@ -311,14 +311,16 @@ class TedBuilder:
     def _with_beyond(
         self, area: AreaId, router: RouterFacts, block: NodeBlock, cause: str
     ) -> NodeBlock:
-        """The block with its E-bit, and with the AS boundary routers that it advertises."""
+        """The block with its E and V bits, and with the AS boundary routers that it advertises."""
         # RFC 2328 §12.4.1, bit E
         is_asbr = router.body is not None and bool(router.body.flags & E_BIT)
         self._reachability.set_asbr(area, router.node, lambda: cause, is_asbr=is_asbr)
         asbr_routes = self._reachability.asbr_routes(area, block.node)
-        if (block.is_asbr, block.asbr_routes) == (is_asbr, asbr_routes):
+        # §12.4.1, bit V
+        ends = router.body is not None and bool(router.body.flags & V_BIT)
+        if (block.is_asbr, block.virtual_end, block.asbr_routes) == (is_asbr, ends, asbr_routes):
             return block
-        return replace(block, is_asbr=is_asbr, asbr_routes=asbr_routes)
+        return replace(block, is_asbr=is_asbr, virtual_end=ends, asbr_routes=asbr_routes)
 
     def _prune(self, area: AreaId, router: RouterFacts) -> None:
         """Remove a router without LSAs."""

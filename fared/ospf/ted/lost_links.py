@@ -14,8 +14,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.core.common_ends import common_ends
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.ted.blocks import HIGHEST_INDEX, TO_VERTICES, RouterFacts, names_of, prefixes_of
+from fared.ospf.packet.bodies import TO_VERTICES, RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.ted.blocks import HIGHEST_INDEX, RouterFacts, names_of, prefixes_of
 from fared.ted.graph import anywhere
 from fared.ted.rows import without
 
