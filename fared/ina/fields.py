@@ -62,7 +62,7 @@ Address = Annotated[str, Meta(pattern=_UNICAST)]
 Port = Annotated[int, Meta(ge=LEAST_PORT, le=0xFFFF)]
 
 
-class _Endpoint(msgspec.Struct):
+class _WorkerAddress(msgspec.Struct):
     address: Address
     port: Port
 
@@ -70,6 +70,6 @@ class _Endpoint(msgspec.Struct):
 def checked_endpoint(address: str, port: int) -> None:
     """Check an address and port that came in octets. Raises DecodeError."""
     try:
-        msgspec.convert({"address": address, "port": port}, _Endpoint)
+        msgspec.convert({"address": address, "port": port}, _WorkerAddress)
     except msgspec.ValidationError as error:
         raise DecodeError("tlv", 0, f"address of aggregation: {error}") from error

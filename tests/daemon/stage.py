@@ -165,6 +165,7 @@ class Stage:
 
         class Fib(SimulatedFib, Lenient):
             port_id, written, foreign, marks = 1, 0, {}, frozenset()
+            notices = Lenient()
 
             def apply(self, operations: Any) -> Any:
                 stage.note("fib written")
