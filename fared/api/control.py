@@ -14,12 +14,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
 import os
 import socket
 import stat
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from fared.api.caller import CALLER, user_of
 from fared.api.client import ANSWER, ANSWER_END
@@ -29,6 +31,7 @@ from fared.api.feed import EventFeed
 from fared.api.listener import ClientListener, let_go
 from fared.api.respond import Json, Responder
 from fared.api.stream import stream_events
+from fared.core.json_text import decode_json
 
 MAX_REQUEST = 5 << 20
 """Bytes: ``config diff`` sends a file of up to 4 MB."""
@@ -189,11 +192,11 @@ class ControlServer:
 def parse_request(line: bytes) -> tuple[str, Json]:
     """Return command and arguments of a request. Raises CommandError (bad-request)."""
     try:
-        request = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        request = decode_json(line, dict[str, Any])
+    except msgspec.ValidationError as error:
+        raise CommandError("bad-request", "the request is not a JSON object") from error
+    except ValueError as error:
         raise CommandError("bad-request", "the request is not JSON") from error
-    if not isinstance(request, dict):
-        raise CommandError("bad-request", "the request is not a JSON object")
     command, what, args = request.get("command"), request.get("what"), request.get("args")
     args = {} if args is None else args
     if not isinstance(command, str) or not isinstance(args, dict):

@@ -11,6 +11,7 @@ import click
 
 from fared.cli.plan_tables import render_plan
 from fared.cli.session import NEGATIVE, Failure
+from fared.core.json_text import decode_json
 from fared.offline.plan.compare import compare
 
 Json = dict[str, Any]
@@ -29,7 +30,7 @@ def write_page(file: Path, text: str) -> None:
 def read_report(file: str) -> Json:
     """Read a report that ``--json`` saved. Raises Failure."""
     try:
-        found: Json = json.loads(Path(file).read_bytes())
+        found: Json = decode_json(Path(file).read_bytes(), dict[str, Any])
     except OSError as error:
         raise Failure(f"{file}: {error.strerror or error}", _REPORTS) from error
     except ValueError as error:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from fared.core.json_text import decode_json
 from fared.daemon.files import read_small, replace_file
 
 KEPT: Final = 50
@@ -114,7 +115,7 @@ class History:
     def _read(self, number: int) -> Entry | None:
         try:
             facts = read_small(self._file(number, "json"), _MOST_FACTS)
-            entry = msgspec.json.decode(facts, type=Entry)
+            entry = decode_json(facts, Entry)
         except (OSError, ValueError) as error:
             self._log.warning("config-history-unreadable", number=number, error=str(error))
             return None

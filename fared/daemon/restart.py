@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from fared.api.errors import CommandError
 from fared.config import Config, ConfigErrors, load_runnable
 from fared.core.igp import GracefulRestartBegun, GracefulRestartRequested
+from fared.core.json_text import decode_json
 from fared.daemon.files import read_small, replace_file
 from fared.daemon.runner import Runner
 
@@ -135,7 +136,7 @@ class GracefulRestart:
 
     def _read(self) -> dict[str, Any] | None:
         try:
-            found = json.loads(read_small(self._file, _MOST_BYTES))
+            found = decode_json(read_small(self._file, _MOST_BYTES), dict[str, Any])
             if found["format"] != _FORMAT or found["boot"] != _boot():
                 return None
             return {"planned": bool(found["planned"]), "until": float(found["until"])}

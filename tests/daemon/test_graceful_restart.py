@@ -148,7 +148,12 @@ def test_a_neighbor_that_does_not_answer_delays_the_restart_only_so_long(
     assert "restart-not-acknowledged" in [event for event, _ in host.log]
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "fared-restart/1"}', "\x00" * 9])
+NESTED = "[" * 2000 + "]" * 2000
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"format": "fared-restart/1"}', "\x00" * 9, NESTED]
+)
 def test_a_damaged_file_is_logged_and_the_start_is_an_ordinary_one(tmp_path: Path, content: str):
     (tmp_path / "fared.sock.restart").write_text(content)
     host = Host(tmp_path)

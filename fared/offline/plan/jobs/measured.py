@@ -7,11 +7,12 @@ next, where that repeats.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
 import numpy as np
+
+from fared.core.json_text import decode_json
 
 _LEAST_PERIODS = 3
 _LEAST_SAMPLES = 4
@@ -38,7 +39,7 @@ def measured_job(text: str, interface: str) -> MeasuredJob:
     Raises MeasureError.
     """
     try:
-        document: Any = json.loads(text)
+        document = decode_json(text, dict[str, Any])
         right = document["format"] == "fared-load/1"
         known = {entry["interface"]: entry for entry in document["interfaces"]}
     except (ValueError, KeyError, TypeError):
