@@ -3,7 +3,8 @@
 Two daemons with one configuration would use one router id on the same links: the second one's first
 hello ends adjacencies of the first. A socket file does not prevent this, since anyone may remove
 it. So the lock is taken before the first packet, socket or sysctl. The kernel releases ``flock(2)``
-when the holder ends for any reason: a remaining file blocks no daemon.
+when the holder ends for any reason: a remaining file blocks no daemon. Who may open the file may
+lock it, and so keep the daemon from starting: it is for the daemon's user alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 from pathlib import Path
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_MODE = 0o644
+_MODE = 0o600
 _PID_SIZE = 32
 _ATTEMPTS = 16  # the holder removes the file when it ends: an open one may be another by then
 
@@ -36,6 +37,7 @@ class InstanceLock:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = self._locked()
+            os.fchmod(descriptor, _MODE)  # one that a former version left
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         except OSError as error:
@@ -74,8 +76,24 @@ class InstanceLock:
         raise OSError(errno.EAGAIN, "other processes replace the file repeatedly")
 
     def _held_by(self, holder: str) -> str:
+        if holder.isdecimal() and not _runs(int(holder)):
+            return (
+                f"pid {holder}, which took {self.path}, has ended, but another process holds the"
+                " lock: its child, or one that may read the file (fuser names it)"
+            )
         who = f"pid {holder}" if holder.isdecimal() else "a process that has not written its pid"
         return f"another daemon is running: {who} holds {self.path} (api: socket: in the file)"
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process has this id, whoever owns it."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _same(descriptor: int, path: Path) -> bool:

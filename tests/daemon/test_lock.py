@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +58,26 @@ def test_a_stopped_holder_still_holds_and_a_killed_one_does_not(socket_path, hol
     lock.take()
     assert lock.path.read_text() == f"{os.getpid()}\n"
     lock.release()
+
+
+def test_the_file_is_for_the_daemon_alone(socket_path):
+    """Whoever may open it could hold the lock, and no daemon would start."""
+    lock = InstanceLock(socket_path)
+    lock.path.parent.mkdir()
+    lock.path.touch(0o644)
+    lock.take()
+    assert stat.S_IMODE(lock.path.stat().st_mode) == 0o600
+    lock.release()
+
+
+def test_a_pid_that_has_ended_is_not_called_another_daemon(socket_path, holder):
+    lock = InstanceLock(socket_path)
+    with lock.path.open() as reader:
+        holder.kill()
+        holder.wait()
+        fcntl.flock(reader, fcntl.LOCK_EX)
+        with pytest.raises(LockError, match=f"pid {holder.pid}, which took .*, has ended"):
+            lock.take()
 
 
 def test_a_released_lock_leaves_no_file_and_can_be_taken_again(socket_path):
