@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 
+from fared import children
 from fared.api.encode import encode
 from fared.api.errors import CommandError
 from fared.api.respond import Json, Responder
@@ -28,7 +28,6 @@ TIME_LIMIT = 45.0
 """Seconds for a question; after two thirds, routers that were not computed are left out."""
 MOST_ROOTS = 8
 """Routers whose routes are compared."""
-_COMMAND = ("-m", "fared.cli.what_if")
 _MOST_ERROR = 500
 
 
@@ -54,7 +53,11 @@ class FailureQuestions:
         async with self._turn:
             proto, question = _question(self._context(), args)
             process = await asyncio.create_subprocess_exec(
-                sys.executable, *_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE
+                *children.python("fared.cli.what_if"),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                cwd=children.DIRECTORY,
             )
             try:
                 async with asyncio.timeout(TIME_LIMIT):

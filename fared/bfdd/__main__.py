@@ -14,6 +14,7 @@ import time
 from fared.bfdd.link import DaemonLink
 from fared.bfdd.priority import raise_priority
 from fared.bfdd.process import BfdProcess
+from fared.children import end_with_parent
 
 NAME = "fared-bfd"
 
@@ -22,6 +23,7 @@ def main() -> None:
     """Run until the daemon closes the socket."""
     if len(sys.argv) != 2 or not sys.argv[1].isdigit():
         sys.exit(f"{NAME}: the fared daemon starts this program")
+    end_with_parent()
     sock = socket.socket(fileno=int(sys.argv[1]))
     # The daemon ends it by closing the socket: a service manager signals all processes, but the
     # sessions must outlive the last packets of the protocols.

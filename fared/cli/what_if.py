@@ -16,6 +16,7 @@ from typing import Any
 import click
 import msgspec
 
+from fared.children import end_with_parent
 from fared.cli.offline_arguments import Names, WhatIf, read_changes
 from fared.core.ids import NodeId, format_node
 from fared.offline.changes import Changes
@@ -49,6 +50,7 @@ class Question(msgspec.Struct, frozen=True):
 def main() -> int:
     """Answer one question; the exit code is 1, with a line on stderr, if that is impossible."""
     began = time.monotonic()
+    end_with_parent()
     with contextlib.suppress(OSError):  # the unit of systemd forbids it
         os.nice(_NICER)
     line, _, text = sys.stdin.buffer.read().partition(b"\n")

@@ -11,12 +11,12 @@ import asyncio
 import contextlib
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
+from fared import children
 from fared.bfd.messages import (
     MAX_SIZE,
     VERSION,
@@ -109,10 +109,12 @@ class BfdSupervisor:
     def _start(self) -> None:
         self._timer = None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = (sys.executable, "-m", "fared.bfdd", str(theirs.fileno()))
         try:
             self._process = subprocess.Popen(
-                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
+                children.python("fared.bfdd", str(theirs.fileno())),
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                cwd=children.DIRECTORY,
             )
         except OSError as error:
             ours.close()

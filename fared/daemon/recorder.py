@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn, Protocol
 
 import msgspec
 
+from fared.children import end_with_parent
 from fared.daemon.defence import Guard
 from fared.daemon.periodic import Periodic
 from fared.recording.files import RecordingError, SegmentRing, segments
@@ -262,6 +263,7 @@ def _write_state(recording: Recording) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.alarm(_LONGEST)
+        end_with_parent()
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # sockets that the parent may close
         gc.disable()
         os.nice(_NICE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 
 import msgspec
 
+from fared import children
 from fared.bfd.messages import Answer, Ask, Greeting, Report, SessionKey, StateChange
 from fared.bfd.packet import State
 from fared.lab.namespaces import Netns
@@ -21,7 +21,7 @@ class Process:
         self.netns, self.interface = netns, interface
         self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.ours.setblocking(False)
-        command = [sys.executable, "-m", "fared.bfdd", str(theirs.fileno())]
+        command = children.python("fared.bfdd", str(theirs.fileno()))
         with netns.entered():
             self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
         theirs.close()

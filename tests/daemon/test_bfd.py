@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fared import children
 from fared.bfd.messages import (
     CloseSession,
     OpenSession,
@@ -174,7 +175,7 @@ async def test_the_process_is_replaced_when_it_does_not_answer(supervisor: Any):
 async def test_starts_after_failures_have_growing_delays(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(bfd_process.sys, "executable", "/bin/false")
+    monkeypatch.setattr(children.sys, "executable", "/bin/false")
     monkeypatch.setattr(bfd_process, "_FIRST_DELAY", 0.01)
     monkeypatch.setattr(bfd_process, "_LONGEST_DELAY", 0.04)
     made = BfdSupervisor(lambda _: None, list, CloseSession, Log())
