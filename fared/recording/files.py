@@ -20,6 +20,7 @@ from fared.recording.values import NamedClass
 CALLS, STATE = ".calls", ".state"
 _NEW: Final = ".new"
 _NAME = re.compile(r"(\d{6})\.calls")
+_OWN_NAME = re.compile(r"\d{6}\.(calls|state|new)")
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HEAD: Final = 1 << 20
 """Bytes in which the first lines of a segment are, the settings of a new router among them."""
@@ -94,6 +95,20 @@ def check_owner(file: Path) -> None:
         )
 
 
+def _remove_leftovers(directory: Path) -> None:
+    """Remove states that were not written whole; in a directory with other files, nothing.
+
+    Raises RecordingError, OSError.
+    """
+    names = [file.name for file in directory.iterdir()]
+    strangers = [name for name in names if _OWN_NAME.fullmatch(name) is None]
+    if strangers:
+        raise RecordingError(f"{directory} has other files, such as {min(strangers)}")
+    for name in names:
+        if name.endswith(_NEW):
+            (directory / name).unlink()
+
+
 class SegmentRing:
     """Writes segments into a directory, and removes the oldest ones.
 
@@ -107,14 +122,12 @@ class SegmentRing:
         self.limit = limit
         self._most = most
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for leftover in directory.glob(f"*{_NEW}"):
-                leftover.unlink()
+            if directory.is_symlink():
+                raise RecordingError(f"{directory} is a symbolic link")
+            directory.mkdir(mode=0o700, exist_ok=True)
+            _remove_leftovers(directory)
         except OSError as error:
-            raise RecordingError(f"{directory}: {error.strerror}") from None
-        strangers = [p.name for p in directory.iterdir() if p.suffix not in (CALLS, STATE)]
-        if strangers:
-            raise RecordingError(f"{directory} has other files, such as {min(strangers)}")
+            raise RecordingError(f"{error.filename or directory}: {error.strerror}") from None
         known = segments(directory)
         self.number = known[-1].number if known else 0
         """The present segment; 0: none yet."""

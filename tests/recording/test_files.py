@@ -86,6 +86,29 @@ def test_a_directory_with_other_files_is_refused(tmp_path):
         ring_in(tmp_path)
 
 
+def test_a_directory_that_is_refused_keeps_all_its_files(tmp_path):
+    """``record start /etc/fared`` must not remove what an editor or fared itself has begun."""
+    ring = tmp_path / "ring"
+    ring.mkdir()
+    names = ["000001.new", "fared.yaml", "fared.yaml.new", "report.new"]
+    for name in names:
+        (ring / name).touch()
+    with pytest.raises(RecordingError, match=r"has other files, such as fared\.yaml"):
+        ring_in(tmp_path)
+    assert sorted(file.name for file in ring.iterdir()) == names
+
+
+def test_neither_links_are_followed_to_a_directory_nor_directories_made_on_the_way(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "ring").symlink_to("elsewhere")
+    with pytest.raises(RecordingError, match="symbolic link"):
+        ring_in(tmp_path)
+    with pytest.raises(RecordingError, match="No such file"):
+        ring_in(tmp_path / "on" / "the")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert not (tmp_path / "on").exists()
+
+
 def test_a_file_in_the_way_is_refused(tmp_path):
     (tmp_path / "ring").write_text("")
     with pytest.raises(RecordingError, match="File exists"):
