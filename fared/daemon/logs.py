@@ -23,6 +23,7 @@ from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TextIO
 
+from fared import journal
 from fared.api.feed import LEVELS, EventFeed
 from fared.api.log_ring import LogRing
 from fared.daemon.errors import end_out_of_memory
@@ -56,6 +57,12 @@ class LibraryLog(logging.StreamHandler[TextIO]):
     the line could not be written.
     """
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text of a record, with its priority if the journal reads it."""
+        text = super().format(record)
+        level = record.levelname.lower()
+        return journal.prefixed(text, level) if journal.reads(self.stream) else text
+
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; end the process if it tells of a MemoryError."""
         if record.exc_info and isinstance(record.exc_info[1], MemoryError):
@@ -82,6 +89,7 @@ class DaemonLog:
         self._lines: deque[_Line] = deque()
         self._thread = threading.get_ident()
         self._due = self._ended = False
+        self._journal = journal.reads(sys.stderr)
         self.output = LogOutput(sys.stderr, self._lost)
         self.configure(level, style)
         structlog.configure(
@@ -174,7 +182,7 @@ class DaemonLog:
     def _rendered(self, level: str, event: _Event, at: float) -> str:
         event["timestamp"] = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
         text: str = self._renderer(None, level, event)
-        return text
+        return journal.prefixed(text, level) if self._journal else text
 
     def _lost(self, count: int) -> str:
         """What is written in place of lines that stderr's reader was too slow for."""

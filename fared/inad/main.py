@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 from sdnotify import SystemdNotifier
 
-from fared import __version__
+from fared import __version__, journal
 from fared.ina.fields import LEAST_PORT
 from fared.ina.slots.packet import DEFAULT_PORT
 from fared.inad.process import InaProcess, Settings
@@ -39,6 +39,7 @@ def main() -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.JSONRenderer(),
+            *([journal.prefix_rendered] if journal.reads(sys.stderr) else []),
         ],
         logger_factory=structlog.WriteLoggerFactory(file=output.file),
     )
@@ -68,7 +69,8 @@ def _lost(count: int) -> str:
     event = "log-lines-lost"
     fields = {"count": count, "event": event, "level": "warning"}
     at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    return json.dumps({**fields, "timestamp": at}) + "\n"
+    line = json.dumps({**fields, "timestamp": at})
+    return (journal.prefixed(line, "warning") if journal.reads(sys.stderr) else line) + "\n"
 
 
 def parser() -> argparse.ArgumentParser:

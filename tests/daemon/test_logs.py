@@ -257,3 +257,37 @@ def test_a_line_of_a_library_that_cannot_be_written_is_reported(capsys):
 
     LibraryLog(Closed()).handle(logging.makeLogRecord({"msg": "lost"}))
     assert "ValueError: closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_the_journal_learns_the_priority_of_each_line(style, tmp_path, monkeypatch):
+    with (tmp_path / "journal").open("w+") as stream:
+        file = os.fstat(stream.fileno())
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("JOURNAL_STREAM", f"{file.st_dev}:{file.st_ino}")
+        log = DaemonLog("info", style)
+        log.logger.warning("link-lost")
+        log.logger.info("link-back")
+        with contextlib.suppress(ZeroDivisionError):
+            try:
+                _ = 1 / 0
+            except ZeroDivisionError:
+                log.logger.exception("failed")
+                raise
+        logging.getLogger("asyncio").handle(
+            logging.makeLogRecord({"msg": "slow", "levelname": "WARNING", "levelno": 30})
+        )
+        log.end()
+        lines = (tmp_path / "journal").read_text().splitlines()
+    marks = {
+        event: line[:3] for line in lines for event in ("link-lost", "link-back") if event in line
+    }
+    assert marks == {"link-lost": "<4>", "link-back": "<6>"}
+    assert {line[:1] for line in lines} == {"<"}
+    assert {line[:3] for line in lines if "Error" in line} == {"<3>"}
+
+
+def test_a_stream_that_the_journal_does_not_read_gets_no_priorities(capsys, monkeypatch):
+    monkeypatch.setenv("JOURNAL_STREAM", "1:2")
+    DaemonLog("info", "json").logger.warning("link-lost")
+    assert capsys.readouterr().err.startswith("{")
