@@ -22,6 +22,11 @@ def _part(_: click.Context, __: click.Parameter, value: str | None) -> float | N
     return float(found[1]) / 100
 
 
+def _not_kept(answer: Json) -> bool:
+    """Whether a restart will undo what was asked for."""
+    return answer["not_kept"] is not None
+
+
 _REASON = click.option(
     "--reason", metavar="TEXT", default="", help="Why: shown by show status and show interfaces."
 )
@@ -35,7 +40,7 @@ _REASON = click.option(
 def drain(ctx: click.Context, session: Session, reason: str) -> None:
     """Drain this router: others avoid it, also after a restart, until undrain."""
     if ctx.invoked_subcommand is None:
-        session.show_answer("drain", args={"reason": reason} if reason else {})
+        session.show_answer("drain", args={"reason": reason} if reason else {}, bad=_not_kept)
 
 
 @drain.command("interface")
@@ -56,7 +61,7 @@ def drain_interface(session: Session, name: str, share: float | None, reason: st
         args["share"] = share
     if reason:
         args["reason"] = reason
-    session.show_answer("drain", args=args)
+    session.show_answer("drain", args=args, bad=_not_kept)
 
 
 @click.group(cls=Words, invoke_without_command=True)
@@ -66,7 +71,7 @@ def drain_interface(session: Session, name: str, share: float | None, reason: st
 def undrain(ctx: click.Context, session: Session) -> None:
     """Put this router back into service."""
     if ctx.invoked_subcommand is None:
-        session.show_answer("undrain")
+        session.show_answer("undrain", bad=_not_kept)
 
 
 @undrain.command("interface")
@@ -75,4 +80,4 @@ def undrain(ctx: click.Context, session: Session) -> None:
 @click.pass_obj
 def undrain_interface(session: Session, name: str) -> None:
     """Advertise all of the capacity of a link again."""
-    session.show_answer("undrain", args={"interface": name})
+    session.show_answer("undrain", args={"interface": name}, bad=_not_kept)

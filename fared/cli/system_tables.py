@@ -134,6 +134,8 @@ def _sysctls(rows: list[Json]) -> Iterable[tuple[str, Cell]]:
     for row in wrong:
         found = "missing" if row["found"] is None else row["found"]
         text = f"{row['name']} is {found}, not {row['wanted']}: {row['why']}"
+        if row.get("error"):
+            text += f" (setting it failed: {row['error']})"
         yield "Sysctl", Text(text, style="red")
 
 
@@ -308,6 +310,8 @@ def _drain(document: Json, out: Console, _now: float) -> None:
     else:
         left = f"{human.share(share)} of its capacity" if share else "the last resort"
         out.print(f"{name} drained: {left}")
+    if document["not_kept"] is not None:
+        out.print(styled(f"a restart undoes this: {document['not_kept']}", good=False))
 
 
 def _restart(document: Json, out: Console, _now: float) -> None:

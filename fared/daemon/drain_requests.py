@@ -41,14 +41,15 @@ def drain_request(args: Json) -> DrainRequest:
     return DrainRequest(interface, float(share), reason)
 
 
-def drained_answer(interface: str | None, drain: Drain | None) -> Json:
-    """Answer of both commands."""
+def drained_answer(interface: str | None, drain: Drain | None, lost: str | None) -> Json:
+    """Answer of both commands; ``lost``: why a restart will undo it."""
     return {
         "format": "fared-drain/1",
         "drained": drain is not None,
         "interface": interface,
         "share": None if drain is None or interface is None else drain.share,
         "reason": "" if drain is None else drain.reason,
+        "not_kept": lost,
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fared.core.json_text import decode_json
 from fared.daemon.files import read_small, replace_file
 
 _NAME: Final = "drained.json"
@@ -53,24 +54,27 @@ class Drains:
         """The drained links, by interface."""
         return self._drained.links
 
-    def set_router(self, drain: Drain | None) -> None:
-        """Drain the router, or (None) put it back into service."""
-        self._drained.router = drain
-        self._write()
+    def set_router(self, drain: Drain | None) -> str | None:
+        """Drain the router, or (None) put it back into service.
 
-    def set_link(self, name: str, drain: Drain | None) -> None:
-        """Drain a link, or (None) put it back into service. Raises ValueError: too many."""
+        Returns why a restart will undo that; None: it will not.
+        """
+        self._drained.router = drain
+        return self._write()
+
+    def set_link(self, name: str, drain: Drain | None) -> str | None:
+        """The same for a link. Raises ValueError: too many."""
         if drain is None:
             self._drained.links.pop(name, None)
         elif len(self._drained.links) >= MOST_LINKS and name not in self._drained.links:
             raise ValueError(f"{MOST_LINKS} links are drained already")
         else:
             self._drained.links[name] = drain
-        self._write()
+        return self._write()
 
     def _read(self) -> _Drained:
         try:
-            found = msgspec.json.decode(read_small(self._file, _MOST_BYTES), type=_Drained)
+            found = decode_json(read_small(self._file, _MOST_BYTES), _Drained)
         except FileNotFoundError:
             return _Drained()
         except (OSError, ValueError) as error:
@@ -87,13 +91,13 @@ class Drains:
         shares = {name: drain for name, drain in found.links.items() if 0.0 <= drain.share < 1.0}
         return _Drained(found.router, shares)
 
-    def _write(self) -> None:
+    def _write(self) -> str | None:
+        """Return why the file could not be written; None: it was."""
         try:
             replace_file(self._file, msgspec.json.encode(self._drained) + b"\n")
         except OSError as error:
-            self._log.warning(
-                "drained-not-kept",
-                file=str(self._file),
-                error=error.strerror or str(error),
-                effect="a restart puts it back into service",
-            )
+            reason = error.strerror or str(error)
+            effect = "a restart undoes the last change"
+            self._log.warning("drained-not-kept", file=str(self._file), error=reason, effect=effect)
+            return f"{self._file}: {reason}"
+        return None

@@ -163,14 +163,14 @@ class Operation:
         event = "undrain" if drain is None else "drain"
         what: Json = {} if drain is None else {"user": drain.user, "reason": drain.reason}
         if interface is None:
-            self.drains.set_router(drain)
+            lost = self.drains.set_router(drain)
             self._host.log.info(event, **what)
             self.apply()
-            return drained_answer(None, drain)
+            return drained_answer(None, drain, lost)
         if interface not in known and interface not in self.drains.links:
             raise CommandError("not-found", f"no interface {interface}")
         try:
-            self.drains.set_link(interface, drain)
+            lost = self.drains.set_link(interface, drain)
         except ValueError as error:
             raise CommandError("busy", str(error)) from None
         if drain is not None:
@@ -178,7 +178,7 @@ class Operation:
         self._host.log.info(event, interface=interface, **what)
         if interface in known:
             self._host.runner.feed_all(self.link_events(known[interface]))
-        return drained_answer(interface, drain)
+        return drained_answer(interface, drain, lost)
 
     async def retire(self) -> None:
         """Before a shutdown: keep transit traffic away for the time that is configured."""

@@ -112,7 +112,8 @@ class SettingsGuard:
             told = self._told[row.name] = _Told(self._log)
         fields = {"name": row.name, "found": row.found, "wanted": row.wanted, "why": row.why}
         if not row.ok:
-            told.wrong(**fields)
+            failed = {} if row.error is None else {"error": row.error}
+            told.wrong(**fields, **failed)
         elif row.action == "set" and self._started:
             told.set_back(**fields)
 

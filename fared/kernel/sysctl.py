@@ -49,7 +49,7 @@ class SysctlRow(msgspec.Struct, frozen=True):
 
     ``found``: the value before any change, None where the kernel has no such setting. ``action``:
     ``none`` (correct), ``set``, ``left`` (mode check, or another program keeps writing another
-    value), ``failed``, ``missing``, ``unread``.
+    value), ``failed``, ``missing``, ``unread``. ``error``: why it could not be set or read.
     """
 
     name: str
@@ -58,6 +58,7 @@ class SysctlRow(msgspec.Struct, frozen=True):
     action: str
     ok: bool
     why: str
+    error: str | None = None
 
 
 def hash_seed(router_id: int) -> int:
@@ -288,8 +289,10 @@ def _alike(row: SysctlRow, known: SysctlRow) -> bool:
 def _apply(mode: SysctlMode, setting: Wanted, path: Path) -> SysctlRow:
     try:
         found = _read(path)
-    except OSError:
-        return SysctlRow(setting.name, setting.value, None, "unread", False, setting.why)
+    except OSError as failure:
+        error = failure.strerror
+        return SysctlRow(setting.name, setting.value, None, "unread", False, setting.why, error)
+    error = None
     if found is None:
         action, ok = "missing", False
     elif _accepts(setting, found):
@@ -297,9 +300,10 @@ def _apply(mode: SysctlMode, setting: Wanted, path: Path) -> SysctlRow:
     elif mode is SysctlMode.CHECK:
         action, ok = "left", False
     else:
-        ok = _write(path, setting.value) and _reads_back(setting, path)
+        error = _write(path, setting.value)
+        ok = error is None and _reads_back(setting, path)
         action = "set" if ok else "failed"
-    return SysctlRow(setting.name, setting.value, found, action, ok, setting.why)
+    return SysctlRow(setting.name, setting.value, found, action, ok, setting.why, error)
 
 
 def _accepts(setting: Wanted, found: str) -> bool:
@@ -326,9 +330,10 @@ def _read(path: Path) -> str | None:
         return ""
 
 
-def _write(path: Path, value: str) -> bool:
+def _write(path: Path, value: str) -> str | None:
+    """Write a value; return why the kernel refuses it."""
     try:
         path.write_text(value + "\n", encoding="ascii")
-    except OSError:
-        return False
-    return True
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +100,31 @@ async def test_a_request_that_makes_no_sense_changes_nothing(stage, args, code):
         assert not (await stage.ask("show status"))["drained"]
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"links": {"swp1": {"share": -1}}}', "\x00" * 99])
+NESTED = '{"a":' * 3500 + "1" + "}" * 3500
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"links": {"swp1": {"share": -1}}}', "\x00" * 99, NESTED]
+)
 async def test_a_damaged_file_leaves_everything_in_service(stage, content):
     stage.state.mkdir()
     (stage.state / "drained.json").write_text(content)
     async with stage.running() as daemon:
         assert capacity(daemon) == 1.25e9
         assert logged(daemon, "drained-unreadable")
+
+
+async def test_whoever_drains_learns_that_a_restart_will_undo_it(stage, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with stage.running():
+        assert (await stage.ask("drain"))["not_kept"] is None
+        monkeypatch.setattr("fared.daemon.drains.replace_file", full)
+        file = stage.state / "drained.json"
+        for command, args in (("drain", {}), ("undrain", {}), ("drain", {"interface": "swp1"})):
+            answer = await stage.ask(command, **args)
+            assert answer["not_kept"] == f"{file}: No space left on device"
 
 
 async def test_transit_traffic_has_time_to_leave_before_a_shutdown(stage):

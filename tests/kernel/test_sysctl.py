@@ -58,6 +58,17 @@ def test_set_corrects_what_is_wrong_and_leaves_what_is_right(tree):
     assert {row.action for row in rows(SysctlMode.SET, tree).values()} == {"none"}
 
 
+def test_a_setting_that_cannot_be_set_says_why(tree, monkeypatch):
+    """As in a container whose /proc/sys is read-only."""
+
+    def refused(*_: object, **__: object) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_text", refused)
+    found = rows(SysctlMode.SET, tree)["net.ipv4.ip_forward"]
+    assert (found.action, found.error, found.ok) == ("failed", "Read-only file system", False)
+
+
 def test_check_reports_and_touches_nothing(tree):
     found = rows(SysctlMode.CHECK, tree)
     wrong = [name for name, row in found.items() if not row.ok]

@@ -305,9 +305,13 @@ class RecordDocument(JsonDocument):
 
 
 class DrainDocument(JsonDocument):
-    """``drain`` and ``undrain``: the resulting state."""
+    """``drain`` and ``undrain``: the resulting state.
+
+    ``not_kept``: why a restart undoes it; None: it does not.
+    """
 
     drained: bool
     interface: str | None
     share: float | None
     reason: str
+    not_kept: str | None

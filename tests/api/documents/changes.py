@@ -81,6 +81,7 @@ DRAIN: Json = {
     "interface": None,
     "share": None,
     "reason": "",
+    "not_kept": None,
 }
 
 DRAIN_LINK = DRAIN | {"interface": "swp49", "share": 0.25, "reason": "optics"}
