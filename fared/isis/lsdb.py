@@ -68,6 +68,11 @@ class StoredLsp(msgspec.Struct, eq=False):
 
     None: it replaced none, or more differs (``renewed_tlvs``)."""
 
+    @property
+    def ends_sequence(self) -> bool:
+        """Whether it is the purge after which the sequence begins again (§7.3.16.1)."""
+        return self.purged and self.sequence_number == MAX_SEQUENCE_NUMBER
+
     def remaining_lifetime(self, now: float) -> int:
         """Seconds left, as SNPs and LSPs carry them; 0 only for a purge (§7.3.16.4)."""
         if self.purged:

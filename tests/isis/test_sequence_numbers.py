@@ -7,7 +7,7 @@ import pytest
 from fared.isis.lsdb import MAX_SEQUENCE_NUMBER, ZERO_AGE_LIFETIME, Order, compare
 from fared.isis.pdu.model import PduType
 from fared.isis.pdu.tlvs import LspEntry
-from tests.isis.floodnet import TWO, Network, make_lsp, name
+from tests.isis.floodnet import LAN, TWO, Network, make_lsp, name
 
 LSP = PduType.L2_LSP
 
@@ -81,19 +81,22 @@ def test_a_forged_purge_of_ours_is_answered_with_the_next_number():
     assert net[3].known()[name(1)] == (78, "I am 1")
 
 
-def test_the_last_number_is_purged_everywhere_and_counting_begins_again():
-    """ISO 10589 §7.3.16.1, but after ZeroAgeLifetime, without MaxAge."""
-    net = line()
-    net.inject(3, 1, make_lsp(name(1), MAX_SEQUENCE_NUMBER, "I am not 1"))
+ACKNOWLEDGED = 15.0
+"""Seconds in which all routers have acknowledged a purge, and its originator is back."""
+
+
+def test_the_last_number_is_purged_and_counting_begins_again_once_all_have_acknowledged():
+    """ISO 10589 §7.3.16.1, but without MaxAge, and without ZeroAgeLifetime where it may be."""
+    net = line(6)
+    net.inject(6, 1, make_lsp(name(1), MAX_SEQUENCE_NUMBER, "I am not 1"))
     net.run(5)
     assert all(name(1) not in r.known() for r in net.routers.values())
     assert net[1].flooding.next_sequence(TWO, name(1)) is None
     net.say(1, "not yet")
-    net.run(ZERO_AGE_LIFETIME - 10)
-    assert name(1) not in net[3].known()
-    net.run(20)
+    assert name(1) not in net[6].known()
+    net.run(ACKNOWLEDGED)
     assert net.agree()
-    assert net[3].known()[name(1)] == (1, "not yet")
+    assert net[6].known()[name(1)] == (1, "not yet")
     assert [r.event for r in net[1].logs] == ["isis-sequence-exhausted"]
 
 
@@ -103,10 +106,59 @@ def test_using_up_the_last_number_ourselves_ends_the_same_way():
     net.run(5)
     assert net[3].known()[name(1)][0] == MAX_SEQUENCE_NUMBER
     net.say(1, "one more")
-    net.run(5)
+    net.run(2)
     assert name(1) not in net[3].known()
-    net.run(ZERO_AGE_LIFETIME + 10)
+    net.run(ACKNOWLEDGED)
     assert net[3].known()[name(1)] == (1, "one more")
+
+
+def test_a_lan_acknowledges_nothing_so_that_the_last_number_waits_for_zeroagelifetime():
+    net = Network()
+    net.add(1, 2, 3)
+    net.join(1, 2, 3)
+    net.say(1, "I am 1")
+    net.run(5)
+    net.inject(3, 1, make_lsp(name(1), MAX_SEQUENCE_NUMBER, "I am not 1"))
+    net.run(ZERO_AGE_LIFETIME - 10)
+    assert all(name(1) not in r.known() for r in net.routers.values())
+    net.run(30)
+    assert net.agree()
+    assert net[3].known()[name(1)] == (1, "I am 1")
+
+
+def test_who_still_has_the_purge_of_the_last_number_discards_the_first_number_until_then():
+    """As RFC 2328 §13 (8): to answer with the purge would end the new sequence as well.
+
+    3 and 4 are on a LAN and keep the purge, 2 not.
+    """
+    net = Network()
+    net.add(1, 2, 3, 4)
+    net.join(1, 2)
+    net.join(2, 3)
+    net.join(3, 4, settings=LAN)
+    net.say(1, "I am 1")
+    net.run(5)
+    net.inject(2, 1, make_lsp(name(1), MAX_SEQUENCE_NUMBER, "I am not 1"))
+    net.run(ACKNOWLEDGED)
+    assert net[2].known() == {name(1): (1, "I am 1")}
+    assert net[3].known() == net[4].known() == {}
+    net.run(ZERO_AGE_LIFETIME)
+    assert net.agree()
+    assert net[4].known() == {name(1): (1, "I am 1")}
+
+
+def test_where_a_system_answers_with_the_purge_the_next_attempt_waits_for_zeroagelifetime():
+    """Other implementations keep it for that long, and it is newer than the first number."""
+    net = line()
+    for lifetime in (1200, 0):
+        net.inject(2, 2, make_lsp(name(1), MAX_SEQUENCE_NUMBER, "I am not 1", lifetime))
+        net.run(1)
+        assert name(1) not in net[2].known()
+        net.run(ACKNOWLEDGED)
+    assert name(1) not in net[2].known()
+    net.run(ZERO_AGE_LIFETIME)
+    assert net.agree()
+    assert net[3].known()[name(1)] == (1, "I am 1")
 
 
 def test_a_forger_who_comes_again_wins_another_minute_and_no_more():
@@ -117,6 +169,17 @@ def test_a_forger_who_comes_again_wins_another_minute_and_no_more():
         assert name(1) not in net[3].known()
         net.run(ZERO_AGE_LIFETIME + 15)
         assert net[3].known()[name(1)] == (1, "I am 1")
+
+
+def test_a_router_that_missed_the_purge_of_the_last_number_learns_of_it_when_it_is_back():
+    net = line()
+    net.down(net.cables[1])
+    net.inject(2, 1, make_lsp(name(1), MAX_SEQUENCE_NUMBER, "I am not 1"))
+    net.run(ACKNOWLEDGED)
+    net.up(net.cables[1])
+    net.run(ACKNOWLEDGED)
+    assert net.agree()
+    assert net[3].known()[name(1)][1] == "I am 1"
 
 
 def test_a_number_beyond_the_last_is_an_error_of_the_caller():

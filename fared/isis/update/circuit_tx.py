@@ -142,6 +142,15 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
                 return
         self.set_srm(entry)
 
+    def answer(self, entry: StoredLsp, now: float) -> None:
+        """Set SRM for an LSP of which the neighbor has an older instance.
+
+        As RFC 2328 §13 (8), not if it is the purge of the last number: the older instance may be
+        the first of the next sequence, which the neighbor sends until we have removed the purge.
+        """
+        if not entry.ends_sequence:
+            self.repeat(entry, now)
+
     def clear_srm(self, entry: StoredLsp) -> bool:
         """Clear SRM. Return whether the LSP had been sent before."""
         lsp_id = entry.lsp_id
@@ -154,6 +163,10 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         """Whether SRM is set."""
         own = self.pending, self.unacknowledged, self.unlisted
         return any(lsp_id in flags for flags in own) or self.shared.is_deferred(lsp_id, self.bit)
+
+    def is_busy(self, lsp_id: LspId) -> bool:
+        """Whether SRM or SSN is set: either side has yet to acknowledge the LSP."""
+        return self.is_flagged(lsp_id) or bool(self.shared.acks.get(lsp_id, 0) & self.bit)
 
     def set_ssn(self, lsp_id: LspId, received: LspEntry | None = None) -> None:
         """Set SSN: acknowledge the stored LSP, or a received one that is not stored."""

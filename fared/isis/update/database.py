@@ -32,6 +32,8 @@ from fared.isis.update.suppression import SUPPRESSION, covered
 
 _LATEST_REFRESH = 0.9
 _RESIGN = 1.0
+RECHECK = 0.5
+"""Seconds between looks whether neighbors have acknowledged the purge of the last number."""
 _IS_TYPES = {Level.ONE: 1, Level.TWO: 3}
 
 
@@ -70,7 +72,7 @@ class Database:
         self.dynamic = DynamicLevels(instance, lsp_transmitter)
         # one object each, which the timers of all LSPs share
         self._on_removal, self._on_refresh, self._on_expiry = (
-            self._remove,
+            self._remove_purged,
             self._refresh,
             self._expire,
         )
@@ -251,12 +253,8 @@ class Database:
 
     def _watch(self, level: Level, entry: StoredLsp) -> None:
         instance = self._instance
-        # §7.3.16.4: keep the header of a purged LSP for ZeroAgeLifetime
         if entry.purged:
-            action = BoundAction(self._on_removal, level, entry)
-            entry.timer = instance.process.timers.arm(
-                instance.process.now + ZERO_AGE_LIFETIME, action
-            )
+            self._keep_purged(level, entry)
         # §7.3.5: generate our own again before it expires, and before its key does
         elif entry.own:
             wait = min(
@@ -296,6 +294,30 @@ class Database:
     def _expire(self, level: Level, entry: StoredLsp) -> None:
         self._process.counters.lsdb["expired"] += 1
         self.purge(level, entry.lsp_id, entry.sequence_number)
+
+    def _keep_purged(self, level: Level, entry: StoredLsp) -> None:
+        # §7.3.16.4: keep the header of a purged LSP for ZeroAgeLifetime
+        due = entry.since + ZERO_AGE_LIFETIME
+        if entry.ends_sequence:
+            due = min(due, self._process.now + RECHECK)
+        action = BoundAction(self._on_removal, level, entry)
+        entry.timer = self._process.timers.arm(due, action)
+
+    def _remove_purged(self, level: Level, entry: StoredLsp) -> None:
+        """Remove the header of a purged LSP, that of the last number once it is acknowledged.
+
+        Deviation: §7.3.16.4 keeps each for ZeroAgeLifetime, and so delays the LSP with which the
+        sequence begins again. As in RFC 2328 §14, it is removed when no neighbor has yet to
+        acknowledge it, nor we. On a LAN nothing is acknowledged.
+        """
+        kept_long_enough = self._process.now >= entry.since + ZERO_AGE_LIFETIME
+        if kept_long_enough or all(
+            queue.reliable and not queue.is_busy(entry.lsp_id)
+            for queue in self._lsp_transmitter.active(level)
+        ):
+            self._remove(level, entry)
+        else:
+            self._keep_purged(level, entry)
 
     def _remove(self, level: Level, entry: StoredLsp) -> None:
         for queue in self._lsp_transmitter.active(level):

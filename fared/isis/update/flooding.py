@@ -117,7 +117,7 @@ class Flooding:
         # e) 3), §7.3.16.4 b) 3): set SRM, clear SSN; the sender gets our newer instance
         elif order is Order.OLDER:
             process.counters.lsdb["older"] += 1
-            queue.repeat(entry, process.now)
+            queue.answer(entry, process.now)
         # §7.3.16.2
         else:
             self._confused(queue, entry)

@@ -5,9 +5,11 @@ and must continue from them (ISO 10589 §7.3.16.1). After the last number the LS
 not exist until every copy of the purge has expired; then the sequence begins again.
 
 Deviation: §7.3.16.1 waits for MaxAge + ZeroAgeLifetime, in case the purge does not reach every
-system. Here it is ZeroAgeLifetime. At one LSP a second the last number is reached in 136 years, so
-that only a forged LSP brings it about, and MaxAge would add 20 minutes of outage to the attack. A
-copy that the purge has missed is purged when it appears.
+system. At one LSP a second the last number is reached in 136 years, so that only a forged LSP
+brings it about, and MaxAge would add 20 minutes of outage to the attack. A copy that the purge has
+missed is purged when it appears. Nor is ZeroAgeLifetime awaited if the neighbors acknowledge the
+purge (``database`` then removes it), unless a system has answered the first number with the purge
+before: it keeps the purge for that long.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ from fared.core.timers import Timer
 from fared.isis.ids import Level, LspId, format_lsp_id
 from fared.isis.instance import Instance
 from fared.isis.lsdb import MAX_SEQUENCE_NUMBER, ZERO_AGE_LIFETIME
-from fared.isis.update.database import Database, DatabaseWatcher
+from fared.isis.update.database import RECHECK, Database, DatabaseWatcher
 
-_MARGIN = 5.0
-"""Seconds for the purge to be flooded, in addition to ZeroAgeLifetime."""
+_FLOODED = 5.0
+"""Seconds for the purge to be flooded and acknowledged everywhere: two partialSNPIntervals."""
+_LONGEST = ZERO_AGE_LIFETIME + _FLOODED
 _Key = tuple[Level, LspId]
 
 
@@ -36,6 +39,8 @@ class OwnSequences:
         self._watcher = watcher
         self._highest: dict[_Key, int] = {}
         self._exhausted: dict[_Key, Timer] = {}
+        self._began: set[_Key] = set()
+        """LSPs that began again a short time ago: if purged, they wait for ZeroAgeLifetime."""
 
     def highest(self, level: Level, lsp_id: LspId) -> int:
         """The highest number used or received, 0 for an LSP that never existed."""
@@ -84,17 +89,29 @@ class OwnSequences:
 
     def _exhaust(self, level: Level, lsp_id: LspId) -> None:
         """Purge the LSP, and wait until all systems have removed the purge (§7.3.16.1)."""
-        instance = self._instance
-        wait = ZERO_AGE_LIFETIME + _MARGIN
-        waiting = self._exhausted.get((level, lsp_id))
+        process, key = self._process, (level, lsp_id)
+        waiting = self._exhausted.get(key)
         if waiting is None:
             where = {"lsp": format_lsp_id(lsp_id), "database": level.label}
-            instance.process.log("warning", "isis-sequence-exhausted", wait=wait, **where)
-        instance.process.timers.cancel(waiting)
-        self._exhausted[level, lsp_id] = instance.process.timers.arm(
-            instance.process.now + wait, partial(self._begin_again, level, lsp_id)
-        )
+            process.log("warning", "isis-sequence-exhausted", wait=_LONGEST, **where)
+        process.timers.cancel(waiting)
+        ends = process.now + _LONGEST
+        self._look_again(key, ends if key in self._began else process.now + _FLOODED, ends)
         self._database.purge(level, lsp_id, MAX_SEQUENCE_NUMBER)
+
+    def _look_again(self, key: _Key, due: float, ends: float) -> None:
+        self._exhausted[key] = self._process.timers.arm(due, partial(self._look, key, ends))
+
+    def _look(self, key: _Key, ends: float) -> None:
+        """Begin again if the purge has been removed, at ``ends`` in any case."""
+        level, lsp_id = key
+        now = self._process.now
+        if now < ends and self._instance.databases[level].get(lsp_id) is not None:
+            self._look_again(key, min(now + RECHECK, ends), ends)
+            return
+        self._began.add(key)
+        self._process.timers.arm(now + _LONGEST, partial(self._began.discard, key))
+        self._begin_again(level, lsp_id)
 
     def _begin_again(self, level: Level, lsp_id: LspId) -> None:
         del self._exhausted[level, lsp_id]

@@ -158,7 +158,7 @@ class SnpReader:
             self._request(queue, listed)
         # b) 3): set SRM. Also for a confused LSP: its receiver compares and purges (§7.3.16.2).
         else:
-            queue.repeat(entry, self._process.now)
+            queue.answer(entry, self._process.now)
 
     def _has_room(self, queue: SrmSsnQueue, listed: LspEntry) -> bool:
         """Whether the database has room for an unknown LSP; one that is ignored is not wanted."""
