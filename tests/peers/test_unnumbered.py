@@ -18,11 +18,15 @@ from tests.peers.isis_lan import IsisMember
 from tests.peers.lan import PORT, Lan, Member
 from tests.peers.peers import await_equal_databases, fared, tell
 from tests.peers.recordings import complaints, rejected
+from tests.peers.redistribution import redistribute
 from tests.waiting import seconds_until, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers]
 
 PEERS = {"R": "frr", "B": "bird", "S": "frr", "C": "bird"}
+STATICS = [f"198.18.{n}.0/24" for n in range(256)] + [f"198.19.{n}.0/24" for n in range(146)]
+_LARGER_MTU = "MTU mismatch|MTU .* is larger than"
+"""What BIRD and FRR log where we tell them our new MTU, in duplicates that they discard."""
 SECURE = {name for name, kind in PEERS.items() if kind == "bird"}
 ADDRESSES = {
     "S": (("10.7.0.1/32",), ("10.7.0.2/32",)),
@@ -166,8 +170,35 @@ def test_fared_frr_and_bird_are_adjacent_on_links_without_a_common_subnet(star: 
     assert "ttl security yes" in (star.node("B").directory / "bird.conf").read_text()
     rows = fared(star.node("F")).request("show interfaces")["interfaces"]
     assert {r["interface"] for r in rows if r["ttl_security"] == "on"} == SECURE
-    assert complaints(star) == {}
+    _outlive_a_raised_mtu(star)
+    assert complaints(star, _LARGER_MTU) == {}
     assert rejected(star) == {}
+
+
+def _outlive_a_raised_mtu(star: Any) -> None:
+    """One end of both links is raised to 9000: all LSAs arrive, `validate` tells the difference."""
+    center = star.node("F")
+    redistribute(center, {"static": {}})
+    for name in PEERS:
+        center.netns.ip("link", "set", name, "mtu", "9000")
+    center.netns.batch("ip", [f"route add unreachable {prefix} proto static" for prefix in STATICS])
+    known = {}
+
+    def everywhere() -> bool:
+        for name in PEERS:
+            table = star.node(name).netns.ip("route")
+            known[name] = sum(
+                line.startswith(("198.18.", "198.19.")) for line in table.splitlines()
+            )
+        return set(known.values()) == {len(STATICS)}
+
+    seconds = seconds_until(everywhere, 20.0, lambda: f"of {len(STATICS)} statics: {known}")
+    tell(f"{len(STATICS)} statics over a link raised at one end after {seconds:.2f} s")
+    document = fared(center).request("show neighbors")
+    found = {row["interface"]: (row["state"], row["problem"]) for row in document["neighbors"]}
+    assert {state for state, _ in found.values()} == {"Full"}
+    assert {problem["cause"] for _, problem in found.values()} == {"mtu-mismatch"}
+    assert not fared(center).request("validate")["ok"]
 
 
 @pytest.mark.parametrize("star", [IsisStar], indirect=True)
