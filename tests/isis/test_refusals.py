@@ -108,6 +108,15 @@ def test_multi_topology_at_one_end_only_is_told_at_both(number):
     assert [problem(net, each).cause for each in (1, 2)] == ["topology-mismatch"] * 2
 
 
+def test_one_address_at_both_ends_is_told_at_both():
+    net = pair()
+    ours, settings = net.nodes[1].links[2]
+    link, _ = net.nodes[2].links[2]
+    net.link(2, replace(link, addresses=(ours.addresses[0], *link.addresses[1:])), settings)
+    net.run(5)
+    assert [problem(net, each).cause for each in (1, 2)] == ["duplicate-address"] * 2
+
+
 def test_two_systems_with_one_system_id_are_told_wherever_they_are():
     """They are not adjacent; each replaces the LSP of the other."""
     net = Network()

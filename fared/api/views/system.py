@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from fared import __version__
 from fared.api.views.context import EXTERNAL, ViewContext, family_name, gateway
-from fared.api.views.each import views_of
+from fared.api.views.each import ProtocolViews, views_of
 from fared.api.views.kernel import differences
 from fared.api.views.link import refused_hellos
 from fared.core.ids import Prefix
@@ -268,8 +268,23 @@ def _hellos(context: ViewContext) -> schema.SelfCheck:
     """Check that no hellos are being refused."""
     refused = [item for item in refused_hellos(context) if item["last"] <= _ONGOING]
     named = [f"{item['source']} on {item['interface']}: {item['text']}" for item in refused]
-    detail = _named(f"{len(refused)} sources are refused", named)
-    return {"name": "hellos are accepted", "ok": not refused, "detail": detail}
+    details = [_named(f"{len(refused)} sources are refused", named)]
+    silent = [row["interface"] for _, views in views_of(context) for row in _silent(views, context)]
+    if silent:
+        details.append(_named("no hello has arrived on some links", silent))
+    return {"name": "hellos are accepted", "ok": not refused, "detail": "; ".join(details)}
+
+
+def _silent(views: ProtocolViews, context: ViewContext) -> Iterator[Any]:
+    """Yield the point-to-point links without a neighbor, on which none is refused either.
+
+    That is no fault by itself. The other end may run no routing protocol, but a filter may be in
+    between, or it may have our address: the kernel drops such packets as martians.
+    """
+    for row in views.interfaces(context):
+        carries = row["up"] and row["state"] == "Point-to-point" and not row["passive"]
+        if carries and not row["neighbors"] and not row["refused"]:
+            yield row
 
 
 def _identity(context: ViewContext) -> schema.SelfCheck:

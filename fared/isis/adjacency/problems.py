@@ -16,6 +16,8 @@ _MISSING = 1
 
 def problem_of(settings: IsisSettings, adjacency: Adjacency, now: float) -> NeighborProblem | None:
     """Return why a neighbor is not used, or not for all address families."""
+    if {address.address for address in adjacency.circuit.addresses(4)} & set(adjacency.ipv4):
+        return NeighborProblem("duplicate-address", explain("duplicate-address"))
     if adjacency.up:
         if not _topologies_differ(settings, adjacency):
             return None
