@@ -33,7 +33,8 @@ class LogRateLimiter:
 
     def judge(self, source: int, reason: str, now: float) -> Verdict:
         """Return whether to log an event of ``source`` at ``now`` (seconds)."""
-        self._begin_minute(now)
+        if now - self._since >= _INTERVAL:
+            self._begin_minute(now)
         if len(self._logged) >= _BURST or (source, reason) in self._logged:
             return Verdict.SUPPRESS
         self._logged.add((source, reason))
@@ -41,13 +42,13 @@ class LogRateLimiter:
 
     def lasts(self, source: int, reason: str, now: float, patience: float) -> bool:
         """Whether an event has been coming for ``patience`` seconds of this minute."""
-        self._begin_minute(now)
+        if now - self._since >= _INTERVAL:
+            self._begin_minute(now)
         if len(self._began) >= _BURST:
             return True
         return now - self._began.setdefault((source, reason), now) >= patience
 
     def _begin_minute(self, now: float) -> None:
-        if now - self._since >= _INTERVAL:
-            self._logged.clear()
-            self._began.clear()
-            self._since = now
+        self._logged.clear()
+        self._began.clear()
+        self._since = now

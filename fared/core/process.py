@@ -15,7 +15,7 @@ import msgspec
 from fared.core.foreign_copies import SUSPICIOUS, ForeignCopies
 from fared.core.igp import LogRecord
 from fared.core.log_limit import LogRateLimiter, Verdict
-from fared.core.refusals import Differs, Refusals, Refusing
+from fared.core.refusals import Differs, Refusals
 from fared.core.rng import Rng
 from fared.core.timers import TimerQueue
 
@@ -84,10 +84,19 @@ class Process(Generic[Output]):
         """Emit a log record."""
         self._outputs.append(LogRecord(level, event, fields))
 
-    def reject(self, reason: str, source: int, patience: float = 0.0, /, **fields: object) -> None:
+    def reject(
+        self,
+        reason: str,
+        source: int,
+        patience: float = 0.0,
+        differs: Differs = None,
+        /,
+        **fields: object,
+    ) -> None:
         """Count bad input from a peer, and log it at a limited rate.
 
-        ``patience``: it is no warning before it has lasted so many seconds.
+        ``patience``: it is no warning before it has lasted so many seconds. ``differs``: the value
+        of the peer and ours.
         """
         self.counters.errors[reason] += 1
         limiter, level = self._log_limiter, "warning"
@@ -97,16 +106,12 @@ class Process(Generic[Output]):
             verdict = limiter.judge(source, reason, self.now)
         if verdict is Verdict.SUPPRESS:
             return
+        if differs is not None:
+            fields["theirs"], fields["ours"] = differs
         rejected = f"{self.name}-rejected"
         self.log(level, rejected, reason=reason, source=self._show(source), **fields)
         if verdict is Verdict.LOG_LAST:
             self.log("warning", f"{rejected}-many", effect="counted but not logged for a minute")
-
-    def keep_refusal(
-        self, link: Refusing, source: int, cause: str, node: str | None, differs: Differs = None
-    ) -> None:
-        """Keep why a hello is rejected; ``node``: the id in it, ``differs``: its value and ours."""
-        self.refusals.add(link, source, cause, self.now, node=node, differs=differs)
 
     def may_log(self, source: int, cause: str) -> bool:
         """Whether what a neighbor is the cause of is to be logged: not too often."""

@@ -73,11 +73,6 @@ def explain(cause: str, differs: Differs = None) -> str:
     return text if differs is None else f"{text}: {differs[0]}, ours {differs[1]}"
 
 
-def differing(differs: Differs) -> dict[str, object]:
-    """Return the fields of a log line."""
-    return {} if differs is None else {"theirs": differs[0], "ours": differs[1]}
-
-
 class NeighborProblem(msgspec.Struct, frozen=True):
     """What keeps a known neighbor from being used: code and sentence."""
 
@@ -113,34 +108,47 @@ class Refusing(Protocol):
         """Its name."""
 
 
+class _KeptRefusal(msgspec.Struct):
+    """The same as it is kept: what is shown is made of it when somebody asks."""
+
+    interface: str
+    node: str | None
+    cause: str
+    differs: Differs
+    first: float
+    last: float
+    times: int
+
+
 class Refusals:
     """The refusals of all interfaces. ``show`` formats the address of a source."""
 
     def __init__(self, show: Callable[[int], str]) -> None:
         self._show = show
-        self._known: dict[int, dict[int, RefusedHello]] = {}
+        self._known: dict[int, dict[int, _KeptRefusal]] = {}
 
     def add(
         self,
         link: Refusing,
         source: int,
-        cause: str,
+        why: tuple[str, Differs],
         now: float,
-        *,
         node: str | None = None,
-        differs: Differs = None,
     ) -> None:
-        """Keep a refusal; of too many sources, the one silent for longest is dropped."""
-        known = self._known.setdefault(link.ifindex, {})
-        former = known.pop(source, None)
-        if former is None and len(known) >= _SOURCES:
-            del known[next(iter(known))]
-        if former is None or former.cause != cause or now - former.last > KEPT:
-            first, times = now, 1
-        else:
-            first, times = former.first, former.times + 1
-        text, shown = explain(cause, differs), self._show(source)
-        known[source] = RefusedHello(link.name, shown, node, cause, text, first, now, times)
+        """Keep a refusal; of too many sources, the one that came first is dropped."""
+        cause, differs = why
+        known = self._known.get(link.ifindex)
+        if known is None:
+            known = self._known[link.ifindex] = {}
+        found = known.get(source)
+        if found is None or found.cause != cause or now - found.last > KEPT:
+            known.pop(source, None)
+            if len(known) >= _SOURCES:
+                del known[next(iter(known))]
+            known[source] = _KeptRefusal(link.name, node, cause, differs, now, now, 1)
+            return
+        found.node, found.differs, found.last = node, differs, now
+        found.times += 1
 
     def accepted(self, ifindex: int, source: int) -> None:
         """A hello of this source was accepted."""
@@ -153,11 +161,24 @@ class Refusals:
         self._known.pop(ifindex, None)
 
     def kept(self, now: float) -> tuple[RefusedHello, ...]:
-        """The refusals of the last minutes, by interface; old ones are forgotten."""
-        for ifindex, known in list(self._known.items()):
-            fresh = {key: item for key, item in known.items() if now - item.last <= KEPT}
-            if fresh:
-                self._known[ifindex] = fresh
-            else:
-                del self._known[ifindex]
-        return tuple([item for _, known in sorted(self._known.items()) for item in known.values()])
+        """The refusals of the last minutes, by interface."""
+        return tuple(
+            [
+                self._shown(source, item)
+                for _, known in sorted(self._known.items())
+                for source, item in known.items()
+                if now - item.last <= KEPT
+            ]
+        )
+
+    def _shown(self, source: int, item: _KeptRefusal) -> RefusedHello:
+        return RefusedHello(
+            item.interface,
+            self._show(source),
+            item.node,
+            item.cause,
+            explain(item.cause, item.differs),
+            item.first,
+            item.last,
+            item.times,
+        )

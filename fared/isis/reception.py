@@ -39,11 +39,10 @@ class Reception:
         try:
             kind = self._take(circuit, event)
         except DecodeError as error:
+            process, source = instance.process, event.source
             if peek_type(event.payload) in _HELLOS:
-                instance.process.keep_refusal(circuit, event.source, error.code, None)
-            instance.process.reject(
-                error.code, event.source, interface=circuit.name, what=str(error)
-            )
+                process.refusals.add(circuit, source, (error.code, None), process.now)
+            process.reject(error.code, source, interface=circuit.name, what=str(error))
         else:
             instance.process.counters.packets["received", kind.label] += 1
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fared.core.ids import dotted
 from fared.core.igp import PacketReceived
-from fared.core.refusals import Differs, differing, explain
+from fared.core.refusals import Differs, explain
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.adjacency.hello import HelloProtocol
@@ -78,8 +78,9 @@ class Reception:
             return
         problem = header_problem(instance, interface, event, packet)
         if problem is not None:
-            areas = dotted(packet.area_id), dotted(interface.settings.area)
-            differs = areas if problem == AREA_MISMATCH else None
+            differs = None
+            if problem == AREA_MISMATCH:
+                differs = dotted(packet.area_id), dotted(interface.settings.area)
             self._reject(interface, event, problem, differs, dotted(packet.router_id))
             return
         instance.process.counters.packets[_RECEIVED[packet.packet_type]] += 1
@@ -91,7 +92,7 @@ class Reception:
         if event.payload[_TYPE] == _HELLO and router_id != self._router_id:
             name = dotted(int.from_bytes(router_id, "big"))
             process, cause = self._instance.process, "duplicate-address"
-            process.keep_refusal(interface, event.source, cause, name)
+            process.refusals.add(interface, event.source, (cause, None), process.now, name)
             if process.may_log(event.source, cause):
                 process.log(
                     "warning",
@@ -105,11 +106,15 @@ class Reception:
 
     def _reject_envelope(self, problem: str, event: PacketReceived) -> None:
         interface, process = self._instance.interfaces.get(event.ifindex), self._instance.process
-        where = {"destination": dotted(event.destination), "ttl": event.ttl}
-        if interface is None:
-            process.reject(problem, event.source, 0.0, interface=event.ifindex, **where)
-        else:
-            self._reject(interface, event, problem, None, None, **where)
+        if interface is not None and event.payload[_TYPE] == _HELLO:
+            process.refusals.add(interface, event.source, (problem, None), process.now)
+        process.reject(
+            problem,
+            event.source,
+            interface=event.ifindex if interface is None else interface.name,
+            destination=dotted(event.destination),
+            ttl=event.ttl,
+        )
 
     def _reject(
         self,
@@ -123,11 +128,12 @@ class Reception:
         """Reject a packet; why a hello is refused is kept."""
         process, source = self._instance.process, event.source
         if event.payload[_TYPE] == _HELLO:
-            process.keep_refusal(interface, source, reason, router_id, differs)
+            process.refusals.add(interface, source, (reason, differs), process.now, router_id)
         # A router that forms an adjacency may speak before we have received its hello.
         patience = interface.settings.hello_interval if reason == UNKNOWN_NEIGHBOR else 0.0
-        fields |= differing(differs) | ({} if router_id is None else {"router_id": router_id})
-        process.reject(reason, source, patience, interface=interface.name, **fields)
+        if router_id is not None:
+            fields["router_id"] = router_id
+        process.reject(reason, source, patience, differs, interface=interface.name, **fields)
 
     def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
         """Process a packet by type (RFC 2328 §8.2, table 11)."""

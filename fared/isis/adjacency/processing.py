@@ -93,7 +93,7 @@ class HelloProcessing:
     ) -> None:
         """Count and log a hello that is discarded, and keep why; ``reason`` is a short code."""
         process, system_id = self._process, format_system_id(hello.source_id)
-        process.keep_refusal(circuit, source, reason, system_id)
+        process.refusals.add(circuit, source, (reason, None), process.now, system_id)
         process.reject(reason, source, interface=circuit.name, system_id=system_id)
 
     def accept(

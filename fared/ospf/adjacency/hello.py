@@ -11,7 +11,7 @@ from functools import partial
 
 from fared.core.ids import dotted
 from fared.core.igp import PacketReceived
-from fared.core.refusals import Differs, differing
+from fared.core.refusals import Differs
 from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.adjacency.problems import problem_of
@@ -280,9 +280,9 @@ class HelloProtocol:
         differs: Differs = None,
     ) -> None:
         name = dotted(router_id)
-        self._process.keep_refusal(interface, source, reason, name, differs)
-        fields = differing(differs)
-        self._process.reject(reason, source, interface=interface.name, router_id=name, **fields)
+        process = self._process
+        process.refusals.add(interface, source, (reason, differs), process.now, name)
+        process.reject(reason, source, 0.0, differs, interface=interface.name, router_id=name)
 
     def _is_alive(self, neighbor: Neighbor) -> bool:
         settings = neighbor.interface.settings
