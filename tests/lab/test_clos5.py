@@ -12,6 +12,7 @@ from fared.lab.addressing import AddressPlan, make_plan
 from fared.lab.fabric import Fabric
 from fared.lab.kinds.fared import configuration
 from fared.lab.waiting import await_paths
+from tests.lab.damages import TWO_PODS, weigh_damages
 from tests.lab.five_stages import weigh_a_slow_link_of_another_pod
 
 DIRECTORY = Path(__file__).parents[2] / "containerlab"
@@ -70,10 +71,14 @@ def test_the_mixed_fabric_differs_in_its_super_spines_only(plan: AddressPlan):
 @pytest.mark.netns
 @pytest.mark.slow
 def test_a_slow_link_in_one_pod_is_weighed_and_avoided_in_another(fabric: Fabric):
-    """p1-L1 knows no link of PoD 2, and yet its weights and flows are those of one flat area."""
+    """p1-L1 knows no link of PoD 2, and yet its weights and flows are those of one flat area.
+
+    So are they with nine damages at once.
+    """
     assert await_paths(fabric, 60.0) is not None
     for leaf in fabric.plan.leaves:
         routes = fabric.view(leaf.name).routes()
         others = [other for other in fabric.plan.leaves if other.name != leaf.name]
         assert {len(routes[str(p)]) for other in others for p in other.host_prefixes} == {4}
     weigh_a_slow_link_of_another_pod(fabric)
+    assert weigh_damages(fabric, TWO_PODS) == 8 * 7

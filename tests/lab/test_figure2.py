@@ -13,6 +13,7 @@ from fared.lab import topology
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.generate import Clos5
 from fared.lab.waiting import has_all_paths, wait_until
+from tests.lab.damages import FIGURE_2, weigh_damages
 
 START = 180.0
 WATCHED = 60.0
@@ -30,20 +31,31 @@ def losses(node: RunningNode) -> Iterator[str]:
             yield line
 
 
-def test_80_daemons_start_with_a_hello_a_second_and_lose_no_neighbor(tmp_path):
-    """On two cores; nor do they in the minute after, in which every kernel keeps every path."""
-    file = tmp_path / "figure2.clab.yml"
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
+    directory = tmp_path_factory.mktemp("figure2")
+    file = directory / "figure2.clab.yml"
     file.write_text(Clos5(pods=8, supers=4, hello=1, name="figure2").text())
-    with Fabric.from_topology(topology.load(file), directory=tmp_path / "state") as fabric:
-        routers = fabric.plan.routers
-        assert len(routers) == 80
-        views = fabric.views(routers)
-        assert wait_until(views, has_all_paths(fabric), START, quiet=WATCHED) is not None
-        nodes = [fabric.node(plan.name) for plan in routers]
-        assert list(itertools.chain.from_iterable(map(losses, nodes))) == []
-        for plan, node in zip(routers, nodes, strict=True):
-            client = ControlClient(str(node.directory / "fared.sock"))
-            neighbors = client.request("show neighbors")["neighbors"]
-            assert {row["state"] for row in neighbors} == {"Full"}, plan.name
-            assert {row["flaps"] for row in neighbors} == {0}, plan.name
-            assert len(neighbors) == len(plan.fabric_ports)
+    with Fabric.from_topology(topology.load(file), directory=directory / "state") as running:
+        yield running
+
+
+def test_80_daemons_start_with_a_hello_a_second_and_lose_no_neighbor(fabric: Fabric):
+    """On two cores; nor do they in the minute after, in which every kernel keeps every path."""
+    routers = fabric.plan.routers
+    assert len(routers) == 80
+    views = fabric.views(routers)
+    assert wait_until(views, has_all_paths(fabric), START, quiet=WATCHED) is not None
+    nodes = [fabric.node(plan.name) for plan in routers]
+    assert list(itertools.chain.from_iterable(map(losses, nodes))) == []
+    for plan, node in zip(routers, nodes, strict=True):
+        client = ControlClient(str(node.directory / "fared.sock"))
+        neighbors = client.request("show neighbors")["neighbors"]
+        assert {row["state"] for row in neighbors} == {"Full"}, plan.name
+        assert {row["flaps"] for row in neighbors} == {0}, plan.name
+        assert len(neighbors) == len(plan.fabric_ports)
+
+
+def test_with_nine_damages_at_once_all_992_weight_vectors_are_min_of_up_and_down(fabric: Fabric):
+    assert wait_until(fabric.views(fabric.plan.routers), has_all_paths(fabric), START) is not None
+    assert weigh_damages(fabric, FIGURE_2, timeout=60.0) == 32 * 31

@@ -18,6 +18,7 @@ from fared.lab.jobs import Job
 from fared.lab.kernel_view import shares
 from fared.lab.waiting import Accepts, await_paths, wait_until
 from fared.lab.workload import run
+from tests.lab.damages import TWO_PODS, weigh_damages
 from tests.lab.five_stages import drain_spines
 
 DIRECTORY = Path(__file__).parents[2] / "containerlab"
@@ -88,9 +89,13 @@ def five_stages(tmp_path: Path) -> Iterator[Fabric]:
         yield running
 
 
-def test_a_slow_link_and_drained_spines_in_another_level_1_area(five_stages: Fabric):
-    """The five-stage story: p2-S1 to p2-L1 at a quarter is 1:4:4:4 at p1-L1, across two levels."""
+def test_damages_a_slow_link_and_drained_spines_in_another_level_1_area(five_stages: Fabric):
+    """The five-stage story: p2-S1 to p2-L1 at a quarter is 1:4:4:4 at p1-L1, across two levels.
+
+    Before it, nine damages at once, weighed in both families.
+    """
     assert await_paths(five_stages, 90.0) is not None
+    assert weigh_damages(five_stages, TWO_PODS) == 8 * 7 * 2
     assert_weighed(five_stages, ("p2-S1", "p2-L1"), ("p1-h1", "p2-h1"))
     drain_spines(five_stages)
 
