@@ -33,11 +33,15 @@ _MAX_FILE: Final = 4 << 20
 
 
 class Loaded(NamedTuple):
-    """A valid configuration, the warnings about it, and its text as given."""
+    """A valid configuration, the warnings about it, and its text as given.
+
+    ``refused``: the errors of the file in whose place it runs.
+    """
 
     config: Config
     warnings: tuple[ConfigWarning, ...] = ()
     text: str = ""
+    refused: str = ""
 
 
 def load(source: str | Path) -> Config:

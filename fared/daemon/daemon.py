@@ -83,6 +83,10 @@ class Daemon:
         self.notifier = Notifier()
         now = time.time()
         self.runtime = Runtime(now, os.getpid(), path, now)
+        if loaded.refused:
+            self.runtime.last_reload_ok, self.runtime.last_reload_error = False, loaded.refused
+            effect = "the configuration that ran last is in use"
+            self.log.error("config-refused", file=path, error=loaded.refused, effect=effect)
         self.changes = ConfigChanges(self, loaded)
         self.responder = Responder(partial(actions.answer, self), self._command_failed)
         self._stop = asyncio.Event()

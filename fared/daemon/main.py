@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
+from fared.config.load import Loaded
 from fared.signals import hold, release
 from fared.startup import collector_paused, without
 
@@ -36,13 +37,7 @@ def main() -> None:
         release()
     if options.schema:
         _print_schema()
-    try:
-        loaded = load_runnable(Path(path))
-    except ConfigErrors as errors:
-        sys.stderr.write(f"{errors}\n")
-        sys.exit(EXIT_USAGE)
-    except OSError as error:
-        _fail(f"{path}: {error.strerror}", EXIT_USAGE)
+    loaded = _load(path, fallback=options.fallback and not options.check)
     if options.check:
         for warning in loaded.warnings:
             sys.stderr.write(f"warning: {warning}\n")
@@ -53,6 +48,23 @@ def main() -> None:
         process.run(path, loaded, options.record)
     except process.DaemonError as error:
         _fail(str(error), EXIT_FAILED)
+
+
+def _load(path: str, *, fallback: bool) -> Loaded:
+    """Load the file, or what ran last if it is refused; without either, end with the errors."""
+    try:
+        return load_runnable(Path(path))
+    except ConfigErrors as errors:
+        sys.stderr.write(f"{errors}\n")
+        if fallback:
+            from fared.daemon.last_configuration import last_configuration  # noqa: PLC0415 - rare
+
+            found = last_configuration(path, errors)
+            if found is not None:
+                return found
+        sys.exit(EXIT_USAGE)
+    except OSError as error:
+        _fail(f"{path}: {error.strerror}", EXIT_USAGE)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -72,6 +84,11 @@ def parser() -> argparse.ArgumentParser:
         "--record",
         metavar="DIR",
         help="record all inputs of the router in DIR, for fared-cli replay; it holds secrets",
+    )
+    made.add_argument(
+        "--fallback",
+        action="store_true",
+        help="if the file is refused, run the configuration that ran last",
     )
     made.add_argument("--check", action="store_true", help="validate the configuration and exit")
     made.add_argument(

@@ -46,11 +46,13 @@ def test_the_process_that_sums_has_no_capability_and_a_limit_of_memory():
 
 
 def test_the_unit_reports_readiness_and_is_watched():
-    """The file is checked before start and reload; a bad one is not retried."""
+    """A refused file stops no running router, and is not tried again and again."""
     unit = settings()
     assert unit["Type"] == ["notify"]
-    assert unit["ExecStartPre"][0].endswith("--check")
-    assert unit["ExecReload"][-1] == "/bin/kill -HUP $MAINPID"
+    assert "ExecStartPre" not in unit, "RestartPreventExitStatus= does not cover it"
+    assert unit["ExecStart"][0].endswith("--fallback")
+    assert unit["ExecReload"][0].endswith("--check")
+    assert unit["ExecReload"][-1] == '/bin/sh -c "kill -HUP $MAINPID"'
     assert int(unit["WatchdogSec"][0]) > 0
     assert unit["RestartPreventExitStatus"] == ["2"]
 
@@ -85,7 +87,7 @@ def test_the_documented_steps_for_another_path_change_every_command_of_the_unit(
     subprocess.run(["/bin/sh", "-c", command], cwd=page.parent, timeout=60, check=True)
     copy = (tmp_path / "fared.service").read_text()
     commands = re.findall(r"^Exec\w+=(\S+)", copy, re.MULTILINE)
-    assert commands == ["/opt/fared/bin/fared"] * 3 + ["/bin/kill"]
+    assert commands == ["/opt/fared/bin/fared"] * 2 + ["/bin/sh"]
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")

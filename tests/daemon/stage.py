@@ -61,6 +61,8 @@ class Stage:
         self.fails: dict[str, Exception] = {}
         """What raises when it is touched."""
         self.fib = self._fib()
+        self.refused = ""
+        """The errors of a file in whose place the daemon runs what ran last."""
         self.spoke = asyncio.Event()
         self._replace(monkeypatch)
         self.write()
@@ -79,7 +81,8 @@ class Stage:
 
     def make(self) -> Daemon:
         """Create a daemon from the file."""
-        return Daemon(str(self.file), load_runnable(self.file))
+        loaded = load_runnable(self.file)._replace(refused=self.refused)
+        return Daemon(str(self.file), loaded)
 
     async def serve(self) -> None:
         """Run a daemon that is expected to exit."""

@@ -244,12 +244,21 @@ def validate(context: ViewContext) -> schema.Validate:
             "ok": not wrong,
             "detail": _named(f"{len(wrong)} settings are wrong", wrong),
         },
+        _file(context),
     ]
     return {
         "format": "fared-validate/1",
         "ok": all(check["ok"] for check in checks),
         "checks": checks,
     }
+
+
+def _file(context: ViewContext) -> schema.SelfCheck:
+    """Check that the file was not refused when it was read last."""
+    runtime = context.runtime
+    ok = runtime.last_reload_ok is not False
+    detail = "" if ok else f"another configuration runs: {runtime.last_reload_error}"
+    return {"name": "the configuration file is in use", "ok": ok, "detail": detail}
 
 
 def _adjacencies(context: ViewContext) -> list[schema.SelfCheck]:
