@@ -103,8 +103,8 @@ _OSPF_AREAS: Final = (
     '    #     "swp1[0-9]": {}',
 )
 _OSPF_STUB: Final = (
-    "  # stub-router-on-startup: 2m   # no transit until all routes are learnt",
-    "  # stub-router-on-shutdown: 10s # nor before a stop, while others reroute",
+    "  # stub-router-on-startup: 2m   # the last resort until all routes are learnt",
+    "  # stub-router-on-shutdown: 10s # and before a stop, while others reroute",
 )
 _ISIS_STUB: Final = (
     "  # overload-on-startup: 2m      # no transit until all routes are learnt",

@@ -10,8 +10,11 @@ from click.testing import CliRunner
 
 from fared.cli.main import main
 from fared.offline.plan.run import PlanTask
+from fared.sim.levels import clos3_isis, clos5_levels
 from tests.cli.terminal import Terminal
 from tests.offline.fabrics import clos, saved
+from tests.offline.isis_fabrics import saved as saved_isis
+from tests.offline.isis_fabrics import started as started_isis
 
 PAIR = 4 * 400e9 / 8
 
@@ -123,6 +126,15 @@ def test_drained_spines_carry_what_no_other_can(database):
     assert found["healthy"]["left"] == 0.25
     lost = {row["failure"]: row["cut"] for row in found["rows"]}
     assert (lost["S4"], lost["L1"]) == (0, 0)
+
+
+def test_drained_routers_of_two_levels_carry_what_no_other_can(tmp_path):
+    """The overload bit of IS-IS: the last resort between levels, a bar inside one."""
+    two, one = clos5_levels(2, 2, 2, 1), clos3_isis(2, 2)
+    for fabric, names, left in ((two, ("p1.S1", "p1.S2"), 1.0), (one, ("S1", "S2"), 0.0)):
+        file = tmp_path / "isis.json"
+        file.write_text(json.dumps(saved_isis(started_isis(fabric), names[0])))
+        assert answer(str(file), "--drained", ",".join(names))["healthy"]["left"] == left
 
 
 def test_groups_fail_together(database, tmp_path):

@@ -20,7 +20,7 @@ from fared.offline.world import World
 from fared.ted.database import Ted
 from fared.ted.graph import Graph
 from fared.ted.links import Blocks
-from fared.ted.model import NodeBlock
+from fared.ted.model import HIGHEST_ISIS_METRIC, NodeBlock, PathType
 from fared.ted.rows import LinkRows
 
 _LINK_NETWORK = {4: 30, 6: 126}
@@ -122,7 +122,18 @@ def _merged(areas: Iterable[Blocks]) -> dict[NodeId, NodeBlock]:
         for node, block in blocks.items():
             known = found.get(node)
             found[node] = block if known is None else _joined(known, block)
-    return found
+    return {node: _used_last(block) for node, block in found.items()}
+
+
+def _used_last(block: NodeBlock) -> NodeBlock:
+    """What lies behind an overloaded router that leads out of level 1 is used last: so its links.
+
+    It leaks prefixes into level 1, or others have a default route to it by its attached bit.
+    """
+    if block.transit or all(p.path_type is not PathType.LEVEL_1_DOWN for p in block.prefixes):
+        return block
+    metrics = np.maximum(block.metrics, HIGHEST_ISIS_METRIC)
+    return msgspec.structs.replace(block, metrics=metrics, transit=True)
 
 
 def _joined(block: NodeBlock, more: NodeBlock) -> NodeBlock:
