@@ -45,6 +45,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "unicast": "it sends to our address, with a TTL that may come from beyond the link",
         "ttl": "its TTL is not that of a packet of this link",
         "source-network": "its address is not on our network",
+        "other-subnet": "it is in another of our subnets than the neighbors that we have here",
         # IS-IS
         "duplicate-system-id": "another router has our system id",
         "holding-time": "its holding time is 0",

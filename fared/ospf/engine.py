@@ -39,6 +39,7 @@ from fared.ospf.adjacency.hello import HelloProtocol
 from fared.ospf.adjacency.helper import RestartHelper
 from fared.ospf.adjacency.progress import adjacency_progress
 from fared.ospf.adjacency.requests import Requests
+from fared.ospf.adjacency.subnets import Subnets
 from fared.ospf.events import Input, Output
 from fared.ospf.flooding.database import Database, DatabaseWatcher
 from fared.ospf.flooding.procedure import Flooding
@@ -92,6 +93,7 @@ class OspfEngine(ProcessEngine[Output]):
             self._transmitter,
             self._adjacency,
             self._detection,
+            subnets=Subnets(instance, lambda *moved: self._links.move(*moved)),
             interface_event=lambda interface, event: self._links.fire(interface, event),
         )
         self._reception = Reception(instance, self._hello, self._exchange, self._flooding)

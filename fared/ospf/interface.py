@@ -98,10 +98,13 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
         self._addresses: tuple[Link | None, tuple[InterfaceAddress, ...]] = None, ()
         """``addresses`` of a link, which is another object whenever something of it changes."""
+        self.chosen: InterfaceAddress | None = None
+        """The address that faces its neighbors, where that is not the primary one (``subnets``)."""
         self.borrowable: tuple[int, ...] = ()
         """Addresses of loopbacks, preferred first, for an unnumbered link to borrow."""
         self.hello_timer: Timer | None = None
         self.wait_timer: Timer | None = None
+        self.move_timer: Timer | None = None
         self.designated_router = 0
         self.backup_designated_router = 0
         self.tx = InterfaceTx(partial(unsent.__setitem__, link.ifindex, self))
@@ -142,9 +145,28 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         link, addresses = self._addresses
         if link is not self.link:
             link = self.link
-            addresses = tuple([a for a in link.ipv4() if a.address >> 24 != _HOST_LOOPBACK])
+            addresses = _routable(link)
             self._addresses = link, addresses
         return addresses
+
+    @property
+    def own(self) -> InterfaceAddress | None:
+        """The address in use: that in the subnet of the neighbors, else the primary one."""
+        return self._pick(self.addresses)
+
+    def keeps_own(self, link: Link) -> bool:
+        """Whether the address in use remains the same on a changed link."""
+        return self._pick(_routable(link)) == self.own
+
+    def _pick(self, addresses: tuple[InterfaceAddress, ...]) -> InterfaceAddress | None:
+        if self.chosen is not None and self.chosen in addresses:
+            return self.chosen
+        return addresses[0] if addresses else None
+
+    def facing(self, far: int) -> InterfaceAddress | None:
+        """The address whose network contains another address, the one in use first."""
+        known = [address for address in self.addresses if address.contains(far)]
+        return self.own if self.own in known else next(iter(known), None)
 
     @property
     def advertised_mtu(self) -> int:
@@ -163,10 +185,10 @@ class Interface(AdvertisedLink[InterfaceSettings]):
 
     @property
     def address(self) -> int:
-        """The source address of packets: the primary one, or a borrowed one; 0 if there is none."""
-        addresses = self.addresses
-        if addresses:
-            return addresses[0].address
+        """The source address of packets: the one in use, or a borrowed one; 0 if there is none."""
+        own = self.own
+        if own is not None:
+            return own.address
         return self.borrowable[0] if self.unnumbered else 0
 
     @property
@@ -176,9 +198,18 @@ class Interface(AdvertisedLink[InterfaceSettings]):
 
     @property
     def network_mask(self) -> int:
-        """The mask of the primary address; 0 if there is none, or it is borrowed (§9.5)."""
-        addresses = () if self.unnumbered else self.addresses
-        return length_mask(addresses[0].prefix_length) if addresses else 0
+        """The mask of the address in use; 0 if there is none, or it is borrowed (§9.5)."""
+        own = None if self.unnumbered else self.own
+        return 0 if own is None else length_mask(own.prefix_length)
+
+    @property
+    def explicit_source(self) -> int:
+        """The source address that packets must be given; 0: the kernel takes the same one."""
+        return self.address if self.chosen is not None or self.unnumbered else 0
+
+
+def _routable(link: Link) -> tuple[InterfaceAddress, ...]:
+    return tuple([a for a in link.ipv4() if a.address >> 24 != _HOST_LOOPBACK])
 
 
 class Neighbor:

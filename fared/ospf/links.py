@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fared.core.ids import AreaId
 from fared.core.igp import CloseInterface, OpenInterface
-from fared.core.links import Link
+from fared.core.links import InterfaceAddress, Link
 from fared.ospf.adjacency.broadcast import BroadcastNetworks
 from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.fsm import Adjacencies
@@ -215,6 +215,12 @@ class LinkManager:
         else:
             self._originator.link_changed(interface)
 
+    def move(self, interface: Interface, address: InterfaceAddress) -> None:
+        """Let an interface speak from another of its addresses, which forms adjacencies anew."""
+        self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
+        interface.chosen = address
+        self._apply_link_state(interface)
+
     def _start(self, interface: Interface) -> InterfaceState:
         """InterfaceUp in state Down (§9.3)."""
         # RFC 2328 §9.3: start the hello timer
@@ -254,5 +260,5 @@ def _needs_restart(interface: Interface, link: Link, settings: InterfaceSettings
         (old.area, old.network_type, old.passive)
         != (settings.area, settings.network_type, settings.passive)
         or interface.link.loopback != link.loopback
-        or (interface.link.up and link.up and interface.link.ipv4()[:1] != link.ipv4()[:1])
+        or (interface.link.up and link.up and not interface.keeps_own(link))
     )

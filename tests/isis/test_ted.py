@@ -730,3 +730,16 @@ def test_an_adjacency_that_forwards_nothing_is_not_advertised():
     host(net, 1, ELSEWHERE)
     net.run(5.0)
     assert len(net.blocks(2)[node(1)].neighbors) == len(net.local_links(1)) == 1
+
+
+def test_of_several_subnets_of_a_link_the_next_hop_is_in_the_common_one():
+    """In whatever order either end has them; link addresses in LSPs, too."""
+    net = pair()
+    subnets = {1: ("10.99.0.1", "10.4.0.1"), 2: ("10.4.0.2", "10.98.0.2")}
+    for number, addresses in subnets.items():
+        own = tuple(InterfaceAddress(4, parse_dotted(address), 24) for address in addresses)
+        net.link(number, net.port(number, 2, own), FAST)
+    net.settle()
+    (link,) = net.local_links(1)
+    assert (link.gateway, link.onlink) == (parse_dotted("10.4.0.2"), False)
+    assert net.blocks(2)[node(1)].local_ids.tolist() == [parse_dotted("10.4.0.1")]

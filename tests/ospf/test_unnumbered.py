@@ -111,6 +111,18 @@ def test_no_adjacency_forms_with_an_address_that_the_kernel_refuses_as_a_gateway
     assert (net.states(1), net.local_links(1)) == ([], ())
 
 
+def test_an_adjacency_ends_with_the_address_whose_network_it_is_on():
+    net = Network(1)
+    net.join(1, 2)
+    link, settings = net.nodes[1].links[2]
+    first = replace(link.addresses[0], address=OTHER, prefix_length=24)
+    net.link(1, replace(link, addresses=(first, *link.addresses)), settings)
+    net.run(5.0)
+    assert net.states(1) == ["Full"]
+    net.link(1, replace(link, addresses=(first,)), settings)
+    assert net.states(1) == []
+
+
 def numbered() -> Network:
     net = Network(1)
     net.join(1, 2)

@@ -23,16 +23,21 @@ from tests.waiting import seconds_until, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers]
 
-PEERS = {"R": "frr", "B": "bird", "S": "frr", "C": "bird"}
+PEERS = {"R": "frr", "B": "bird", "S": "frr", "C": "bird", "T": "frr", "D": "bird"}
 STATICS = [f"198.18.{n}.0/24" for n in range(256)] + [f"198.19.{n}.0/24" for n in range(146)]
 _LARGER_MTU = "MTU mismatch|MTU .* is larger than"
 """What BIRD and FRR log where we tell them our new MTU, in duplicates that they discard."""
 SECURE = {name for name, kind in PEERS.items() if kind == "bird"}
 ADDRESSES = {
-    "S": (("10.7.0.1/32",), ("10.7.0.2/32",)),
-    "C": (("10.7.1.1", "peer", "10.7.1.2"), ("10.7.1.2", "peer", "10.7.1.1")),
+    "S": (("10.7.0.1/32",), "10.7.0.2/32"),
+    "C": (("10.7.1.1 peer 10.7.1.2",), "10.7.1.2 peer 10.7.1.1"),
+    "T": (("10.99.0.1/24", "10.4.0.1/24"), "10.4.0.2/24"),
+    "D": (("10.99.1.1/24", "10.4.1.1/24"), "10.4.1.2/24"),
 }
-"""The address of the middle and of the peer on links that have some."""
+"""The addresses of the middle and that of the peer on links that have some.
+
+The last one of the middle is in the peer's subnet, or its far end.
+"""
 
 
 class Secured(Member):
@@ -60,7 +65,7 @@ class Star(Lan):
     member = Secured
     peers: Mapping[str, str] = PEERS
     borrowing: Collection[str] = ("R", "B")
-    addresses: Mapping[str, tuple[Sequence[str], Sequence[str]]] = ADDRESSES
+    addresses: Mapping[str, tuple[Sequence[str], str]] = ADDRESSES
 
     def __init__(self, directory: Path) -> None:
         self.members, self.views = {}, {}
@@ -87,10 +92,11 @@ class Star(Lan):
             center.batch("ip", [f"link add {name} {wire}", f"link set {name} up"])
             if name in self.borrowing:
                 peer.netns.ip("addr", "add", f"{peer.router_id}/32", "dev", PORT)
-            for end, port, address in zip(
-                (center, peer.netns), (name, PORT), self.addresses.get(name, ()), strict=False
-            ):
-                end.ip("addr", "add", *address, "dev", port)
+            ours, theirs = self.addresses.get(name, ((), ""))
+            for address in ours:
+                center.ip("addr", "add", *address.split(), "dev", name)
+            if theirs:
+                peer.netns.ip("addr", "add", *theirs.split(), "dev", PORT)
             peer.netns.ip("link", "set", PORT, "up")
 
     def _prepare(self, member: Member) -> None:
@@ -132,9 +138,9 @@ def star(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         made.close()
 
 
-def _addresses(name: str, end: int) -> str | None:
-    """The address of the middle (0) or of the peer (1) on a link; None if it has none."""
-    return ADDRESSES[name][end][0].partition("/")[0] if name in ADDRESSES else None
+def _plain(address: str) -> str:
+    """An address without its prefix length, or far end."""
+    return address.split(maxsplit=1)[0].partition("/")[0]
 
 
 @pytest.mark.parametrize("star", [Star], indirect=True)
@@ -143,8 +149,10 @@ def test_fared_frr_and_bird_are_adjacent_on_links_without_a_common_subnet(star: 
     for member in star.members.values():
         member.start()
     ids = {name: star.node(name).router_id for name in star.members}
-    center = {name: _addresses(name, 1) or ids[name] for name in PEERS}
-    across = {name: _addresses(name, 0) or ids["F"] for name in PEERS}
+    center = {name: ids[name] for name in PEERS}
+    center.update((name, _plain(theirs)) for name, (_, theirs) in ADDRESSES.items())
+    across = dict.fromkeys(PEERS, ids["F"])
+    across.update((name, _plain(ours[-1])) for name, (ours, _) in ADDRESSES.items())
 
     def routed() -> bool:
         from_center = {

@@ -15,6 +15,7 @@ from fared.core.refusals import Differs
 from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.adjacency.problems import problem_of
+from fared.ospf.adjacency.subnets import Subnets
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState, Neighbor
 from fared.ospf.neighbor import NeighborEvent, NeighborState
@@ -46,6 +47,8 @@ class HelloProtocol:
         transmitter: Transmitter,
         adjacency: Adjacencies,
         detection: FailureDetection,
+        *,
+        subnets: Subnets,
         interface_event: Callable[[Interface, InterfaceEvent], None],
     ) -> None:
         self._instance = instance
@@ -53,6 +56,7 @@ class HelloProtocol:
         self._transmitter = transmitter
         self._adjacency = adjacency
         self._detection = detection
+        self._subnets = subnets
         self._interface_event = interface_event
 
     def start(self, interface: Interface) -> None:
@@ -66,7 +70,8 @@ class HelloProtocol:
     def stop(self, interface: Interface) -> None:
         """Stop sending hellos."""
         self._process.timers.cancel(interface.hello_timer)
-        interface.hello_timer = None
+        self._process.timers.cancel(interface.move_timer)
+        interface.hello_timer = interface.move_timer = None
 
     def settings_changed(self, interface: Interface, former: InterfaceSettings) -> None:
         """Send a hello at once if an interval changed, and the next ones by the new interval.
@@ -121,7 +126,7 @@ class HelloProtocol:
         """Process a hello that passed the checks of §8.2 (§10.5)."""
         source = received.source
         # RFC 2328 §10.5: mask, intervals and E-bit must match
-        found = self._mismatch(interface, hello)
+        found = self._mismatch(interface, source, packet.router_id, hello)
         if found is not None:
             self._reject(interface, source, packet.router_id, *found)
             return
@@ -200,9 +205,13 @@ class HelloProtocol:
             return False
         return True
 
-    def _mismatch(self, interface: Interface, hello: Hello) -> tuple[str, Differs] | None:
+    def _mismatch(
+        self, interface: Interface, source: int, router_id: int, hello: Hello
+    ) -> tuple[str, Differs] | None:
         """What of a hello does not match this interface (RFC 2328 §10.5), or None."""
         settings = interface.settings
+        if not self._subnets.review(interface, source, router_id, hello):
+            return "other-subnet", None
         # RFC 2328 §10.5: the mask is ignored on point-to-point networks
         if interface.broadcast and hello.network_mask != interface.network_mask:
             masks = dotted(hello.network_mask), dotted(interface.network_mask)

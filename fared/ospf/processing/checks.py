@@ -80,7 +80,7 @@ def _on_link(interface: Interface, source: int) -> bool:
     and so does fared; an unnumbered link, or one with host addresses only, has none.
     """
     if interface.broadcast:
-        return not (source ^ interface.address) & interface.network_mask
+        return interface.facing(source) is not None
     if interface.unnumbered:
         return True
     networks = [address for address in interface.link.ipv4() if not address.host]

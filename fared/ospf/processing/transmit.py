@@ -308,8 +308,8 @@ def _queued(interface: Interface) -> bool:
 def _addressed(
     interface: Interface, payload: bytes, destination: int = ALL_SPF_ROUTERS
 ) -> SendPacket:
-    # §8.1: on unnumbered links another address of this router; 0: the kernel takes the link's
-    source = interface.address if interface.unnumbered else 0
+    # §8.1: on unnumbered links another address of this router
+    source = interface.explicit_source
     secure = interface.settings.ttl_security is not TtlSecurity.OFF
     ttl = SECURE_TTL if secure else LINK_TTL
     # Appendix A.1: IP fragments what is larger, and so that neighbors with a smaller MTU receive it
