@@ -19,10 +19,13 @@ from fared.te.attributes import TeAttributes
 from fared.te.budget import average
 
 if TYPE_CHECKING:
+    from fared.core.ids import Prefix
     from fared.core.links import Link
 
 _PRIORITIES = 8
 """Priorities of reservations (RFC 3630 §2.5.8)."""
+_WHOLE = 1 - 1e-6
+"""Part of a capacity that counts as all of it: sums differ by the order of their terms."""
 _THRESHOLD = 0.03
 """Change that is advertised by default, of a load as of a path capacity."""
 
@@ -139,6 +142,35 @@ def damped(
         return current
     small = abs(current - advertised) <= rules.path_threshold * advertised
     return advertised if small else current
+
+
+class PathCapacities:
+    """When to advertise the path capacities of prefixes into one area or level.
+
+    Small changes are not advertised (``damped``), except that of a path that is whole again: else
+    one that was repaired in small steps would count for less than others for good.
+    """
+
+    def __init__(self) -> None:
+        self._whole: dict[Prefix, float] = {}
+        """Of prefixes that have lost capacity: what was advertised before."""
+
+    def advertise(
+        self, prefix: Prefix, old: float | None, new: float | None, rules: AdvertiseSettings
+    ) -> float | None:
+        """Return the capacity to advertise where ``old`` is advertised; bytes/s, None: unknown."""
+        whole = self._whole.get(prefix)
+        if old is None or new is None or (whole is not None and new >= whole * _WHOLE):
+            self._whole.pop(prefix, None)
+            return new
+        chosen = damped(old, new, rules)
+        if whole is None and chosen is not None and chosen < old:
+            self._whole[prefix] = old
+        return chosen
+
+    def withdraw(self, prefix: Prefix) -> None:
+        """The prefix is no longer advertised."""
+        self._whole.pop(prefix, None)
 
 
 class LinkSettings(Protocol):

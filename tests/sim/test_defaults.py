@@ -96,3 +96,4 @@ def test_each_percent_that_a_link_of_another_pod_loses_shows_within_the_threshol
         wanted = bounds(fabric, source, target)
         assert min(wanted.values()) == pytest.approx(percent / 100 * DEFAULT_CAPACITY)
         assert found == pytest.approx(wanted, rel=0.031), (above, percent)
+    assert found == pytest.approx(wanted), "a repaired link counts in full"

@@ -2,9 +2,17 @@
 
 import pytest
 
-from fared.te.advertise import AdvertisedBandwidth, Bandwidth, advertise_at
+from fared.core.ids import parse_prefix
+from fared.te.advertise import (
+    DEFAULT_ADVERTISE,
+    AdvertisedBandwidth,
+    Bandwidth,
+    PathCapacities,
+    advertise_at,
+)
 
 C = 100.0
+PREFIX = parse_prefix("10.0.1.0/24")
 
 
 def at(before, after, *, now=10.0, advertised_at=9.5, capacity=C, new_capacity=C):
@@ -62,3 +70,26 @@ def test_a_load_that_is_no_longer_known_is_withdrawn_like_one_that_ended():
     assert at(50.0, None, advertised_at=3.0) == 10.0
     assert at(50.0, None, advertised_at=9.5) == 10.5
     assert at(2.0, None) is None
+
+
+def path_capacities(*changes: float) -> list[float | None]:
+    """What is advertised after each change of a path capacity of 100."""
+    paths, advertised, found = PathCapacities(), 100.0, []
+    for capacity in changes:
+        advertised = paths.advertise(PREFIX, advertised, capacity, DEFAULT_ADVERTISE)
+        found.append(advertised)
+    return found
+
+
+def test_small_changes_of_a_path_capacity_are_advertised_when_they_have_added_up():
+    assert path_capacities(99.0, 98.0, 97.0, 96.0, 97.0) == [100.0, 100.0, 100.0, 96.0, 96.0]
+
+
+def test_a_path_that_is_whole_again_is_advertised_in_full_however_small_the_last_step():
+    assert path_capacities(50.0, 98.0, 99.0, 100.0, 99.0) == [50.0, 98.0, 98.0, 100.0, 100.0]
+
+
+def test_a_path_capacity_that_appears_or_disappears_is_always_advertised():
+    paths = PathCapacities()
+    assert paths.advertise(PREFIX, None, 100.0, DEFAULT_ADVERTISE) == 100.0
+    assert paths.advertise(PREFIX, 100.0, None, DEFAULT_ADVERTISE) is None

@@ -2,7 +2,7 @@
 
 Changed routes arrive with ``RoutesComputed``, prefix by prefix, and only their prefixes are
 considered again. A path capacity that moved by less than the announce threshold stays as it was
-advertised.
+advertised (``te.advertise``).
 
 The up/down bit prevents loops (RFC 5302 §2, RFC 5305 §4.1): routes of level 2 are leaked into level
 1 with the bit set, and routes with the bit (PathType.LEVEL_1_DOWN) are not leaked into level 2.
@@ -20,7 +20,7 @@ from fared.isis.pdu.tlvs import FLAG_READVERTISED, IpReach
 from fared.isis.settings import MAX_PATH_METRIC
 from fared.isis.ted.attributes import PrefixAttributes
 from fared.isis.ted.fragment_prefixes import kept_attributes
-from fared.te.advertise import damped
+from fared.te.advertise import PathCapacities
 from fared.ted.events import AdvertisedRoute, RoutesComputed
 from fared.ted.model import PathType
 
@@ -45,6 +45,7 @@ class RouteLeaking:
         self._leaked: dict[Level, dict[Prefix, IpReach]] = {
             level: {} for level in instance.databases
         }
+        self._capacities = {level: PathCapacities() for level in instance.databases}
 
     def routes_computed(self, event: RoutesComputed) -> None:
         """Process the changes of the routing table."""
@@ -77,12 +78,15 @@ class RouteLeaking:
         leaked = self._leaked[level]
         old, reach = leaked.get(prefix), self._wanted(level, prefix)
         if old is not None and reach is not None:
-            damp = damped(old.capacity, reach.capacity, self._instance.settings.advertise)
-            reach = replace(reach, capacity=damp)
+            capacity = self._capacities[level].advertise(
+                prefix, old.capacity, reach.capacity, self._instance.settings.advertise
+            )
+            reach = replace(reach, capacity=capacity)
         if reach == old:
             return
         if reach is None:
             leaked.pop(prefix, None)
+            self._capacities[level].withdraw(prefix)
         else:
             leaked[prefix] = reach
         self._originator.leak(level, prefix, reach)

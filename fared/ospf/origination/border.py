@@ -1,10 +1,10 @@
 """Area border routers: the summaries originated into each area (RFC 2328 §12.4.3, RFC 3509).
 
 ``RoutesComputed`` brings the prefixes whose routes changed, and only their summaries are
-reconsidered. A path capacity is advertised again when it changes by the threshold. While routers
-repair their routes, what can wait does: the networks of links have no hosts, and when a link fails,
-every border router of its area has a change of one; those that keep their shortest paths have a
-part of the capacity less.
+reconsidered. A path capacity is advertised again when it changes by the threshold
+(``te.advertise``). While routers repair their routes, what can wait does: the networks of links
+have no hosts, and when a link fails, every border router of its area has a change of one; those
+that keep their shortest paths have a part of the capacity less.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from fared.ospf.packet.body import opaque_link_state_id
 from fared.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.settings import RangeSettings
-from fared.te.advertise import damped
 from fared.ted.events import AdvertisedRoute, RoutesComputed
 from fared.ted.model import HIGHEST_OSPF_METRIC, PathType
 
@@ -289,12 +288,15 @@ class Border:
         advertised = self._advertised.setdefault(area.area_id, AreaSummaries())
         old = advertised.prefixes.get(prefix)
         if summary is not None and old is not None:
-            damp = damped(old.capacity, summary.capacity, self._instance.settings.advertise)
-            summary = msgspec.structs.replace(summary, capacity=damp)
+            capacity = advertised.capacities.advertise(
+                prefix, old.capacity, summary.capacity, self._instance.settings.advertise
+            )
+            summary = msgspec.structs.replace(summary, capacity=capacity)
         if summary == old:
             return
         if summary is None:
             del advertised.prefixes[prefix]
+            advertised.capacities.withdraw(prefix)
             changed, number = advertised.ids.release(prefix)
         else:
             advertised.prefixes[prefix] = summary

@@ -17,6 +17,7 @@ from fared.ospf.packet.extended_prefix import (
     capacity_sub_tlv,
     encode_extended_prefix,
 )
+from fared.te.advertise import PathCapacities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,7 @@ class AreaSummaries(msgspec.Struct):
     prefixes: dict[Prefix, Summary] = msgspec.field(default_factory=dict)
     asbrs: dict[NodeId, int] = msgspec.field(default_factory=dict)
     ids: SummaryIds = msgspec.field(default_factory=SummaryIds)
+    capacities: PathCapacities = msgspec.field(default_factory=PathCapacities)
 
     def summary_body(self, link_state_id: int) -> bytes | None:
         """The body of a type 3 LSA; None: it is not to exist."""
