@@ -8,7 +8,9 @@ would not notice, and stand until somebody continues it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import signal
 import sys
 from typing import Final
@@ -30,3 +32,11 @@ def end_with_parent() -> None:
     thread that lasts. A parent that executes another program in its place has not ended.
     """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def set_name(name: str) -> None:
+    """Set the name of this process that ps and top show."""
+    with contextlib.suppress(OSError):
+        comm = os.open("/proc/self/comm", os.O_WRONLY)  # pathlib would delay the start
+        os.write(comm, name.encode())
+        os.close(comm)

@@ -6,7 +6,7 @@ Imported at the first request, or long after start-up, since routing does not ne
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from fared.api.documents import BY_COMMAND, DOCUMENTS, Argument, Document
@@ -14,6 +14,9 @@ from fared.api.errors import CommandError
 from fared.api.respond import Json
 from fared.api.views.context import ViewContext
 from fared.api.views.each import load_views
+
+Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
+"""A document, or what waits for it: another process makes it."""
 
 
 def load(protocols: Iterable[str]) -> None:
@@ -24,16 +27,16 @@ def load(protocols: Iterable[str]) -> None:
     load_views(protocols)
 
 
-def view_of(document: Document) -> Callable[..., Mapping[str, Any]]:
+def view_of(document: Document) -> Callable[..., Answer]:
     """Return the function that makes a document."""
     module, _, name = document.view.partition(":")
-    view: Callable[..., Mapping[str, Any]] = getattr(
+    view: Callable[..., Answer] = getattr(
         importlib.import_module(f"fared.api.views.{module}"), name
     )
     return view
 
 
-def run_view(context: ViewContext, command: str, args: Json) -> Mapping[str, Any]:
+def run_view(context: ViewContext, command: str, args: Json) -> Answer:
     """Answer a command of the registry. Raises CommandError."""
     document = BY_COMMAND[command]
     given = {argument.target: _read(argument, args) for argument in document.args}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import os
 import random
 import signal
 import socket
@@ -14,7 +12,7 @@ import time
 from fared.bfdd.link import DaemonLink
 from fared.bfdd.priority import raise_priority
 from fared.bfdd.process import BfdProcess
-from fared.children import end_with_parent
+from fared.children import end_with_parent, set_name
 
 NAME = "fared-bfd"
 
@@ -29,18 +27,10 @@ def main() -> None:
     # sessions must outlive the last packets of the protocols.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
-    _set_name()
+    set_name(NAME)
     gc.collect()
     gc.freeze()
     BfdProcess(DaemonLink(sock), random.Random(), time.monotonic, raise_priority()).run()
-
-
-def _set_name() -> None:
-    """Set the name that ps and top show."""
-    with contextlib.suppress(OSError):
-        comm = os.open("/proc/self/comm", os.O_WRONLY)  # pathlib would delay the start
-        os.write(comm, NAME.encode())
-        os.close(comm)
 
 
 if __name__ == "__main__":

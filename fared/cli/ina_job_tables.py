@@ -79,6 +79,7 @@ def _job(job: Json, out: Console) -> None:
             ("Head", _name(job, "head")),
             ("Rate", f"{_rate(job['planned'] or None)} planned, {_rate(job['seen'])} seen"),
             ("Waits for", _waits(job["waits_for"])),
+            *([("Problem", Text(job["problem"], style="red"))] if job["problem"] else []),
             *_wrong(job),
             *_elastic(job),
             *([("Share", f"{job['share']:g}")] if job["share"] != 1 else []),

@@ -69,7 +69,7 @@ def _aggregation(host: ActionHost, command: str, args: Json) -> Answer:
     service = host.services.ina
     if service is None:
         raise CommandError("bad-argument", "in-network aggregation is not enabled (ina: enabled)")
-    from fared.daemon.ina_report import aggregation  # noqa: PLC0415 - loaded where it runs
+    from fared.daemon.ina_requests import aggregation  # noqa: PLC0415 - loaded where it runs
 
     return aggregation(service, command, args)
 

@@ -1,61 +1,60 @@
-"""In-network aggregation in the daemon: jobs between what is flooded and ``fared-ina``.
+"""In-network aggregation in the daemon: between the router and ``fared-jobs``, which decides.
 
-Loaded where the configuration has ``ina``. ``JobManager`` decides; this module connects it to the
-router, to time, and to the unix socket of ``fared-ina``, which may end and start again.
+Loaded where the configuration has ``ina``. What routers flood is passed on undecoded, and what is
+shown comes as text: only what this router floods itself, and metrics of bounded size, are read.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from fared.api.errors import CommandError
 from fared.core import igp
-from fared.core.ids import NodeId, format_node
+from fared.core.ids import NodeId
 from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
 from fared.core.links import Link
-from fared.core.wire import DecodeError
 from fared.daemon.ina_bier import way_by_bier
-from fared.daemon.ina_network import hostname, job_network, leaf_of
-from fared.daemon.ina_rates import TreeRates
-from fared.daemon.rate_limited import RateLimitedLog
+from fared.daemon.ina_network import is_behind, leaf_of, network_of
+from fared.daemon.ina_process import JobsProcess
 from fared.daemon.runner import Runner
-from fared.ina.control.advert import SumCapability
-from fared.ina.control.creation import NewJob, WorkerPlace, length_of
+from fared.ina.control.creation import WorkerPlace
 from fared.ina.control.errors import ManagerError
-from fared.ina.control.manager import JobManager
-from fared.ina.control.membership import report_of
-from fared.ina.messages import (
-    Answer,
-    InaState,
-    Install,
-    JobEpoch,
-    Remove,
-    Request,
-    RequestRefused,
-    ShowJobs,
-    WatchWorkers,
-    WorkerGone,
+from fared.ina.control.exchange import (
+    AddressAt,
+    Begin,
+    Brief,
+    CheckAddresses,
+    Checked,
+    CreateJob,
+    DeleteJob,
+    FabricNow,
+    Flood,
+    FromJobs,
+    Information,
+    JobLog,
+    JobsShown,
+    RequestFailed,
+    Show,
+    ToJobs,
 )
-from fared.ina.slots.packet import largest_payload
 from fared.rib.solver import RouteSolver
 from fared.router import events
 from fared.router.protocols import ISIS
 
-_ASK_EVERY: Final = 1.0
-_RETRY: Final = 0.5
-_SILENT: Final = 5.0
-_WINDOW: Final = 24
-_MOST_LINE: Final = 8 << 20
-_KEPT_EVENTS: Final = 100
-_SOONEST: Final = 0.01
-_PAUSE: Final = 9.0
-"""Pause after considering everything, in times of what that took: a tenth of the CPU at most."""
+if TYPE_CHECKING:
+    from fared.api.schema.ina import InaJobs
+
 _USUAL_MTU: Final = 1500
+_ANSWER_WITHIN: Final = 30.0
+_AT_ONCE: Final = 64
+"""Addresses that are looked up in one turn of the loop."""
+_LEVELS: Final = ("info", "warning", "error")
 
 
 class InaService:
@@ -69,160 +68,123 @@ class InaService:
         links: Callable[[], Iterable[Link]],
     ) -> None:
         """``links`` are those of the kernel, whose least MTU limits packets."""
-        self.state: InaState | None = None
-        """What ``fared-ina`` told last; None: it does not answer."""
-        self.gone: deque[WorkerGone] = deque(maxlen=_KEPT_EVENTS)
         self._runner, self._path, self._log, self._links = runner, path, log, links
-        self._loop = asyncio.get_running_loop()
-        limit = MAX_SIZE_ISIS if ISIS in runner.router.instances else MAX_SIZE
-        self.manager = JobManager(self._root, limit)
-        self.rates = TreeRates()
-        self._flooded: dict[int, bytes] = {}
-        self._installed: dict[int, int] = {}
-        """Epochs of jobs that ``fared-ina`` has, by id."""
-        self._writer: asyncio.StreamWriter | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._stale = False
-        self._not_before = 0.0
-        self._unreadable = RateLimitedLog(log.warning, "ina-information-refused")
-        self._refused = RateLimitedLog(log.warning, "ina-job-refused")
-        self._decode = msgspec.json.Decoder(Answer).decode
+        self._known: dict[tuple[NodeId, int], bytes] = {}
+        """What routers flood, as the process is told when it starts."""
+        self._network: FabricNow | None = None
+        self._brief: bytes | InaJobs | None = None
+        self._numbers = count(1)
+        self._requests: dict[int, asyncio.Future[JobsShown]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._process = JobsProcess(self._begins, self._took, log)
         runner.observers.append(self._observe)
-        self._task = asyncio.create_task(self._connect_again())
 
     def stop(self) -> None:
         """Stop; ``fared-ina`` keeps its jobs."""
-        self._task.cancel()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._process.stop()
+        for task in self._tasks:
+            task.cancel()
 
-    @property
-    def _root(self) -> NodeId:
-        return self._runner.router.solver.root
+    def _solvers(self) -> Iterator[RouteSolver]:
+        for instance in self._runner.router.instances.values():
+            yield from instance.solvers.values()
 
     # -- the router -----------------------------------------------------------------------------
 
     def _observe(self, output: events.Output) -> None:
         match output:
             case events.From(_, igp.InformationUpdated(_, node, key, value)):
-                try:
-                    self.manager.learned(node, key, value, self._loop.time())
-                except DecodeError as error:
-                    self._unreadable(router=format_node(node), reason=str(error))
-                self._soon()
+                if value is None:
+                    self._known.pop((node, key), None)
+                else:
+                    self._known[node, key] = value
+                self._tell_information(node, key)
             case events.Computed():
-                self._soon()
+                self._process.tell("network", self._changed_network)
 
-    def _soon(self) -> None:
-        """Consider everything once, soon; in large fabrics after a pause for other work."""
-        if not self._stale:
-            self._stale = True
-            self._loop.call_at(max(self._loop.time(), self._not_before), self._consider)
+    def _tell_information(self, node: NodeId, key: int) -> None:
+        self._process.tell((node, key), partial(self._information, node, key))
 
-    def _consider(self) -> None:
-        self._stale = False
-        now = self._loop.time()
-        self.manager.network_changed(job_network(self._solvers(), self._root), now)
-        self.manager.tick(now)
-        self._apply()
-        after = self._loop.time()
-        self._not_before = after + _PAUSE * (after - now)
+    def _information(self, node: NodeId, key: int) -> Information:
+        return Information(node, key, self._known.get((node, key)))
 
-    def _solvers(self) -> Iterator[RouteSolver]:
-        for instance in self._runner.router.instances.values():
-            yield from instance.solvers.values()
+    def _changed_network(self) -> FabricNow | None:
+        before, self._network = self._network, network_of(self._solvers())
+        return self._network if self._network != before else None
 
-    def _apply(self) -> None:
-        """Flood and install what the manager wants, and wake up when it is due."""
-        items = self.manager.items()
-        if items != self._flooded:
-            self._flooded = items
-            self._runner.feed(igp.InformationOffered(items))
-        wanted = self.manager.wanted()
-        for job_id, job in wanted.items():
-            self._install(job_id, job)
-        for job_id in [job_id for job_id in self._installed if job_id not in wanted]:
-            if self._send(Remove(job_id, self.manager.why_ended(job_id))):
-                del self._installed[job_id]
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        due = self.manager.next_deadline()
-        if due is not None:
-            self._timer = self._loop.call_at(max(due, self._loop.time() + _SOONEST), self._consider)
+    def _begins(self) -> None:
+        router = self._runner.router
+        limit = MAX_SIZE_ISIS if ISIS in router.instances else MAX_SIZE
+        self._process.tell("begin", lambda: Begin(router.solver.root, limit, self._path))
+        self._network = None
+        self._process.tell("network", self._changed_network)
+        for node, key in self._known:
+            self._tell_information(node, key)
 
-    def _install(self, job_id: int, job: JobEpoch) -> None:
-        epoch = job.setup.epoch
-        if self._installed.get(job_id) != epoch and self._send(Install(job, int(self._root))):
-            self._installed[job_id] = epoch
-            left = {"workers": len(job.setup.workers), "lost": job.lost_ranks}
-            told = left if job.setup.elastic else {}
-            self._log.info("ina-epoch", job=job.name, epoch=epoch, reason=job.reason, **told)
+    # -- fared-jobs -----------------------------------------------------------------------------
 
-    # -- fared-ina ------------------------------------------------------------------------------
+    def _took(self, message: FromJobs) -> None:
+        match message:
+            case Flood(items):
+                self._runner.feed(igp.InformationOffered(items))
+            case JobLog(level, event, fields) if level in _LEVELS:
+                getattr(self._log, level)(event, **fields)
+            case Brief(text):
+                self._brief = text
+            case CheckAddresses(wanted):
+                task = asyncio.create_task(self._check(wanted))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            case JobsShown(number):
+                self._answer(number, message)
+            case RequestFailed(number, code, text):
+                self._answer(number, CommandError(code, text))
 
-    async def _connect_again(self) -> None:
-        """Keep a connection, and ask for the state every second."""
-        while True:
-            with contextlib.suppress(OSError, TimeoutError, ValueError):
-                await self._talk()
-            self._lost()
-            await asyncio.sleep(_RETRY)
+    def _answer(self, number: int, answer: JobsShown | CommandError) -> None:
+        waiting = self._requests.pop(number, None)
+        if waiting is None or waiting.done():
+            return
+        if isinstance(answer, JobsShown):
+            waiting.set_result(answer)
+        else:
+            waiting.set_exception(answer)
 
-    async def _talk(self) -> None:
-        reader, writer = await asyncio.open_unix_connection(self._path, limit=_MOST_LINE)
-        self._writer, self._installed = writer, {}
-        asking = asyncio.create_task(self._ask())
+    async def _check(self, wanted: Sequence[AddressAt]) -> None:
+        """Look up addresses, some at a time."""
+        for at in range(0, len(wanted), _AT_ONCE):
+            some = wanted[at : at + _AT_ONCE]
+            found = Checked([(one, is_behind(self._solvers(), one)) for one in some])
+            self._process.tell(("checked", next(self._numbers)), partial(_same, found))
+            await asyncio.sleep(0)
+
+    async def _ask(self, request: Callable[[int], ToJobs]) -> InaJobs:
+        """Return the document after a request. Raises CommandError."""
+        number = next(self._numbers)
+        waiting = self._requests[number] = asyncio.get_running_loop().create_future()
+        self._process.tell(("request", number), lambda: request(number))
         try:
-            self._send(WatchWorkers())
-            while line := await asyncio.wait_for(reader.readline(), _SILENT):
-                self._take(line)
+            async with asyncio.timeout(_ANSWER_WITHIN):
+                found = await waiting
+        except TimeoutError:
+            raise CommandError("busy", "fared-jobs does not answer") from None
         finally:
-            asking.cancel()
-            writer.close()
-
-    async def _ask(self) -> None:
-        while self._send(ShowJobs()):  # noqa: ASYNC110 - it waits for time alone
-            await asyncio.sleep(_ASK_EVERY)
-
-    def _take(self, line: bytes) -> None:
-        """Process an answer. Raises msgspec.MsgspecError, a ValueError, for another version's."""
-        match self._decode(line):
-            case InaState() as state:
-                if self.state is None:
-                    self._log.info("ina-process-found", address=state.address)
-                self.state = state
-                self.rates.observe(state, self._loop.time())
-                found = SumCapability(state.address, state.port, state.instance, state.memory_limit)
-                self.manager.process_found(found, self._loop.time())
-                reports = {job.job_id: report_of(job.workers) for job in state.jobs}
-                self.manager.workers_found(reports, self._loop.time())
-                self._apply()
-            case WorkerGone() as event:
-                self.gone.append(event)
-                self._send(ShowJobs())
-                if event.lost:
-                    self._log.warning("ina-worker-lost", job=event.job_id, bfr_id=event.bfr_id)
-            case RequestRefused(reason):
-                self._refused(reason=reason)
-
-    def _lost(self) -> None:
-        if self.state is not None:
-            self._log.warning("ina-process-lost", socket=self._path)
-        self.state, self._writer = None, None
-        self.manager.process_found(None, self._loop.time())
-        self.manager.workers_found({}, self._loop.time())
-        self._apply()
-
-    def _send(self, request: Request) -> bool:
-        if self._writer is None or self._writer.is_closing():
-            return False
-        self._writer.write(msgspec.json.encode(request) + b"\n")
-        return True
+            self._requests.pop(number, None)
+        document = msgspec.json.decode(found.document)
+        return cast("InaJobs", {**document, "jobs": msgspec.Raw(found.jobs)})
 
     # -- operators ------------------------------------------------------------------------------
 
-    def create(
+    def brief(self) -> InaJobs | None:
+        """Return the document for metrics and the page, as it was last told."""
+        if isinstance(self._brief, bytes):
+            self._brief = cast("InaJobs", msgspec.json.decode(self._brief))
+        return self._brief
+
+    async def show(self, name: str | None) -> InaJobs:
+        """Return the document of all jobs, or of one. Raises CommandError."""
+        return await self._ask(lambda number: Show(number, name))
+
+    async def create(
         self,
         name: str,
         workers: Sequence[str],
@@ -231,32 +193,38 @@ class InaService:
         bier: bool = False,
         elastic: bool = False,
         share: float = 1.0,
-    ) -> JobEpoch:
+    ) -> InaJobs:
         """Begin a job of these hosts, by address; with ``bier`` results go by BIER.
 
         An ``elastic`` one goes on without workers that are lost. ``mtu`` None: the least one of
         this router's links. ``share``: its part of links that other jobs use, too. Raises
-        ManagerError.
+        CommandError.
         """
-        self._consider()
         routing = self._runner.router.multicast.bier if bier else None
         if bier and routing is None:
-            raise ManagerError("BIER does not run here (bier)")
-        way = None if routing is None else way_by_bier(routing, workers)
-        length = length_of(len(workers), way)
+            raise CommandError("bad-argument", "BIER does not run here (bier)")
+        try:
+            way = None if routing is None else way_by_bier(routing, workers)
+            places = [place async for place in self._places(workers)]
+        except ManagerError as error:
+            raise CommandError("bad-argument", str(error)) from error
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
-        payload = largest_payload(mtu or min(used, default=_USUAL_MTU), length)
-        places = [WorkerPlace(address, leaf_of(self._solvers(), address)) for address in workers]
-        new = NewJob(name, places, payload, _WINDOW, way, elastic, share)
-        job = self.manager.create(new, self._loop.time())
-        self._apply()
-        return job
+        least = mtu or min(used, default=_USUAL_MTU)
+        return await self._ask(
+            lambda number: CreateJob(number, name, places, least, way, elastic, share)
+        )
 
-    def delete(self, name: str) -> None:
-        """End a job. Raises ManagerError."""
-        self.manager.delete(name, self._loop.time())
-        self._apply()
+    async def _places(self, workers: Sequence[str]) -> AsyncIterator[WorkerPlace]:
+        """Yield the router of each worker, some in each turn. Raises ManagerError."""
+        for at, address in enumerate(workers, 1):
+            yield WorkerPlace(address, leaf_of(self._solvers(), address))
+            if not at % _AT_ONCE:
+                await asyncio.sleep(0)
 
-    def hostname(self, node: NodeId) -> str | None:
-        """Return the hostname that a router advertises."""
-        return hostname(self._solvers(), node)
+    async def delete(self, name: str) -> InaJobs:
+        """End a job. Raises CommandError."""
+        return await self._ask(lambda number: DeleteJob(number, name))
+
+
+def _same(message: Checked) -> Checked:
+    return message

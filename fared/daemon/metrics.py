@@ -98,7 +98,7 @@ def _restarts(context: ViewContext) -> Iterator[Metric]:
 
 def _aggregation(context: ViewContext) -> Iterator[Metric]:
     """In-network aggregation, where it is enabled."""
-    document = context.ina(False)
+    document = None if context.ina is None else context.ina.brief()
     if document is not None:
         from fared.daemon.ina_metrics import aggregation  # noqa: PLC0415 - loaded where it runs
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -34,7 +34,6 @@ from fared.kernel.monitor import KernelMonitor
 
 if TYPE_CHECKING:
     from fared.api.schema.bfd import Bfd
-    from fared.api.schema.ina import InaJobs
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +53,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     lines_lost: Callable[[], int]
     operation: Operation
 
-    def answer(self, command: str, args: Json) -> Mapping[str, Any]:
+    def answer(self, command: str, args: Json) -> Mapping[str, Any] | Awaitable[Mapping[str, Any]]:
         """Answer a command of the registry. Raises CommandError."""
         from fared.api.dispatch import run_view  # noqa: PLC0415 - 20 ms that READY does not need
 
@@ -84,7 +83,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             counters=self._counters,
             foreign=self._foreign_routes,
             bfd=self._bfd,
-            ina=self._ina,
+            ina=self.services.ina,
             spraying=self.services.spraying,
             derated=self.operation.deratings,
             link_health=self.operation.link_health,
@@ -99,14 +98,6 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
         except OSError as error:
             why = error.strerror or str(error)
             raise CommandError("busy", f"the kernel cannot be read now: {why}") from None
-
-    def _ina(self, explain: bool) -> InaJobs | None:  # noqa: FBT001 - a callback of the context
-        service = self.services.ina
-        if service is None:
-            return None
-        from fared.daemon.ina_report import document  # noqa: PLC0415 - where it is enabled
-
-        return document(service, explain=explain)
 
     def _bfd(self) -> Bfd | None:
         client = self.services.bfd

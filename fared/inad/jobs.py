@@ -152,7 +152,7 @@ class Jobs:
             return False
         if running is None and len(self._running) >= self.most:
             raise JobError(f"{self.most} jobs run already (max-jobs)")
-        needed = job.setup.memory.get(request.node, job.setup.size)
+        needed = job.setup.taken(request.node)
         others = self.memory() - (running.reserved if running is not None else 0)
         if others + needed > self.limit:
             raise JobError(
@@ -176,7 +176,6 @@ class Jobs:
     def fail(self, job: JobEpoch, error: Exception) -> None:
         """End a job whose code raised."""
         self.remove(job.setup.job_id)
-        self.counters["job-failed"] += 1
         self.failed(job, error)
 
     def hosts(self) -> Counter[str]:

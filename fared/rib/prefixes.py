@@ -116,6 +116,13 @@ class PrefixTable:
                 if prefix in (None, self.prefixes[self._content.number[row]]):
                     yield self.advertisers[number], source, self._advertisement(row)
 
+    def advertisers_of(self, prefix: Prefix) -> Iterator[tuple[Advertiser, PathType]]:
+        """Iterate over who advertises a prefix, and how: only these advertisements are read."""
+        number = self.number(prefix)
+        for row in () if number == NONE else self._rows(number):
+            at = self.advertisers[self._content.advertiser[row]]
+            yield at, self._advertisement(row).path_type
+
     def _advertisement(self, row: int) -> PrefixReachability:
         prefix = self.prefixes[self._content.number[row]]
         return self._content.advertisement(row, prefix, lambda at: self.advertisers[at][1])

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from fared.rib.prefixes import Advertiser, Changes
     from fared.spf.plan import SpfPlan
     from fared.ted.database import Ted
-    from fared.ted.model import LocalLink, LocalNetwork, NodeBlock, PrefixReachability
+    from fared.ted.model import LocalLink, LocalNetwork, NodeBlock, PathType, PrefixReachability
 
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
@@ -314,6 +314,10 @@ class RouteSolver:
     def advertisements(self, prefix: Prefix | None = None) -> Advertisements:
         """Return the advertisements of a prefix, or of all prefixes: see ``PrefixSelector``."""
         return self._selector.advertisements(prefix)
+
+    def advertisers_of(self, prefix: Prefix) -> Iterator[tuple[Advertiser, PathType]]:
+        """Iterate over who advertises a prefix, and how: in proportion to their number."""
+        return self._selector.advertisers_of(prefix)
 
     def path_capacity(self, prefix: Prefix) -> float | None:
         """Return the aggregate capacity of all paths to a prefix, bytes/s, as advertised by an ABR.

@@ -15,7 +15,8 @@ PAGE, SOURCE = ROOT / "docs" / "ina.md", ROOT / "fared"
 
 
 def found(document: object) -> dict[tuple[str, ...], float]:
-    families = _aggregation(SimpleNamespace(ina=lambda explain: document))
+    source = SimpleNamespace(brief=lambda: document)
+    families = _aggregation(SimpleNamespace(ina=source))
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in families
@@ -55,3 +56,4 @@ def test_each_counter_of_a_job_in_a_router_has_a_type():
 
 def test_there_are_none_where_aggregation_does_not_run():
     assert not found(None)
+    assert not list(_aggregation(SimpleNamespace(ina=None)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fared.core.ids import NodeId, format_node
-from fared.daemon.ina_network import hostname, job_network, leaf_of
-from fared.ina.control.manager import ManagerError
+from fared.core.ids import NodeId, dotted, format_node
+from fared.daemon.ina_network import is_behind, leaf_of, network_of
+from fared.ina.control.errors import ManagerError
+from fared.ina.control.network import job_network
 from fared.rib.solver import RouteSolver
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import Fabric
@@ -46,7 +47,8 @@ def test_a_host_of_the_same_area_is_at_the_leaf_that_advertises_it(fabric: Fabri
     for leaf in ("p1.L1", "p1.L2"):
         found = leaf_of(seen, host(fabric, leaf))
         assert name_of(fabric, found) == leaf
-        assert hostname(seen, found) in (leaf, None)  # a simulated router may have none
+        hostname = network_of(seen).hostnames.get(found)
+        assert hostname in (leaf, None)  # a simulated router may have none
 
 
 def test_a_host_of_another_area_is_refused_with_the_reason(fabric: Fabric):
@@ -69,8 +71,25 @@ def test_hosts_of_nobody_and_words_are_refused(fabric: Fabric):
         leaf_of(seen, "leaf2")
 
 
+def test_an_address_is_behind_a_router_that_advertises_it_and_no_name_of_a_subnet(fabric: Fabric):
+    """Only there do packets of a job go, whoever flooded it."""
+    seen = solvers(fabric, "p1.L1")
+    leaf = leaf_of(seen, host(fabric, "p1.L2"))
+    subnet = fabric.leaf_prefixes["p1.L2"]
+    last = subnet.network | (1 << 32 - subnet.length) - 1
+    assert is_behind(seen, (host(fabric, "p1.L2"), leaf))
+    for address, router in (
+        (host(fabric, "p1.L1"), leaf),
+        (host(fabric, "p2.L1"), leaf),
+        (dotted(subnet.network), leaf),
+        (dotted(last), leaf),
+        ("203.0.113.7", leaf),
+    ):
+        assert not is_behind(seen, (address, router)), address
+
+
 def test_the_network_of_a_leaf_ends_at_its_border_routers(fabric: Fabric):
     seen = solvers(fabric, "p1.L1")
-    found = job_network(seen, seen[0].root)
+    found = job_network(network_of(seen).graphs, seen[0].root)
     names = {name_of(fabric, node) for node in found.reachable}
     assert names == {"p1.L1", "p1.L2", "p1.S1", "p1.S2"}

@@ -179,3 +179,11 @@ def test_a_daemon_without_bier_loads_nothing_of_it(loaded, when):
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])
 def test_a_daemon_that_does_not_aggregate_loads_nothing_of_it(loaded, when):
     assert not {name for name in loaded[when] if name.startswith(AGGREGATION)}
+
+
+def test_what_reads_and_plans_jobs_of_aggregation_is_not_in_the_process_of_the_daemon():
+    """Anybody can flood jobs, and hellos wait for whatever runs here."""
+    found = modules("import sys, fared.daemon.ina, fared.daemon.ina_requests\n")
+    assert "fared.daemon.ina_process" in found
+    assert not {name for name in found if name.startswith(("fared.ina.plan.planner", "fared.jobd"))}
+    assert "fared.ina.control.manager" not in found

@@ -17,6 +17,7 @@ _WRITERS = {
     "debug",
     "log",
     "_log",
+    "_log_once",
     "RateLimitedLog",
     "LogRecord",
     "_ended",

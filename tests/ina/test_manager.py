@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
@@ -16,6 +19,7 @@ from fared.ina.control.advert import (
     encode_capability,
     encode_job,
 )
+from fared.ina.control.adverts import JobAdverts
 from fared.ina.control.creation import NewJob, WorkerPlace
 from fared.ina.control.errors import ManagerError
 from fared.ina.control.hops import hops_of, shapes_of
@@ -32,6 +36,26 @@ SPINES = [NodeId(1), NodeId(2)]
 LIMIT = 60_000
 
 
+class PromptManager(JobManager):
+    """Considers at once what it takes, which a process coalesces."""
+
+    def process_found(self, capability: SumCapability | None, now: float) -> None:
+        super().process_found(capability)
+        self.consider(now)
+
+    def workers_found(self, reports, joined: frozenset[int], now: float) -> None:
+        super().workers_found(reports, joined)
+        self.consider(now)
+
+    def network_changed(self, network: JobNetwork, now: float) -> None:
+        super().network_changed(network)
+        self.consider(now)
+
+    def learned(self, node: NodeId, key: int, value: bytes | None, now: float) -> None:
+        super().learned(node, key, value)
+        self.consider(now)
+
+
 class Flooded:
     """Managers of two spines and three leaves; ``exchange`` floods until nothing changes."""
 
@@ -39,7 +63,7 @@ class Flooded:
         self.now, self.memory = 100.0, memory
         self.leaves = [NodeId(leaf(number)) for number in range(1, leaves + 1)]
         self.alive = {*SPINES, *self.leaves}
-        self.managers = {node: JobManager(node, LIMIT) for node in self.alive}
+        self.managers = {node: PromptManager(node, LIMIT) for node in self.alive}
         self.seen: dict[NodeId, dict[int, bytes]] = {node: {} for node in self.alive}
         self.changes: dict[tuple[int, int], float] = {}
         for node in self.alive:
@@ -85,7 +109,7 @@ class Flooded:
                 break
             self.now = max(self.now, due)
             for node in sorted(self.alive):
-                self.managers[node].tick(self.now)
+                self.managers[node].consider(self.now)
             self.exchange()
             if due == end:
                 break
@@ -99,12 +123,20 @@ class Flooded:
         new = NewJob(name, places, 1408, 8, **given)
         self.managers[places[0].leaf].create(new, self.now)
         self.exchange()
+        self.join()
+
+    def join(self, leaves: Collection[NodeId] | None = None) -> None:
+        """A worker of each job is connected to these leaves, by default all."""
+        for node in self.leaves:
+            manager = self.managers[node]
+            here = leaves is None or node in leaves
+            manager.workers_found({}, frozenset(manager.jobs if here else ()), self.now)
 
     def report(self, number: int, **told: tuple[int, ...]) -> None:
         """What ``fared-ina`` of a leaf tells of its workers."""
         ((job_id, _),) = self.managers[self.leaves[number - 1]].jobs.items()
         reports = {job_id: WorkerReport(**told)}
-        self.managers[self.leaves[number - 1]].workers_found(reports, self.now)
+        self.managers[self.leaves[number - 1]].workers_found(reports, frozenset(reports), self.now)
         self.exchange()
 
     def job(self, node: NodeId = SPINES[1]):
@@ -205,7 +237,7 @@ def test_a_process_that_ended_is_planned_around(net):
 
 
 def test_a_head_that_restarts_has_lost_the_job_and_the_next_leaf_leads_it(net):
-    net.managers[LEAVES[0]] = JobManager(LEAVES[0], LIMIT)
+    net.managers[LEAVES[0]] = PromptManager(LEAVES[0], LIMIT)
     net.begin_process(LEAVES[0], 1)
     net.route()  # its former adverts are flushed
     for node in net.alive - {LEAVES[0]}:
@@ -221,13 +253,13 @@ def test_a_head_that_restarts_has_lost_the_job_and_the_next_leaf_leads_it(net):
 
 def test_a_router_of_a_worker_gets_epochs_that_began_while_it_did_not_sum(net):
     """Its daemon starts again, while ``fared-ina`` and the workers run on."""
-    net.managers[LEAVES[1]] = JobManager(LEAVES[1], LIMIT)
+    net.managers[LEAVES[1]] = PromptManager(LEAVES[1], LIMIT)
     net.route()
     net.changes = both(1, 3, 0.0)
     net.route()
     epoch, job = net.job()[1].setup.epoch, net.managers[LEAVES[1]].wanted()
     assert epoch == 2
-    assert [one.setup.epoch for one in job.values()] == [2]
+    assert [one.job.setup.epoch for one in job.values()] == [2]
     assert LEAVES[1] in net.job()[1].members
 
 
@@ -258,9 +290,52 @@ def test_an_ended_job_is_forgotten_and_does_not_come_back(net):
     assert net.job()[1].setup.epoch == 1
 
 
+def silenced(net: Flooded, *, withdrawn: bool) -> None:
+    """The head ends, and is forgotten by its neighbors at once or when its LSAs are too old."""
+    net.alive.discard(LEAVES[0])
+    if withdrawn:
+        for key in net.seen[LEAVES[0]]:
+            for node in net.alive:
+                net.managers[node].learned(LEAVES[0], key, None, net.now)
+    net.route()
+
+
+@pytest.mark.parametrize("withdrawn", [True, False])
+def test_a_job_ends_with_its_head_if_no_worker_has_joined(withdrawn):
+    net = Flooded()
+    net.create()
+    net.join(())
+    silenced(net, withdrawn=withdrawn)
+    net.run(60)
+    assert not any(net.managers[node].jobs for node in net.alive)
+    assert not any(key for node in net.alive for key in net.managers[node].items())
+
+
+def test_a_job_that_ended_with_its_head_goes_on_when_the_head_was_cut_off_only():
+    net = Flooded()
+    net.create()
+    net.join(())
+    silenced(net, withdrawn=False)
+    net.run(60)
+    net.alive.add(LEAVES[0])
+    net.route()
+    assert net.agreed()
+    assert net.job()[0] == LEAVES[0]
+
+
+def test_a_job_without_a_head_is_led_where_a_worker_is_connected(net):
+    """L2 comes first, but only L3 has one."""
+    net.join(LEAVES[2:])
+    net.managers[LEAVES[0]] = PromptManager(LEAVES[0], LIMIT)
+    net.begin_process(LEAVES[0], 1)
+    net.route()
+    net.run(60)
+    assert net.job()[0] == LEAVES[2]
+
+
 def test_a_job_that_had_two_heads_ends_for_good(net):
     """The first head restarted: what it flooded before is withdrawn, but known to the others."""
-    net.managers[LEAVES[0]] = JobManager(LEAVES[0], LIMIT)
+    net.managers[LEAVES[0]] = PromptManager(LEAVES[0], LIMIT)
     net.begin_process(LEAVES[0], 1)
     net.route()
     net.run(1)
@@ -277,7 +352,7 @@ def test_an_heir_that_took_a_job_over_while_it_ended_does_not_lead_it_later(net)
     key = next(key for key in net.seen[LEAVES[0]] if key)
     net.managers[LEAVES[1]].learned(LEAVES[0], key, None, net.now)
     net.now += 0.2
-    net.managers[LEAVES[1]].tick(net.now)
+    net.managers[LEAVES[1]].consider(net.now)
     assert net.managers[LEAVES[1]].items().keys() > {0}, "it leads the job"
     net.managers[LEAVES[0]].delete("job", net.now)
     net.exchange()
@@ -372,6 +447,56 @@ def test_routers_without_memory_for_a_tree_do_not_sum():
     net.exchange()
     net.run(5)
     assert len(net.job()[1].setup.trees) == 2
+
+
+def forge(net: Flooded, count: int, head: NodeId = LEAVES[2]) -> None:
+    """A router floods jobs without number, all of which have a worker at each leaf."""
+    places = [WorkerPlace(f"10.0.{at}.2", NodeId(leaf(at))) for at in (3, 1, 2)]
+    known = JobAdverts()
+    for number in range(count):
+        first = NewJob(f"forged{number}", places, 1408, 8).advert(known)
+        known.put(head, first)
+        job = replace(first.job, setup=replace(first.job.setup, epoch=1))
+        value = encode_job(replace(first, job=job))
+        for node in net.alive - {head}:
+            net.managers[node].learned(head, 2 * first.job.setup.job_id + 1, value, net.now)
+
+
+def test_jobs_without_number_of_one_head_leave_places_for_others():
+    net = Flooded(leaves=4)
+    forge(net, 40)
+    net.create("honest", (1, 2, 4))
+    for node in LEAVES[:2]:
+        names = [advert.job.name for advert in net.managers[node].wanted().values()]
+        assert ("honest" in names, len(names)) == (True, 16)
+    trees = next(
+        a.job.setup.trees for _, a in net.managers[1].jobs.values() if a.job.name == "honest"
+    )
+    assert {tree.root for tree in trees} <= set(SPINES)
+    assert all(net.managers[tree.root].wanted() for tree in trees)
+
+
+def test_a_job_for_which_a_router_has_no_place_is_not_created():
+    net = Flooded()
+    for number in range(16):
+        net.create(f"job{number}")
+    with pytest.raises(ManagerError, match="no place"):
+        net.create("one more")
+
+
+def test_adverts_without_number_of_one_head_leave_room_for_others(monkeypatch):
+    monkeypatch.setattr("fared.ina.control.adverts.MOST_JOBS", 20)
+    net = Flooded(leaves=4)
+    forge(net, 40)
+    net.create("honest", (1, 2, 4))
+    assert len(net.managers[1].jobs) == 20
+    assert "honest" in {advert.job.name for _, advert in net.managers[1].jobs.values()}
+
+
+def test_a_head_is_the_router_of_a_worker():
+    net = Flooded()
+    with pytest.raises(DecodeError, match="its head has no worker"):
+        forge(net, 1, SPINES[0])
 
 
 def test_a_leaf_that_is_cut_off_makes_no_ring(net):
@@ -533,7 +658,7 @@ def test_other_epochs_leave_the_workers_of_an_elastic_job_as_they_are(elastic):
 
 def test_the_next_head_knows_who_is_lost_and_leads_on(elastic):
     """Adverts of epochs have keys in turn: L1 sees that L2 withdraws one before it has the next."""
-    elastic.managers[LEAVES[0]] = JobManager(LEAVES[0], LIMIT)
+    elastic.managers[LEAVES[0]] = PromptManager(LEAVES[0], LIMIT)
     elastic.begin_process(LEAVES[0], 1)
     elastic.route()
     elastic.run(2)

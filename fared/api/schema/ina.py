@@ -121,8 +121,9 @@ class InaJob(TypedDict):
     """A job. ``reason``: why its epoch began. ``waits_for``: ranks that routers wait for, as known.
 
     ``repeated``: packets that workers of this router sent again. ``wrong``: results with a wrong
-    control sum that they got, and refused. ``lost``: ranks without which an
-    ``elastic`` job goes on. ``share``: its part of links that several jobs use.
+    control sum that they got, and refused. ``lost``: ranks without which an ``elastic`` job goes
+    on. ``share``: its part of links that several jobs use. ``problem``: why this router does not
+    sum for it though it has a part in it; None: nothing is wrong.
     """
 
     name: str
@@ -143,6 +144,7 @@ class InaJob(TypedDict):
     workers: list[InaWorker]
     trees: list[InaTree]
     others: list[InaNoRoot]
+    problem: str | None
     here: InaHere | None
 
 

@@ -95,6 +95,16 @@ class BierFacts(Protocol):
         """Whether the daemon forwards, not the kernel."""
 
 
+class AggregationSource(Protocol):
+    """The jobs of in-network aggregation, as another process knows them."""
+
+    def brief(self) -> InaJobs | None:
+        """Return the document without reasons, of bounded size; None: nothing is known yet."""
+
+    async def show(self, name: str | None) -> InaJobs:
+        """Return the document of all jobs, or of one. Raises CommandError."""
+
+
 class NothingForwarded(msgspec.Struct, frozen=True):
     """The facts without BIER."""
 
@@ -152,8 +162,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """Counts by protocol (empty: none), group and name."""
     foreign: Callable[[], Mapping[Prefix, int | None]] = dict
     """Protocol numbers of other programs' routes in the places of ours."""
-    ina: Callable[[bool], InaJobs | None] = lambda _: None
-    """The document of ``show ina``, with reasons or not; None: it is not enabled."""
+    ina: AggregationSource | None = None
+    """The jobs of aggregation; None: it is not enabled."""
     bfd: Callable[[], Bfd | None] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
     spraying: SprayFacts = NothingSprayed()

@@ -130,7 +130,7 @@ def known(value: float) -> float | None:
 
 def jobs(context: ViewContext) -> list[schema.DrawnJob]:
     """Return the jobs of in-network aggregation that this router knows."""
-    known = context.ina(False)
+    known = None if context.ina is None else context.ina.brief()
     if known is None:
         return []
     return [

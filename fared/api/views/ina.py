@@ -1,11 +1,12 @@
-"""``show ina``: jobs of in-network aggregation, as the daemon knows them."""
+"""``show ina``: jobs of in-network aggregation, as ``fared-jobs`` knows them."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from fared.api.errors import CommandError
-from fared.api.views.context import ViewContext
+from fared.api.views.context import AggregationSource, ViewContext
 
 if TYPE_CHECKING:
     from fared.api.schema.ina import InaJobs
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 _WHAT = ("job", "jobs", "slots")
 
 
-def ina(context: ViewContext, *, what: str | None = None, name: str | None = None) -> InaJobs:
+def ina(
+    context: ViewContext, *, what: str | None = None, name: str | None = None
+) -> InaJobs | Awaitable[InaJobs]:
     """``show ina [jobs | job NAME | slots]``. Raises CommandError.
 
     ``what`` is for the table; with ``job NAME`` the document has that job only.
@@ -23,18 +26,20 @@ def ina(context: ViewContext, *, what: str | None = None, name: str | None = Non
         raise CommandError("bad-argument", f"no {chosen!r}: {', '.join(_WHAT)}")
     if (chosen == "job") != (name is not None):
         raise CommandError("bad-argument", "a name follows 'job', and nothing else")
-    found = context.ina(True)
-    if found is None:
-        found = {
-            "format": "fared-ina/1",
-            "enabled": False,
-            "what": "",
-            "name": "",
-            "process": None,
-            "routers": [],
-            "jobs": [],
-        }
-    jobs = [job for job in found["jobs"] if name in (None, job["name"])]
-    if name is not None and not jobs:
+    if context.ina is not None:
+        return _shown(context.ina, chosen, name)
+    if name is not None:
         raise CommandError("not-found", f"no job {name}")
-    return {**found, "what": chosen, "name": name or "", "jobs": jobs}
+    return {
+        "format": "fared-ina/1",
+        "enabled": False,
+        "what": chosen,
+        "name": "",
+        "process": None,
+        "routers": [],
+        "jobs": [],
+    }
+
+
+async def _shown(source: AggregationSource, what: str, name: str | None) -> InaJobs:
+    return {**await source.show(name), "what": what, "name": name or ""}

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
+from fared.ina.control.places import RouterPlaces
 from fared.ina.fields import (
     Address,
     BfrId,
@@ -32,12 +33,15 @@ from fared.ina.slots.setup import SetupError
 CAPABILITY_KEY: Final = 0
 _VERSION: Final = 1
 _CAPABILITY = struct.Struct("!BxH4sIQ")
+_JOBS = struct.Struct("!H")
+"""It follows since fared floods it; former versions ignore it, and have the usual number."""
+_USUAL_JOBS: Final = 16
 _MOST_RAW: Final = 1 << 20
 """Bytes of a job, so that a small value cannot become a large one."""
 
 
 class SumCapability(msgspec.Struct, frozen=True):
-    """A router that sums: its address and port, and the most bytes of slots.
+    """A router that sums: its address and port, the most bytes of jobs, and the most jobs.
 
     ``instance`` differs after each start of ``fared-ina``, whose slots are empty then.
     """
@@ -46,6 +50,12 @@ class SumCapability(msgspec.Struct, frozen=True):
     port: Port
     instance: Instance
     memory: int
+    jobs: int = _USUAL_JOBS
+
+    @property
+    def places(self) -> RouterPlaces:
+        """What its jobs share."""
+        return RouterPlaces(self.jobs, self.memory)
 
 
 class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
@@ -74,7 +84,8 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
 def encode_capability(given: SumCapability) -> bytes:
     """Encode a capability."""
     address = bytes(int(part) for part in given.address.split("."))
-    return _CAPABILITY.pack(_VERSION, given.port, address, given.instance, given.memory)
+    fixed = _CAPABILITY.pack(_VERSION, given.port, address, given.instance, given.memory)
+    return fixed + _JOBS.pack(given.jobs)
 
 
 def decode_capability(value: bytes) -> SumCapability:
@@ -84,7 +95,10 @@ def decode_capability(value: bytes) -> SumCapability:
     version, port, address, instance, memory = _CAPABILITY.unpack_from(value)
     if version != _VERSION:
         raise DecodeError("version", 0, str(version))
-    found = SumCapability(".".join(map(str, address)), port, instance, memory)
+    jobs = _USUAL_JOBS
+    if len(value) >= _CAPABILITY.size + _JOBS.size:
+        (jobs,) = _JOBS.unpack_from(value, _CAPABILITY.size)
+    found = SumCapability(".".join(map(str, address)), port, instance, memory, jobs)
     checked_endpoint(found.address, found.port)
     return found
 

@@ -18,7 +18,13 @@ from fared.ina.control.adverts import JobAdverts, epoch_of
 from fared.ina.control.errors import ManagerError
 from fared.ina.control.hops import Shape, hops_of, shapes_of
 from fared.ina.control.network import JobNetwork
-from fared.ina.control.planning import JobPlanner, able_routers, setup_of_plan
+from fared.ina.control.planning import (
+    JobPlanner,
+    KnownJob,
+    able_routers,
+    demands,
+    setup_of_plan,
+)
 from fared.ina.messages import MemberAddress
 from fared.ina.plan.model import Capacities, Direction, TreePlan, Vertex
 from fared.ina.slots.setup import JobSetup, SetupError
@@ -36,19 +42,14 @@ class JobWorld(msgspec.Struct, frozen=True):
     able: Mapping[NodeId, SumCapability]
     planner: JobPlanner
 
-    def capacities(self, advert: JobAdvert, adverts: JobAdverts) -> Capacities:
-        """Return links, and the routers that have memory for a job beside all others."""
-        others = _others(advert, adverts)
-        return Capacities(self.network.links, able_routers(advert, self.able, others))
+    def capacities(self, one: KnownJob, adverts: JobAdverts) -> Capacities:
+        """Return links, and the routers that have a place for a job beside all others."""
+        taken = demands((one, *_others(one, adverts)))
+        return Capacities(self.network.links, able_routers(one, self.able, taken))
 
-    def plans(self, advert: JobAdvert, adverts: JobAdverts) -> dict[int, TreePlan]:
+    def plans(self, one: KnownJob, adverts: JobAdverts) -> dict[int, TreePlan]:
         """Return the best trees of a job, and of those that it shares links with, by id."""
-        others = _others(advert, adverts)
-        return self.planner.plans(self.network.links, self.able, advert, others)
-
-    def plan(self, advert: JobAdvert, adverts: JobAdverts) -> TreePlan:
-        """Return the best trees of a job."""
-        return self.plans(advert, adverts)[advert.job.setup.job_id]
+        return self.planner.plans(self.network.links, self.able, one, _others(one, adverts))
 
     def connects(self, advert: JobAdvert) -> bool:
         """Whether the routers of all workers are reachable."""
@@ -56,9 +57,8 @@ class JobWorld(msgspec.Struct, frozen=True):
         return all(NodeId(leaf) in self.network.reachable for leaf in leaves)
 
 
-def _others(advert: JobAdvert, adverts: JobAdverts) -> list[JobAdvert]:
-    mine = advert.job.setup.job_id
-    return [other for job_id, (_, other) in adverts.running.items() if job_id != mine]
+def _others(one: KnownJob, adverts: JobAdverts) -> list[KnownJob]:
+    return [KnownJob(*other) for job_id, other in adverts.running.items() if job_id != one.job_id]
 
 
 class _Led(msgspec.Struct):
@@ -67,8 +67,9 @@ class _Led(msgspec.Struct):
     instances: dict[NodeId, int]
     """Of the routers that sum, when it began."""
     hops: frozenset[Direction]
-    began: float | None = None
-    """When it began; None: other trees may replace it at any time."""
+    began: float = -math.inf
+    settled: bool = False
+    """Whether the trees are the best ones, so that nothing is due."""
 
 
 class JobLeader:
@@ -85,7 +86,7 @@ class JobLeader:
     def due(self, job_id: int) -> float | None:
         """Return when other trees may replace those of a job, if that may be wanted."""
         led = self._led.get(job_id)
-        return None if led is None or led.began is None else led.began + STEADY
+        return None if led is None or led.settled else led.began + STEADY
 
     # -- when an epoch begins -------------------------------------------------------------------
 
@@ -93,13 +94,14 @@ class JobLeader:
         """Begin an epoch if other trees are better, or the present ones cannot work."""
         job_id = advert.job.setup.job_id
         led = self._led.setdefault(job_id, _Led({}, frozenset()))
-        plan = world.plan(advert, self._adverts)
+        plan = self._plan(advert, world)
         why = _broken(led, world)
         if not plan.trees:
             self._renew_as_ring(advert, led, why, world, now)
             return
         if why is None and not advert.job.setup.trees:
-            if led.began is not None and now < led.began + STEADY:
+            led.settled = False
+            if now < led.began + STEADY:
                 return
             why = "there is an aggregation tree again"
         if why is None:
@@ -116,14 +118,14 @@ class JobLeader:
         """
         if advert.job.setup.trees and world.connects(advert):
             self.begin(advert, why or "capacities changed", world, now)
-        elif led.began is not None and now >= led.began + STEADY:
-            led.began = None
+        elif now >= led.began + STEADY:
+            led.settled = True
 
     # -- a new epoch ----------------------------------------------------------------------------
 
     def begin(self, advert: JobAdvert, reason: str, world: JobWorld, now: float) -> None:
         """Plan a job and lead it in a new epoch. Raises ManagerError if it is a new one."""
-        job_id, plan = advert.job.setup.job_id, world.plan(advert, self._adverts)
+        job_id, plan = advert.job.setup.job_id, self._plan(advert, world)
         created = not self._adverts.is_known(job_id)
         if not plan.trees and not world.connects(advert):
             if created:
@@ -149,6 +151,11 @@ class JobLeader:
             hops_of(setup.trees, advert.leaves, world.network.links),
             now,
         )
+
+    def _plan(self, advert: JobAdvert, world: JobWorld) -> TreePlan:
+        """Return the best trees of a job of ours."""
+        mine = KnownJob(self._node, advert)
+        return world.plans(mine, self._adverts)[mine.job_id]
 
     def end(self, advert: JobAdvert, reason: str) -> None:
         """End a job."""
@@ -193,13 +200,12 @@ def _better(
         after = shapes_of(setup_of_plan(advert, plan, 0).trees)
     except SetupError:
         return None
-    if shapes_of(advert.job.setup.trees) == after:
-        led.began = None
+    led.settled = shapes_of(advert.job.setup.trees) == after
+    if led.settled:
         return None
     why = _cut(led, advert, after, world.network)
     if why is not None:
         return why
-    led.began = -math.inf if led.began is None else led.began
     return "capacities changed" if now >= led.began + STEADY else None
 
 

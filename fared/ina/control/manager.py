@@ -1,7 +1,8 @@
 """The jobs as one router sees them: which it is to install, and those that it leads.
 
-A head that is not reachable, or withdraws a job that has not ended, is replaced: the routers of the
-job's workers wait in turn, and the first one begins an epoch.
+A job lives as long as its head, or workers of it that have joined. A head that is not reachable, or
+withdraws a job that has not ended, is replaced: routers to which workers of the job are connected
+wait in turn, and the first one begins an epoch. If there are none, the job is left.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from fared.ina.control.membership import (
     with_changed_workers,
 )
 from fared.ina.control.network import JobNetwork
-from fared.ina.control.planning import JobPlanner, summing_job
+from fared.ina.control.places import Demand, admitted
+from fared.ina.control.planning import JobPlanner, KnownJob, demands, summing_job
 from fared.ina.control.reasons import JobReasons, reasons_of
 from fared.ina.messages import JobEpoch
 
@@ -40,6 +42,9 @@ _TURN = 1.0
 _GRACE = 0.1
 """The same for the first one, if the head withdrew a job: its next epoch has another key, and may
 arrive after the withdrawal of the former one."""
+_MOST_TURNS = 8
+_LEFT_AFTER = 10.0
+"""Seconds after which nobody leads a job any more: all turns are over."""
 _ENDED_FOR = 30.0
 """Seconds for which the end of a job is flooded."""
 
@@ -57,6 +62,9 @@ class JobManager:
         self._planner = JobPlanner()
         self._reports: dict[int, dict[NodeId, WorkerReport]] = {}
         """By job and router, our own included."""
+        self._joined: frozenset[int] = frozenset()
+        """Jobs of which workers are connected to this router."""
+        self._failures: list[tuple[int, str]] = []
         self._headless: dict[int, float] = {}
         """From when on others may lead a job that has no head."""
         self._ended: dict[int, float] = {}
@@ -98,52 +106,70 @@ class JobManager:
                 found[WORKERS_KEY + job_id] = encode_report(reports[self._node])
         return found
 
-    def wanted(self) -> dict[int, JobEpoch]:
-        """Return the jobs that ``fared-ina`` of this router is to have."""
+    def parts(self) -> dict[int, JobAdvert]:
+        """Return the jobs in which this router has a part."""
         return {
-            job_id: advert.job
+            job_id: advert
             for job_id, (_, advert) in self.jobs.items()
             if self._node in {*advert.job.members, *advert.leaves.values()}
         }
 
+    def wanted(self) -> dict[int, JobAdvert]:
+        """Return those of them that have a place in its ``fared-ina``."""
+        parts, jobs = self.parts(), self.jobs
+        if self._capability is None:
+            return parts
+        taken = [
+            Demand(jobs[job_id][0], job_id, advert.job.setup.taken(self._node))
+            for job_id, advert in parts.items()
+        ]
+        placed = admitted(taken, self._capability.places)
+        return {job_id: advert for job_id, advert in parts.items() if job_id in placed}
+
     def why_ended(self, job_id: int) -> str:
-        """Return why a job has ended."""
+        """Return why a job has ended here."""
         best = self._adverts.best(job_id)
-        return "deleted" if best is None or not best[1].ended else best[1].job.reason
+        if best is None:
+            return "nobody leads it any more"
+        head, advert = best
+        if advert.ended:
+            return advert.job.reason
+        return f"no place at this router: {format_node(head)} has its share of jobs or memory"
 
     def reasons(self, job_id: int) -> JobReasons:
         """Explain the trees of a job by the present capacities."""
         best = self._adverts.best(job_id)
         if best is None:
             return JobReasons()
-        world, advert = self._world(), best[1]
-        network = world.capacities(advert, self._adverts)
-        plans = world.plans(advert, self._adverts)
+        world, one = self._world(), KnownJob(*best)
+        network = world.capacities(one, self._adverts)
+        plans = world.plans(one, self._adverts)
         mine = plans.pop(job_id)
-        return reasons_of(network, summing_job(advert), mine, list(plans.values()))
+        return reasons_of(network, summing_job(one.advert), mine, list(plans.values()))
 
     # -- inputs ---------------------------------------------------------------------------------
 
-    def process_found(self, capability: SumCapability | None, now: float) -> None:
+    def process_found(self, capability: SumCapability | None) -> None:
         """``fared-ina`` of this router answers, with another instance perhaps, or (None) ended."""
         self._capability = capability
-        self._consider(now)
 
-    def workers_found(self, reports: Mapping[int, WorkerReport], now: float) -> None:
-        """Take how the workers of this router are, by job; of elastic jobs others learn it."""
+    def workers_found(self, reports: Mapping[int, WorkerReport], joined: frozenset[int]) -> None:
+        """Take how the workers of this router are, by job; of elastic jobs others learn it.
+
+        ``joined`` are the jobs of which some are connected.
+        """
+        self._joined = joined
         elastic = {i for i, (_, advert) in self.jobs.items() if advert.job.setup.elastic}
         for job_id in {*self._reports, *elastic}:
             report = reports.get(job_id) if job_id in elastic else None
             self._put_report(job_id, self._node, report if report != WorkerReport() else None)
-        self._consider(now)
 
-    def network_changed(self, network: JobNetwork, now: float) -> None:
+    def network_changed(self, network: JobNetwork) -> None:
         """Links or reachable routers may have changed."""
         if network != self._network:
             self._network = network
-            self._consider(now)
 
-    def learned(self, node: NodeId, key: int, value: bytes | None, now: float) -> None:
+    def learned(self, node: NodeId, key: int, value: bytes | None) -> None:
         """Take what a router floods; None: it withdrew that. Raises DecodeError."""
         if key == CAPABILITY_KEY:
             self._peers.pop(node, None)
@@ -154,7 +180,6 @@ class JobManager:
             self._put_report(key - WORKERS_KEY, node, report)
         else:
             self._adverts.learned(node, key, value)
-        self._consider(now)
 
     def _put_report(self, job_id: int, node: NodeId, report: WorkerReport | None) -> None:
         found = self._reports.setdefault(job_id, {})
@@ -171,8 +196,20 @@ class JobManager:
         names = {advert.job.name for _, advert in self.jobs.values()}
         new.check(self._node, names, self.capabilities)
         first = new.advert(self._adverts)
+        self._find_places(first)
         self._leader.begin(first, "created", self._world(), now)
         return self.jobs[first.job.setup.job_id][1].job
+
+    def _find_places(self, new: JobAdvert) -> None:
+        """Raise ManagerError if a router of a worker has no place, or another job would lose it."""
+        one = KnownJob(self._node, new)
+        taken = demands((one, *(KnownJob(*job) for job in self.jobs.values())))
+        mine = {job_id for job_id, (head, _) in self.jobs.items() if head == self._node}
+        for leaf in leaves_in_order(new):
+            found = taken[leaf]
+            placed = admitted(found.values(), self.capabilities[leaf].places)
+            if one.job_id not in placed or not mine & found.keys() <= placed:
+                raise ManagerError(f"{format_node(leaf)} has no place for a further job")
 
     def delete(self, name: str, now: float) -> None:
         """End a job. Raises ManagerError."""
@@ -191,35 +228,51 @@ class JobManager:
     # -- decisions ------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
-        """Return when to call ``tick``."""
+        """Return when to call ``consider``."""
         dues: list[float | None] = [*self._ended.values()]
         for job_id, (head, advert) in self.jobs.items():
             if head == self._node:
                 dues.append(self._leader.due(job_id))
             elif job_id in self._headless:
                 turn = self._turn(advert, head)
-                if turn is not None:
-                    dues.append(self._headless[job_id] + turn * _TURN)
+                wait = _LEFT_AFTER if turn is None else turn * _TURN
+                dues.append(self._headless[job_id] + wait)
         return min((due for due in dues if due is not None), default=None)
 
-    def tick(self, now: float) -> None:
-        """Do what is due."""
+    def consider(self, now: float) -> None:
+        """Do what is due: give up jobs that another leads, replace lost heads, and plan anew.
+
+        What was taken since the last time is considered together. A job whose code raises is
+        forgotten, or ends: see ``take_failures``.
+        """
         for job_id, when in list(self._ended.items()):
             if now >= when:
                 del self._ended[job_id]
                 self._adverts.drop(job_id, self._node)
-        self._consider(now)
-
-    def _consider(self, now: float) -> None:
-        """Give up jobs that another leads, replace lost heads, and plan anew."""
+        for job_id, head in self._adverts.silent:
+            if head in self._network.reachable:
+                self._adverts.hear(job_id, head)
         for job_id, (head, advert) in self.jobs.items():
-            if head == self._node:
-                self._headless.pop(job_id, None)
-                self._lead(advert, now)
-            else:
-                self._adverts.drop(job_id, self._node)
+            try:
+                self._consider_one(job_id, head, advert, now)
+            except Exception as error:  # noqa: BLE001 - anybody may have flooded it
+                self._failures.append((job_id, f"{type(error).__name__}: {error}"))
                 self._leader.forget(job_id)
-                self._replace_head(job_id, head, advert, now)
+                self._adverts.drop(job_id, head)
+
+    def take_failures(self) -> list[tuple[int, str]]:
+        """Return the jobs that raised, with the errors, once."""
+        found, self._failures = self._failures, []
+        return found
+
+    def _consider_one(self, job_id: int, head: NodeId, advert: JobAdvert, now: float) -> None:
+        if head == self._node:
+            self._headless.pop(job_id, None)
+            self._lead(advert, now)
+        else:
+            self._adverts.drop(job_id, self._node)
+            self._leader.forget(job_id)
+            self._replace_head(job_id, head, advert, now)
 
     def _lead(self, advert: JobAdvert, now: float) -> None:
         """Begin an epoch if workers changed, or trees are to."""
@@ -239,13 +292,18 @@ class JobManager:
             return
         since = self._headless.setdefault(job_id, now + (_GRACE if withdrawn else 0.0))
         turn = self._turn(advert, head)
-        if turn is not None and now >= since + turn * _TURN:
+        if turn is None and now >= since + _LEFT_AFTER:
+            del self._headless[job_id]
+            self._adverts.leave(job_id, head)
+        elif turn is not None and now >= since + turn * _TURN:
             del self._headless[job_id]
             why = f"{format_node(head)} does not lead it any more"
             self._leader.begin(advert, why, self._world(), now)
 
     def _turn(self, advert: JobAdvert, head: NodeId) -> int | None:
         """Return our place among those that may replace a head; None: we may not."""
+        if advert.job.setup.job_id not in self._joined:
+            return None
         able = self.capabilities
         order = [leaf for leaf in leaves_in_order(advert) if leaf in able and leaf != head]
-        return order.index(self._node) if self._node in order else None
+        return min(order.index(self._node), _MOST_TURNS) if self._node in order else None

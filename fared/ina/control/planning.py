@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.ina.control.advert import JobAdvert, SumCapability
+from fared.ina.control.places import Demand, RouterPlaces, admitted
 from fared.ina.plan.model import (
     AggregationTree,
     Capacities,
@@ -25,6 +26,8 @@ _BESIDE = 2
 """Vertices on the way of a worker to its own router."""
 _MOST_STREAMS = 2
 _MOST_KEPT = 64
+_MOST_TOGETHER = 64
+"""Jobs that are planned together: that takes some seconds at most."""
 
 
 def summing_job(advert: JobAdvert, able: frozenset[Vertex] | None = None) -> SummingJob:
@@ -33,19 +36,46 @@ def summing_job(advert: JobAdvert, able: frozenset[Vertex] | None = None) -> Sum
     return SummingJob(advert.job.name, workers, weight=advert.share, adders=able)
 
 
+class KnownJob(NamedTuple):
+    """A job that runs, and its head."""
+
+    head: NodeId
+    advert: JobAdvert
+
+    @property
+    def job_id(self) -> int:
+        """The id of the job."""
+        return self.advert.job.setup.job_id
+
+
+def demands_of(one: KnownJob) -> dict[Vertex, int]:
+    """Return the bytes that a job takes in each router that has a part in it."""
+    setup = one.advert.job.setup
+    return dict.fromkeys(one.advert.leaves.values(), setup.size) | setup.memory
+
+
+def demands(running: Iterable[KnownJob]) -> dict[Vertex, dict[int, Demand]]:
+    """Return what jobs take of each router, by job id."""
+    found: dict[Vertex, dict[int, Demand]] = {}
+    for one in running:
+        for node, size in demands_of(one).items():
+            found.setdefault(node, {})[one.job_id] = Demand(one.head, one.job_id, size)
+    return found
+
+
 def able_routers(
-    advert: JobAdvert,
+    one: KnownJob,
     capabilities: Mapping[NodeId, SumCapability],
-    others: Iterable[JobAdvert],
+    known: Mapping[Vertex, Mapping[int, Demand]],
 ) -> frozenset[Vertex]:
-    """Return the routers that sum, and have memory for one more tree beside ``others``."""
-    used: Counter[Vertex] = Counter()
-    for other in others:
-        used.update(other.job.setup.memory)
-    setup = advert.job.setup
+    """Return the routers that have a place for a tree of a job beside the ``known`` jobs."""
+    setup, advert = one.advert.job.setup, one.advert
     needed = setup.size + tree_size(setup.length, advert.payload, advert.window, len(setup.workers))
+    mine = {one.job_id: Demand(one.head, one.job_id, needed)}
     return frozenset(
-        int(node) for node, found in capabilities.items() if found.memory - used[node] >= needed
+        int(node)
+        for node, found in capabilities.items()
+        if one.job_id in admitted({**known.get(node, {}), **mine}.values(), found.places)
     )
 
 
@@ -62,33 +92,46 @@ class JobPlanner:
         self._plans: dict[tuple[int, ...], tuple[tuple[SummingJob, ...], list[TreePlan]]] = {}
         self._below: dict[int, tuple[SummingJob, frozenset[Vertex]]] = {}
         """By job id: the routers whose links it uses."""
+        self._placed: tuple[list[KnownJob], dict[NodeId, SumCapability]] = [], {}
+        self._able: dict[int, frozenset[Vertex]] = {}
+        """By job id: the routers that have a place for it, beside the jobs of ``_placed``."""
+        self._taken: dict[Vertex, dict[int, Demand]] = {}
 
     def plans(
         self,
         links: Mapping[Direction, float],
         able: Mapping[NodeId, SumCapability],
-        advert: JobAdvert,
-        others: Iterable[JobAdvert],
+        one: KnownJob,
+        others: Iterable[KnownJob],
     ) -> dict[int, TreePlan]:
         """Return the plans of a job and of those that it shares links with, by job id.
 
         A plan without trees: a ring of the workers is better.
         """
-        known = {other.job.setup.job_id: other for other in (advert, *others)}
+        known = {each.job_id: each for each in (one, *others)}
         network = Capacities(links, frozenset(map(int, able)))
         if self._links is not links or len(self._plans) > _MOST_KEPT:
             self._links = links
             self._plans.clear()
             self._below.clear()
-        meeting = self._meeting(network, advert, known)
+        meeting = self._meeting(network, one, known)
+        self._place(known, able)
         jobs = tuple(
-            summing_job(
-                known[job_id],
-                able_routers(known[job_id], able, (o for i, o in known.items() if i != job_id)),
-            )
-            for job_id in meeting
+            summing_job(known[job_id].advert, self._able_for(known[job_id])) for job_id in meeting
         )
         return dict(zip(meeting, self._planned(network, meeting, jobs), strict=True))
+
+    def _place(self, known: Mapping[int, KnownJob], able: Mapping[NodeId, SumCapability]) -> None:
+        """Forget which routers have places, if jobs or routers have changed."""
+        given = [known[job_id] for job_id in sorted(known)], dict(able)
+        if given != self._placed:
+            self._placed, self._able = given, {}
+            self._taken = demands(given[0])
+
+    def _able_for(self, one: KnownJob) -> frozenset[Vertex]:
+        if one.job_id not in self._able:
+            self._able[one.job_id] = able_routers(one, self._placed[1], self._taken)
+        return self._able[one.job_id]
 
     def _planned(
         self, network: Capacities, job_ids: tuple[int, ...], jobs: tuple[SummingJob, ...]
@@ -100,13 +143,18 @@ class JobPlanner:
         return kept[1]
 
     def _meeting(
-        self, network: Capacities, advert: JobAdvert, known: Mapping[int, JobAdvert]
+        self, network: Capacities, one: KnownJob, known: Mapping[int, KnownJob]
     ) -> tuple[int, ...]:
-        """Return the ids of the jobs that a job shares links with, its own included, ascending."""
-        found = {advert.job.setup.job_id}
+        """Return the ids of the jobs that a job shares links with, its own included, ascending.
+
+        Of very many it is those that have a place among ``_MOST_TOGETHER``.
+        """
+        found = {one.job_id}
         if len(known) == 1:
             return tuple(found)
-        below = {job_id: self._routers_below(network, one) for job_id, one in known.items()}
+        everybody = [Demand(each.head, each.job_id, 0) for each in known.values()]
+        chosen = admitted(everybody, RouterPlaces(_MOST_TOGETHER, 0)) | found
+        below = {job_id: self._routers_below(network, known[job_id].advert) for job_id in chosen}
         while True:
             routers = frozenset[Vertex]().union(*(below[job_id] for job_id in found))
             more = {job_id for job_id, own in below.items() if own & routers}

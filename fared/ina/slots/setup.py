@@ -128,6 +128,10 @@ class JobSetup(msgspec.Struct, frozen=True, dict=True):
         edges = sum(len(tree.parents) + len(tree.above) for tree in self.trees)
         return _OF_EDGE * (edges + 8 * len(self.workers))
 
+    def taken(self, node: Vertex) -> int:
+        """Return the bytes that the job takes in a router, which may be no VAT node."""
+        return self.memory.get(node, self.size)
+
     @cached_property
     def memory(self) -> dict[Vertex, int]:
         """Bytes of trees in each VAT node, with those of the job."""

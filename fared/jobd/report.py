@@ -1,21 +1,20 @@
-"""Commands about jobs of in-network aggregation, and their documents."""
+"""The document of ``show ina``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from fared.api.errors import CommandError
-from fared.api.respond import Json
+from fared.api.encode import encode
 from fared.core.ids import NodeId, format_node
-from fared.daemon.ina import InaService
 from fared.ina.control.advert import JobAdvert
 from fared.ina.control.errors import ManagerError
+from fared.ina.control.manager import JobManager
 from fared.ina.control.reasons import JobReasons, NoRoot
-from fared.ina.fields import NAME
-from fared.ina.messages import JobState, TreeState
+from fared.ina.messages import InaState, JobState, TreeState
 from fared.ina.plan.model import Direction, Vertex, members
 from fared.ina.slots.setup import TreeRole, TreeSetup, tree_roles
+from fared.jobd.rates import TreeRates
 
 if TYPE_CHECKING:
     from fared.api.schema.ina import (
@@ -32,44 +31,72 @@ if TYPE_CHECKING:
     )
 
 FORMAT: Final = "fared-ina/1"
-_LEAST_MTU, _MOST_MTU = 576, 65535
+_MOST_DRAWN = 8192
+"""Workers and edges of trees."""
 
 
-def aggregation(service: InaService, command: str, args: Json) -> Mapping[str, Any]:
-    """Answer ``ina-create`` or ``ina-delete``. Raises CommandError."""
-    try:
-        if command == "ina-create":
-            service.create(
-                _name(args),
-                _workers(args),
-                _mtu(args),
-                bier=args.get("bier") is True,
-                elastic=args.get("elastic") is True,
-                share=_share(args),
-            )
-        elif command == "ina-delete":
-            service.delete(_name(args))
-        else:
-            raise CommandError("unknown-command", f"no such command: {command}")
-    except ManagerError as error:
-        raise CommandError("bad-argument", str(error)) from error
-    return document(service)
+class JobFacts(Protocol):
+    """What is known of the jobs of a router."""
+
+    @property
+    def state(self) -> InaState | None:
+        """What ``fared-ina`` told last; None: it does not answer."""
+
+    @property
+    def manager(self) -> JobManager:
+        """The jobs as they are flooded."""
+
+    @property
+    def rates(self) -> TreeRates:
+        """Rates of trees as seen here."""
+
+    @property
+    def problems(self) -> Mapping[int, str]:
+        """Why jobs with a part for this router are not in its ``fared-ina``."""
+
+    def hostname(self, node: NodeId) -> str | None:
+        """Return the hostname that a router advertises."""
 
 
-def _share(args: Json) -> float:
-    share = args.get("share", 1.0)
-    if isinstance(share, bool) or not isinstance(share, int | float):
-        raise CommandError("bad-argument", f"a share of {share!r}: a number")
-    return float(share)
+def documents(service: JobFacts, name: str | None) -> tuple[bytes, bytes]:
+    """Return the document without its jobs, and these, or the one of a name, as JSON.
 
-
-def document(service: InaService, *, explain: bool = True) -> InaJobs:
-    """Return the jobs that this router knows, and what its ``fared-ina`` tells of them.
-
-    ``explain``: with planned rates and reasons, which take a plan of each job.
+    With planned rates and reasons, which take a plan of each job. Raises ManagerError if there is
+    no such job.
     """
+    found = [
+        _AggregationReport(service, head, advert, explain=True).document()
+        for head, advert in service.manager.jobs.values()
+        if name in (None, advert.job.name)
+    ]
+    if name is not None and not found:
+        raise ManagerError(f"no job {name}")
+    return encode(_without_jobs(service)), encode(found)
+
+
+def brief(service: JobFacts) -> bytes:
+    """Return the document for metrics and the page as JSON.
+
+    Trees and workers of the first jobs, as far as ``_MOST_DRAWN`` of them reach.
+    """
+    found = []
+    room = _MOST_DRAWN
+    for head, advert in service.manager.jobs.values():
+        setup = advert.job.setup
+        room -= len(setup.workers) + sum(len(tree.parents) for tree in setup.trees)
+        report = _AggregationReport(service, head, advert, explain=False)
+        found.append(report.document() if room >= 0 else report.outline())
+    return encode({**_without_jobs(service), "routers": [], "jobs": found})
+
+
+def _state_of(service: JobFacts, job_id: int) -> JobState | None:
+    jobs = [] if service.state is None else service.state.jobs
+    return next((job for job in jobs if job.job_id == job_id), None)
+
+
+def _without_jobs(service: JobFacts) -> InaJobs:
+    """Return what ``fared-ina`` of this router tells, and who sums."""
     state = service.state
-    told = {} if state is None else {job.job_id: job for job in state.jobs}
     process: InaProcessFacts | None = None
     if state is not None:
         process = {
@@ -95,10 +122,7 @@ def document(service: InaService, *, explain: bool = True) -> InaJobs:
             }
             for node, found in sorted(service.manager.capabilities.items())
         ],
-        "jobs": [
-            _AggregationReport(service, head, advert, told.get(job_id), explain=explain).document()
-            for job_id, (head, advert) in service.manager.jobs.items()
-        ],
+        "jobs": [],
     }
 
 
@@ -107,23 +131,30 @@ class _AggregationReport:
 
     def __init__(
         self,
-        service: InaService,
+        service: JobFacts,
         head: NodeId,
         advert: JobAdvert,
-        told: JobState | None,
         *,
         explain: bool,
     ) -> None:
-        self._service, self._head, self._advert, self._told = service, head, advert, told
+        self._service, self._head, self._advert = service, head, advert
         self._job, self._setup = advert.job, advert.job.setup
         self._ranks = advert.job.ranks
         self._reasons = service.manager.reasons(self._setup.job_id) if explain else JobReasons()
+        told = self._told = _state_of(service, self._setup.job_id)
         self._here = {} if told is None else {tree.tree_id: tree for tree in told.per_tree}
         self._workers = {} if told is None else {one.bfr_id: one for one in told.workers}
 
+    def outline(self) -> InaJob:
+        """Return the document without trees and workers."""
+        return self._document([], [])
+
     def document(self) -> InaJob:
         """Return the document of the job."""
-        trees = [self._tree(tree) for tree in self._setup.trees]
+        workers = [self._worker(bfr_id, rank) for bfr_id, rank in self._ranks.items()]
+        return self._document([self._tree(tree) for tree in self._setup.trees], workers)
+
+    def _document(self, trees: list[InaTree], workers: list[InaWorker]) -> InaJob:
         rates = [tree["seen"] for tree in trees if tree["seen"] is not None]
         progress = [one.progress for one in self._workers.values() if one.progress is not None]
         waits = {bfr_id for told in progress for bfr_id in told.waits_for}
@@ -144,9 +175,10 @@ class _AggregationReport:
             "waits_for": self._ranks_of(waits),
             "repeated": sum(told.repeated for told in progress),
             "wrong": sum(told.wrong for told in progress),
-            "workers": [self._worker(bfr_id, rank) for bfr_id, rank in self._ranks.items()],
+            "workers": workers,
             "trees": trees,
             "others": [self._no_root(other) for other in self._reasons.others],
+            "problem": self._service.problems.get(self._setup.job_id),
             "here": self._local(),
         }
 
@@ -251,26 +283,3 @@ class _AggregationReport:
             "hostname": self._service.hostname(router),
             "reason": reason,
         }
-
-
-def _name(args: Json) -> str:
-    name = args.get("name")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise CommandError("bad-argument", "name: letters, digits, '-', '_', '.', at most 64")
-    return name
-
-
-def _workers(args: Json) -> list[str]:
-    workers: Any = args.get("workers")
-    if not isinstance(workers, list) or not all(isinstance(one, str) for one in workers):
-        raise CommandError("bad-argument", "workers must be a list of addresses")
-    return workers
-
-
-def _mtu(args: Json) -> int | None:
-    mtu = args.get("mtu")
-    if mtu is None:
-        return None
-    if not isinstance(mtu, int) or not _LEAST_MTU <= mtu <= _MOST_MTU:
-        raise CommandError("bad-argument", f"mtu must be {_LEAST_MTU} to {_MOST_MTU}")
-    return mtu

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fared.daemon.ina_rates import TreeRates, sizes_of
 from fared.ina.messages import InaState, JobState, TreeState, WorkerProgress, WorkerState
+from fared.jobd.rates import TreeRates, sizes_of
 
 
 def job(epoch: int, slots: int | None, told: WorkerProgress | None = None) -> JobState:

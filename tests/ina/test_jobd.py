@@ -1,0 +1,165 @@
+"""The process that leads jobs: what it takes from the daemon, and what it tells it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from fared.core.ids import NodeId
+from fared.daemon.ina_process import JobsProcess
+from fared.ina.control.advert import encode_job
+from fared.ina.control.exchange import (
+    Begin,
+    CheckAddresses,
+    Checked,
+    Flood,
+    FromJobs,
+    Information,
+    JobLog,
+    JobsShown,
+    Show,
+)
+from fared.jobd.service import JobService
+from tests.ina.absurd import ABSURD, MEMBERS, NODE, OTHER, forged, right
+
+HEAD, JOB = NodeId(NODE), 7
+HERE = NodeId(OTHER)
+
+
+class Told(list[FromJobs]):
+    """What the process tells the daemon."""
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [message for message in self if isinstance(message, kind)]
+
+
+def run(body: Callable[[JobService, Told], Awaitable[None]]) -> None:
+    async def begun() -> None:
+        told = Told()
+        service = JobService(Begin(HERE, 60_000, "/nonexistent/ina.sock"), told.append)
+        await body(service, told)
+        service._task.cancel()
+
+    asyncio.run(begun())
+
+
+async def soon() -> None:
+    """Let the loop consider what has come."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def flooded() -> Information:
+    return Information(HEAD, 2 * JOB + 1, encode_job(right(JOB)))
+
+
+def test_many_adverts_that_come_together_are_considered_once(monkeypatch):
+    async def body(service: JobService, told: Told) -> None:
+        considered: list[float] = []
+        monkeypatch.setattr(service.manager, "consider", considered.append)
+        for number in range(60):
+            service.take(Information(HEAD, 2 * number + 1, encode_job(right(number or 1))))
+        await soon()
+        assert len(considered) == 1
+
+    run(body)
+
+
+@pytest.mark.parametrize("change", ABSURD.values(), ids=ABSURD)
+def test_an_absurd_job_is_logged_and_all_others_go_on(change):
+    async def body(service: JobService, told: Told) -> None:
+        service.take(flooded())
+        service.take(Information(HEAD, 17, forged(change, 8)))
+        await soon()
+        assert list(service.manager.jobs) == [JOB]
+        assert [line.event for line in told.of(JobLog)] == ["ina-information-refused"]
+
+    run(body)
+
+
+def test_a_job_with_an_address_that_is_not_behind_its_router_is_refused_with_the_reason():
+    async def body(service: JobService, told: Told) -> None:
+        service.take(flooded())
+        await soon()
+        (asked,) = told.of(CheckAddresses)
+        worker = MEMBERS[-2].address
+        assert (worker, OTHER) in asked.wanted
+        service.take(Checked([(at, at[0] != worker) for at in asked.wanted]))
+        await soon()
+        assert service.problems == {JOB: f"{worker} is not behind 0.0.0.6"}
+        (line,) = told.of(JobLog)
+        assert (line.event, line.fields["job"]) == ("ina-job-refused", "job")
+
+    run(body)
+
+
+def test_an_exception_of_one_job_ends_that_job_alone(monkeypatch):
+    async def body(service: JobService, told: Told) -> None:
+        consider = service.manager._consider_one
+
+        def raises(job_id: int, *others: Any) -> None:
+            if job_id == JOB:
+                raise KeyError(job_id)
+            consider(job_id, *others)
+
+        monkeypatch.setattr(service.manager, "_consider_one", raises)
+        service.take(flooded())
+        service.take(Information(HEAD, 17, encode_job(right(8, "other"))))
+        await soon()
+        assert list(service.manager.jobs) == [8]
+        assert [line.event for line in told.of(JobLog)] == ["ina-job-failed"]
+
+    run(body)
+
+
+def test_the_process_that_ends_is_started_again_and_told_all_that_is_known():
+    async def body() -> None:
+        told, begun = Told(), asyncio.Queue[int]()
+
+        def begins() -> None:
+            process.tell("begin", lambda: Begin(HERE, 60_000, "/nonexistent/ina.sock"))
+            process.tell("job", flooded)
+            process.tell("show", lambda: Show(1, "job"))
+            begun.put_nowait(process.pid or 0)
+
+        answered = asyncio.Event()
+
+        def took(message: FromJobs) -> None:
+            told.append(message)
+            if isinstance(message, JobsShown):
+                answered.set()
+
+        process = JobsProcess(begins, took, Silent())
+        former = 0
+        for _ in range(2):
+            assert await begun.get() != former
+            await answered.wait()
+            answered.clear()
+            assert process._process is not None
+            former = process._process.pid
+            process._process.kill()
+        await begun.get()
+        process.stop()
+        assert [flood.items for flood in told.of(Flood)] == [{}] * len(told.of(Flood))
+        assert all(b'"name":"job"' in shown.jobs for shown in told.of(JobsShown))
+
+    async def in_time() -> None:
+        async with asyncio.timeout(60):
+            await body()
+
+    asyncio.run(in_time())
+
+
+class Silent:
+    """A log that nobody reads."""
+
+    def error(self, event: str, **fields: object) -> None:
+        """Take a line."""
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch) -> None:
+    monkeypatch.setattr("fared.jobd.service._PAUSE", 0.0)
