@@ -52,7 +52,7 @@ def calls(fabric: Fabric, leaf: Leaf) -> None:
     for _ in range(TURNS):
         without = changes(fabric, leaf, dice)
         with tempfile.TemporaryDirectory() as directory:
-            ring = SegmentRing(Path(directory) / "ring", 1 << 30, 2)
+            ring = SegmentRing(Path(directory) / "ring", 1 << 30, 2, Path(directory))
             recording = Recording(ring, time.perf_counter)
             leaf.router = recording.begin(leaf.router, leaf.now, 0.0)
             taped = changes(fabric, leaf, dice)

@@ -70,7 +70,11 @@ def status(session: Session) -> None:
     help="Stop there: a name of a log line, an input or an output; NAME:3 is the third; a number"
     " counts calls.",
 )
-@click.option("--trust", is_flag=True, help="Load states that another user can have written.")
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Load states that were not signed on this machine: that runs what they say.",
+)
 @click.option(
     "--write-test",
     "test",
@@ -98,7 +102,7 @@ def replay(session: Session, directory: str, until: str, test: str | None, *, tr
 
 
 def _hint(words: str) -> str:
-    if "written by others" in words:
+    if "not signed" in words:
         return _TRUST
     if "version" in words or "no other can load" in words:
         return _VERSIONS

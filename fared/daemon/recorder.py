@@ -22,6 +22,7 @@ from typing import Any, Final, NoReturn, Protocol
 import msgspec
 
 from fared.children import end_with_parent
+from fared.config import Config
 from fared.daemon.defence import Guard
 from fared.daemon.periodic import Periodic
 from fared.recording.files import RecordingError, SegmentRing, segments
@@ -48,6 +49,7 @@ class RecorderHost(Protocol):
     """The parts of the daemon that are recorded."""
 
     log: Any  # structlog's filtering logger has no public type
+    config: Config
 
     @property
     def runner(self) -> RouterHolder:
@@ -121,7 +123,7 @@ class RouterRecorder:
     def _open(self, directory: Path, limit: int) -> Recording:
         if importlib.util.find_spec("cloudpickle") is None:
             raise RecordingError("the package cloudpickle is not installed")
-        ring = SegmentRing(directory, limit, _SEGMENTS)
+        ring = SegmentRing(directory, limit, _SEGMENTS, Path(self._host.config.state_directory))
         self._segment_size = limit // _PARTS
         self.last = Recorded(directory, limit, time.time())
         return Recording(ring, time.perf_counter)

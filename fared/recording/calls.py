@@ -162,6 +162,6 @@ def decoded(content: bytes) -> Iterator[Line]:
             return
         try:
             yield _DECODER.decode(memoryview(content)[at : at + size])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise DamagedLineError(f"at byte {at}: {error}") from None
         at += size

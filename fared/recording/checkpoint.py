@@ -9,7 +9,7 @@ turn. cloudpickle does it, for engines hold closures; some objects need help:
 - constants of modules, such as the next hops of a discard route, which are recognized by identity.
 
 A state is code: it fits one version of fared and of Python, and loading that of a stranger runs
-what the stranger wrote (``files`` refuses it).
+what the stranger wrote (``signature``).
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def load(state: bytes) -> Router:
 
     Raises whatever pickle does on bytes that are not such a router.
     """
-    return _deeply(lambda: _router(pickle.loads(state)))  # noqa: S301 - ``files`` judges the owner
+    return _deeply(lambda: _router(pickle.loads(state)))  # noqa: S301 - ``signature`` says whose
 
 
 def _router(found: object) -> Router:

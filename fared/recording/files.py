@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fared.recording import calls
+from fared.recording import calls, signature
 from fared.recording.values import NamedClass
 
 CALLS, STATE = ".calls", ".state"
@@ -83,18 +82,6 @@ def segments(directory: Path) -> list[Segment]:
     return found
 
 
-def check_owner(file: Path) -> None:
-    """Refuse a file that another user can have written. Raises RecordingError.
-
-    The state of a router is code: to load it is to run it.
-    """
-    info = file.stat()
-    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise RecordingError(
-            f"{file} can be written by others, and to load it runs what they wrote"
-        )
-
-
 def _remove_leftovers(directory: Path) -> None:
     """Remove states that were not written whole; in a directory with other files, nothing.
 
@@ -116,9 +103,13 @@ class SegmentRing:
     with stays, and all after it.
     """
 
-    def __init__(self, directory: Path, limit: int, most: int) -> None:
-        """Create the directory, or go on in it. Raises RecordingError."""
+    def __init__(self, directory: Path, limit: int, most: int, keys: Path) -> None:
+        """Create the directory, or go on in it; ``keys``: where the key is that signs states.
+
+        Raises RecordingError.
+        """
         self.directory = directory
+        self._keys = keys
         self.limit = limit
         self._most = most
         try:
@@ -157,7 +148,7 @@ class SegmentRing:
         final = self.path(number, STATE)
         fresh = final.with_suffix(_NEW)
         with os.fdopen(_create(fresh), "wb") as sink:
-            sink.write(state)
+            sink.write(signature.signed(state, signature.made_key(self._keys)))
         fresh.rename(final)
 
     def prune(self) -> None:

@@ -22,6 +22,7 @@ from fared.recording import calls, checkpoint, files
 from fared.recording.digests import outputs_digest, state_digests
 from fared.recording.files import RecordingError, Segment
 from fared.recording.recording import PYTHON
+from fared.recording.signature import KEY_NAME, is_ours, keys_of_this_machine, state_of
 from fared.recording.taped import answered
 from fared.recording.until import Until, names_of
 from fared.recording.values import NamedClass, UnreadableValueError, ValueReader
@@ -79,18 +80,20 @@ class _Step(NamedTuple):
     """Whether the file ends here: what it did may be missing."""
 
 
-def play(directory: Path, *, until: str = "", trust: bool = False) -> Played:
+def play(
+    directory: Path, *, until: str = "", trust: bool = False, keys: Path | None = None
+) -> Played:
     """Replay a recording from its oldest segment on.
 
-    ``until``: see ``Until``. ``trust``: load states that another user can have written. Raises
-    RecordingError.
+    ``until``: see ``Until``. ``trust``: load states that were not signed on this machine, with the
+    key in the directory ``keys``. Raises RecordingError.
     """
     found = files.segments(directory)
     while found and not found[0].starts:
         del found[0]
     if not found:
         raise RecordingError(f"{directory} has no recording that a replay can begin with")
-    player = _Player(Until(until), trust=trust)
+    player = _Player(Until(until), None if trust else keys or keys_of_this_machine())
     for segment in found:
         player.play(segment)
         if player.result.reached:
@@ -101,9 +104,10 @@ def play(directory: Path, *, until: str = "", trust: bool = False) -> Played:
 class _Player:
     """Plays segments, one after the other."""
 
-    def __init__(self, until: Until, *, trust: bool) -> None:
+    def __init__(self, until: Until, keys: Path | None) -> None:
+        """``keys`` None: all states are trusted."""
         self._until = until
-        self._trust = trust
+        self._keys = keys
         self._played: Played | None = None
         self._reader = ValueReader()
         self._readings: Iterator[float] = iter(())
@@ -173,11 +177,17 @@ class _Player:
                 f"fared {head.version} on Python {head.python} wrote the state of this recording,"
                 f" and no other can load it: this is {__version__} on Python {PYTHON}"
             )
-        if not self._trust:
-            files.check_owner(segment.state)
-            files.check_owner(segment.state.parent)
         try:
-            router = checkpoint.load(zlib.decompress(segment.state.read_bytes()))
+            content = segment.state.read_bytes()
+        except OSError as error:
+            raise RecordingError(f"{segment.state}: {error.strerror}") from None
+        if self._keys is not None and not is_ours(content, self._keys):
+            raise RecordingError(
+                f"{segment.state} was not signed with {self._keys / KEY_NAME},"
+                " and to load it runs what its writer wrote"
+            )
+        try:
+            router = checkpoint.load(zlib.decompress(state_of(content)))
         except (zlib.error, pickle.UnpicklingError, EOFError, ImportError, AttributeError) as error:
             raise RecordingError(f"{segment.state} cannot be loaded: {error}") from None
         router.measure_with(self._stopwatch)

@@ -120,9 +120,10 @@ class ValueReader:
         maker = self._makers.get(number) if isinstance(number, int) else None
         if maker is None:
             raise UnreadableValueError("a value of a class without a name")
-        parts = [self.read(part) for part in written[1:]]
         try:
-            return maker(parts)
+            return maker([self.read(part) for part in written[1:]])
+        except RecursionError:
+            raise UnreadableValueError("a value that is nested too deep") from None
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise UnreadableValueError(str(error)) from None
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fared.config import load_text
 from fared.core.igp import PacketReceived
 from fared.daemon import recorder as module
 from fared.daemon.recorder import RouterRecorder
@@ -42,7 +43,9 @@ class Log:
 class Stage:
     """Leaf L1 of a fabric, and its recorder; time is that of the fabric."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
+        monkeypatch.setenv("STATE_DIRECTORY", str(state))  # of the replays
+        self.config = load_text(f"state-directory: {state}")
         self.fabric: Fabric = clos3(2, 2, network=Network(seed=3))
         self.network = self.fabric.network
         self.network.start_all()
@@ -88,8 +91,8 @@ def children() -> list[str]:
 
 
 @pytest.fixture
-async def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
-    return Stage(monkeypatch)
+async def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stage:
+    return Stage(monkeypatch, tmp_path / "state")
 
 
 async def test_a_running_router_is_recorded_and_replays(stage: Stage, tmp_path: Path):

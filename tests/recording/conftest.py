@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,17 @@ from fared.sim.fabric import clos3
 from tests.recording.taped_network import TapedNetwork
 
 
+@pytest.fixture(scope="session", autouse=True)
+def keys(tmp_path_factory) -> Iterator[Path]:
+    """The directory of the key that signs the states of these tests."""
+    directory = tmp_path_factory.mktemp("keys")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STATE_DIRECTORY", str(directory))
+        yield directory
+
+
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory) -> Path:
+def recorded(tmp_path_factory, keys) -> Path:
     """Two segments: the first begins with a new router, the second with a state."""
     directory = tmp_path_factory.mktemp("recorded")
     network = TapedNetwork(directory, 1)

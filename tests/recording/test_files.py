@@ -13,7 +13,7 @@ from fared.recording.files import RecordingError, SegmentRing, segments
 
 
 def ring_in(directory: Path, limit: int = 10_000, most: int = 5) -> SegmentRing:
-    return SegmentRing(directory / "ring", limit, most)
+    return SegmentRing(directory / "ring", limit, most, directory)
 
 
 def head(number: int) -> calls.SegmentBegun:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from fared.fib.model import DeleteRoute, PutRoute
 from fared.recording import calls, files
 from fared.recording import recording as running
 from fared.recording.player import play
+from fared.recording.signature import KEY_NAME, is_ours, made_key, signed, state_of
 from fared.recording.taped import answered
+from fared.recording.values import UnreadableValueError, ValueReader, ValueWriter
 from fared.router import events
 from fared.router.router import Router
 from fared.sim.fabric import clos3
@@ -202,18 +204,35 @@ def test_the_calls_of_another_version_are_replayed_but_not_compared(recording, m
     assert len(played.router.table.routes) > 4
 
 
-def test_a_state_that_others_can_write_is_refused(recording, monkeypatch):
+def test_a_state_that_this_machine_has_not_signed_is_loaded_only_if_it_is_trusted(
+    recording, tmp_path, keys
+):
+    """Whoever unpacks an archive owns what is in it: owner, mode and place prove nothing."""
     first(recording).unlink()
-    recording.chmod(0o777)
-    with pytest.raises(files.RecordingError, match="can be written by others"):
-        play(recording)
-    assert play(recording, trust=True).confirmed
-    recording.chmod(0o700)
     assert play(recording).confirmed
-    uid = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
-    with pytest.raises(files.RecordingError, match="can be written by others"):
+    with pytest.raises(files.RecordingError, match="was not signed with"):
+        play(recording, keys=tmp_path / "another-machine")
+    assert play(recording, trust=True, keys=tmp_path / "another-machine").confirmed
+    (state,) = recording.glob("*.state")
+    state.write_bytes(signed(state_of(state.read_bytes()), bytes(32)))
+    with pytest.raises(files.RecordingError, match="was not signed with"):
         play(recording)
+    assert stat.S_IMODE((keys / KEY_NAME).stat().st_mode) == 0o600
+
+
+def test_without_a_place_for_a_key_states_are_not_signed(tmp_path):
+    (tmp_path / "file").touch()
+    assert made_key(tmp_path / "file" / "state") is None
+    assert not is_ours(signed(b"state", None), tmp_path)
+
+
+def test_a_value_that_is_nested_too_deep_is_refused():
+    (tuples, deep) = [], []
+    written = ValueWriter(tuples.append).write(((),))
+    for _ in range(3000):
+        deep = [written[0], deep or written]
+    with pytest.raises(UnreadableValueError, match="nested too deep"):
+        ValueReader().read(deep)
 
 
 def test_a_new_router_runs_nothing_of_the_recording_so_its_owner_may_be_anybody(recording):
@@ -240,8 +259,10 @@ def test_a_damaged_state_is_refused(recording):
     state = files.segments(recording)[0].state
     assert state is not None
     state.write_bytes(state.read_bytes()[:-100])
-    with pytest.raises(files.RecordingError, match="cannot be loaded"):
+    with pytest.raises(files.RecordingError, match="was not signed"):
         play(recording)
+    with pytest.raises(files.RecordingError, match="cannot be loaded"):
+        play(recording, trust=True)
 
 
 def test_an_answer_that_this_router_did_not_ask_for_is_a_difference(recording):

@@ -31,8 +31,16 @@ def test_the_test_of_a_recording_passes(recording, tmp_path):
     assert names["RAISED"] == []
     assert "10.0.2.0/24 30: S2 1" in names["ROUTES"]
     copies = list((tmp_path / "test_lost_link.recording").iterdir())
-    assert len(copies) == 3
+    assert {copy.suffix for copy in copies} == {".calls"}
+    assert len(copies) == 2
     assert {stat.S_IMODE(copy.stat().st_mode) for copy in copies} == {0o600}
+
+
+def test_no_test_is_written_that_would_load_a_state(recording, tmp_path):
+    min(recording.glob("*.calls")).unlink()
+    with pytest.raises(files.RecordingError, match="begins with the start of a daemon"):
+        write_test(tmp_path / "test_lost_link.py", recording, play(recording))
+    assert not (tmp_path / "test_lost_link.recording").exists()
 
 
 def test_a_test_that_says_something_else_fails(recording, tmp_path):
