@@ -6,12 +6,13 @@ Imported at the first request, or long after start-up, since routing does not ne
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Any
 
 from fared.api.documents import BY_COMMAND, DOCUMENTS, Argument, Document
 from fared.api.errors import CommandError
 from fared.api.respond import Json
+from fared.api.sliced import Sliced, Work, finished
 from fared.api.views.context import ViewContext
 from fared.api.views.each import load_views
 
@@ -36,11 +37,27 @@ def view_of(document: Document) -> Callable[..., Answer]:
     return view
 
 
-def run_view(context: ViewContext, command: str, args: Json) -> Answer:
-    """Answer a command of the registry. Raises CommandError."""
+def begin_view(context: ViewContext, command: str, args: Json) -> Answer | Work[Any]:
+    """Answer a command of the registry, with the work if it is done in slices.
+
+    Raises CommandError, and so does the work.
+    """
     document = BY_COMMAND[command]
     given = {argument.target: _read(argument, args) for argument in document.args}
-    return view_of(document)(context.narrowed(_text(args, "proto")), **given)
+    view = view_of(document)
+    made: Answer | Work[Any] = (view.work if isinstance(view, Sliced) else view)(
+        context.narrowed(_text(args, "proto")), **given
+    )
+    return made
+
+
+def run_view(context: ViewContext, command: str, args: Json) -> Answer:
+    """Answer a command of the registry at once. Raises CommandError."""
+    made = begin_view(context, command, args)
+    if isinstance(made, Generator):
+        document: Answer = finished(made)
+        return document
+    return made
 
 
 def _read(argument: Argument, args: Json) -> str | int | bool | None:

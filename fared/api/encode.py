@@ -24,7 +24,7 @@ PIECE = 1 << 16
 """Bytes of one piece, about: what a socket takes at once, and memory that is freed whole."""
 _NESTED = (dict, list, Rows, msgspec.Raw)
 BLOCK = 32
-"""Rows that are built and encoded between two readings of the clock."""
+"""Rows that are encoded at a time."""
 
 
 def encode(value: object) -> bytes:
@@ -44,10 +44,14 @@ def slices(value: object, clock: Callable[[], float]) -> Iterator[bytes]:
     """
     parts: list[bytes] = []
     size, end = 0, clock() + SLICE
-    for part in _parts(value):
+
+    def late() -> bool:
+        return clock() >= end
+
+    for part in _parts(value, late):
         parts.append(part)
         size += len(part)
-        if size >= PIECE or clock() >= end:
+        if size >= PIECE or late():
             yield b"".join(parts)
             parts.clear()
             size, end = 0, clock() + SLICE
@@ -55,7 +59,7 @@ def slices(value: object, clock: Callable[[], float]) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def _parts(value: object) -> Iterator[bytes]:
+def _parts(value: object, late: Callable[[], bool]) -> Iterator[bytes]:
     """Yield the encoding in parts: nested values one by one, long lists in blocks."""
     if isinstance(value, msgspec.Raw):  # JSON text, which another process has made
         text = bytes(value)
@@ -64,29 +68,38 @@ def _parts(value: object) -> Iterator[bytes]:
         opening = b"{"
         for key, entry in value.items():
             yield opening + encode(str(key)) + b":"
-            yield from _parts(entry)
+            yield from _parts(entry, late)
             opening = b","
         yield b"}"
     elif isinstance(value, Rows) or (isinstance(value, list) and len(value) > BLOCK):
-        yield from _blocks(iter(value))
+        yield from _blocks(iter(value), late)
     elif isinstance(value, list) and value:
         opening = b"["
         for entry in value:
             yield opening
-            yield from _parts(entry)
+            yield from _parts(entry, late)
             opening = b","
         yield b"]"
     else:
         yield encode(value)
 
 
-def _blocks(rows: Iterator[object]) -> Iterator[bytes]:
-    """Encode a long list, ``BLOCK`` rows at a time."""
+def _blocks(rows: Iterator[object], late: Callable[[], bool]) -> Iterator[bytes]:
+    """Encode a long list, ``BLOCK`` rows at a time, or fewer if they take long to build."""
     opening = b"["
-    while block := list(islice(rows, BLOCK)):
+    while block := _block(rows, late):
         yield opening + encode(block)[1:-1]
         opening = b","
     yield b"[]" if opening == b"[" else b"]"
+
+
+def _block(rows: Iterator[object], late: Callable[[], bool]) -> list[object]:
+    block: list[object] = []
+    for row in islice(rows, BLOCK):
+        block.append(row)
+        if late():
+            break
+    return block
 
 
 def _plain(value: object) -> object:

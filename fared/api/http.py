@@ -183,17 +183,18 @@ class App:
                 await reply.stream(document)
             return
         try:
-            page = self._page(path)
+            page = await self._page(path)
         except CommandError:
             raise
         except Exception as error:
             raise self._responder.failed(f"GET {path}", error) from error
         await reply.whole(page)
 
-    def _page(self, path: str) -> Answer:
+    async def _page(self, path: str) -> Answer:
         match path:
             case "/metrics":
-                return Answer(HTTPStatus.OK, self._metrics.render(), CONTENT_TYPE)
+                text = await self._responder.built(self._metrics.work())
+                return Answer(HTTPStatus.OK, text, CONTENT_TYPE)
             case "/healthz":
                 return Answer(HTTPStatus.OK, b'{"ok":true}')
             case "/readyz":

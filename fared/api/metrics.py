@@ -18,16 +18,17 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from fared.api.durations import Durations, Observed
+from fared.api.sliced import Work, finished
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = TypeVar("Labels", bound=tuple[str, ...])
 """The values of labels, in their order."""
-Families = Callable[[], Iterable[Metric]]
-"""Returns all present families; called once for each scrape, in the event loop."""
+Families = Callable[[], Iterable[Metric | None]]
+"""Returns all present families, None where it may pause; called once for each scrape, in the loop.
+"""
 
 
 def gauge(
@@ -63,17 +64,27 @@ def _histogram(
     return family
 
 
-class _MetricsSource(Collector):
+class _Family(CollectorRegistry):
+    """A registry of one family, as the library writes it."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the family."""
+        yield self._family
+
+
+class Metrics:
+    """The metrics of one daemon: private, so that two in one process do not mix."""
+
     def __init__(self, families: Families, version: str, observed: Observed) -> None:
         self._families = families
         self._version = version
         self._observed = observed
+        self._process = ProcessCollector(registry=None)
 
-    def describe(self) -> Iterable[Metric]:
-        """Return nothing: the daemon has no values at registration."""
-        return ()
-
-    def collect(self) -> Iterator[Metric]:
+    def _all(self) -> Iterator[Metric | None]:
         """Yield all families, also those without values, so that dashboards find them."""
         yield gauge("build_info", "The running version", {(self._version,): 1}, ("version",))
         text = "Time of one route computation"
@@ -82,16 +93,17 @@ class _MetricsSource(Collector):
         stages = {(stage,): seen for stage, seen in self._observed.convergence.items()}
         yield _histogram("fared_convergence_seconds", text, stages, ("stage",))
         yield from self._families()
+        yield from self._process.collect()
 
-
-class Metrics:
-    """The registry of one daemon: private, so that two in one process do not mix."""
-
-    def __init__(self, families: Families, version: str, observed: Observed) -> None:
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(_MetricsSource(families, version, observed))
-        ProcessCollector(registry=self._registry)
+    def work(self) -> Work[bytes]:
+        """Return the exposition text, made a family at a time."""
+        texts: list[bytes] = []
+        for family in self._all():
+            yield
+            if family is not None:
+                texts.append(generate_latest(_Family(family)))
+        return b"".join(texts)
 
     def render(self) -> bytes:
-        """Return the exposition text."""
-        return generate_latest(self._registry)
+        """Return the exposition text at once."""
+        return finished(self.work())

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-from fared.api.encode import slices
+from fared.api.encode import SLICE, slices
 from fared.api.errors import CommandError
+from fared.api.sliced import Work
 
 Json = dict[str, Any]
-Dispatcher = Callable[[str, Json], "Mapping[str, Any] | Awaitable[Mapping[str, Any]]"]
-"""``(command, args) -> document``, or a coroutine of one. Raises CommandError."""
+T = TypeVar("T")
+Document = Mapping[str, Any]
+Dispatcher = Callable[[str, Json], "Document | Work[Document] | Awaitable[Document]"]
+"""``(command, args) -> document``, work that builds it, or a coroutine. Raises CommandError."""
 ErrorHook = Callable[[str, Exception], None]
 
 
@@ -43,11 +46,28 @@ class Responder:
         try:
             async with self._my_turn():
                 document = self._dispatcher(command, args)
+            if isinstance(document, Generator):
+                return await self.built(document)
             return await document if isinstance(document, Awaitable) else document
         except CommandError:
             raise
         except Exception as error:
             raise self.failed(command, error) from error
+
+    async def built(self, work: Work[T]) -> T:
+        """Do work in slices of ``SLICE`` seconds, and return its value."""
+        result = None
+        while True:
+            async with self._my_turn():
+                end, step = self._clock() + SLICE, None
+                try:
+                    while step is None and self._clock() < end:
+                        step, result = work.send(result), None
+                except StopIteration as done:
+                    value: T = done.value
+                    return value
+            if step is not None:
+                result = await asyncio.to_thread(step)
 
     async def stream(self, command: str, args: Json) -> AsyncGenerator[bytes, None]:
         """Run one command and yield its document as JSON text, slice by slice.

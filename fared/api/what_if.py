@@ -51,7 +51,9 @@ class FailureQuestions:
         if self._turn.locked():
             raise CommandError("busy", "another question is being computed; try again")
         async with self._turn:
-            proto, question = _question(self._context(), args)
+            context = self._context()
+            image = await asyncio.to_thread(image_of, sight(context))
+            proto, question = _question(context, image, args)
             process = await asyncio.create_subprocess_exec(
                 *children.python("fared.cli.what_if"),
                 stdin=PIPE,
@@ -98,9 +100,8 @@ async def _read(pipe: asyncio.StreamReader | None) -> bytes:
     return await pipe.read()
 
 
-def _question(context: ViewContext, args: Json) -> tuple[str, Json]:
+def _question(context: ViewContext, image: FabricImage, args: Json) -> tuple[str, Json]:
     """Return the protocol and ``cli.what_if.Question``."""
-    image = image_of(sight(context))
     ends = _end(image, args, "from"), _end(image, args, "to")
     if ends[1] not in image.vertices[ends[0]].ends:
         raise CommandError("not-found", f"no link from {args['from']} to {args['to']}")

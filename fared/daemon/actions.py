@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from fared.api.documents import BY_COMMAND
 from fared.api.errors import CommandError
 from fared.api.respond import Json
+from fared.api.sliced import Work
 from fared.config import Config
 from fared.daemon import reload
 from fared.daemon.config_change import ConfigChanges
@@ -16,7 +17,7 @@ from fared.daemon.restart import GracefulRestart
 from fared.daemon.services import Services
 from fared.daemon.views import ViewSource
 
-Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
+Answer = Mapping[str, Any] | Work[Mapping[str, Any]] | Awaitable[Mapping[str, Any]]
 
 
 class ActionHost(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import Metric
@@ -19,12 +20,14 @@ from fared.fib.settings import Granularity
 from fared.rib.model import NextHopSet
 
 Labels = tuple[str, ...]
+_SETS = 8
+"""Sets of next hops, of 64 each, between two pauses: a millisecond or two."""
 _UP = ("Full", "Up")
 """The states of adjacencies that count, in OSPF and IS-IS."""
 
 
-def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric]:
-    """Yield all families; ``operations`` counts ``Operation/result``."""
+def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric | None]:
+    """Yield all families, None where it may pause; ``operations`` counts ``Operation/result``."""
     censuses = {at.name: views.census(context) for at, views in views_of(context)}
     yield from _start_up(context)
     yield from _engines(context)
@@ -128,7 +131,7 @@ def _bfd(context: ViewContext) -> Iterator[Metric]:
     yield counter("bfd_process_starts", "Starts of the process of BFD", {(): starts}, ())
 
 
-def _routing(context: ViewContext) -> Iterator[Metric]:
+def _routing(context: ViewContext) -> Iterator[Metric | None]:
     router = context.router
     runs = {
         (proto, reason): router.journal.runs[proto, reason]
@@ -144,18 +147,26 @@ def _routing(context: ViewContext) -> Iterator[Metric]:
     )
     # By identity: thousands of routes share few sets, and hashing one hashes all its hops.
     sets = {id(r.nexthops): (prefix, r.nexthops) for prefix, r in context.routes.items()}
-    errors = (
-        quantization_error(context, hops, programmed_shares(context, prefix, hops))
-        for prefix, hops in sets.values()
-        if hops is not None and hops.hops
-    )
+    worst = 0.0
+    for number, (prefix, hops) in enumerate(sets.values()):
+        if number % _SETS == 0:
+            yield None
+        # a prefix that has gone meanwhile has no source any more
+        if hops is not None and hops.hops and prefix in context.routes:
+            shares = programmed_shares(context, prefix, hops)
+            worst = max(worst, quantization_error(context, hops, shares))
     text = "Largest throughput loss to integer weights"
-    yield gauge("weight_quantization_error_ratio", text, max(errors, default=0.0))
+    yield gauge("weight_quantization_error_ratio", text, worst)
     text = "Routes with next hops of unequal weights"
     yield gauge("weighted_routes", text, weighted_routes(context.routes))
     text = "Share of a next hop over its share under equal weights; all routes, the extremes"
-    ratios = [ratio for _, hops in sets.values() if hops for ratio in _ratios(hops)]
-    extremes = {("smallest",): min(ratios, default=1.0), ("largest",): max(ratios, default=1.0)}
+    least, most = math.inf, 0.0
+    for number, (_, hops) in enumerate(sets.values()):
+        if number % _SETS == 0:
+            yield None
+        for ratio in _ratios(hops) if hops else ():
+            least, most = min(least, ratio), max(most, ratio)
+    extremes = {("smallest",): least if most else 1.0, ("largest",): most or 1.0}
     yield gauge("weight_share_ratio", text, extremes, ("extreme",))
 
 

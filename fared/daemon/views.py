@@ -16,6 +16,7 @@ import msgspec
 from fared.api.errors import CommandError
 from fared.api.log_ring import LogRing
 from fared.api.respond import Json
+from fared.api.sliced import Work
 from fared.api.views.context import NothingForwarded, ViewContext
 from fared.config import Config
 from fared.core.ids import Prefix
@@ -53,11 +54,13 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     lines_lost: Callable[[], int]
     operation: Operation
 
-    def answer(self, command: str, args: Json) -> Mapping[str, Any] | Awaitable[Mapping[str, Any]]:
+    def answer(
+        self, command: str, args: Json
+    ) -> Mapping[str, Any] | Work[Any] | Awaitable[Mapping[str, Any]]:
         """Answer a command of the registry. Raises CommandError."""
-        from fared.api.dispatch import run_view  # noqa: PLC0415 - 20 ms that READY does not need
+        from fared.api.dispatch import begin_view  # noqa: PLC0415 - 20 ms that READY does not need
 
-        return run_view(self.context(), command, args)
+        return begin_view(self.context(), command, args)
 
     def families(self) -> Iterable[Any]:
         """All metrics of this moment, as prometheus_client has them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import operator
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,6 +26,8 @@ from fared.isis.pdu.tlvs import LspEntry
 ZERO_AGE_LIFETIME = 60.0
 """Seconds for which the header of a purged LSP is kept (ISO 10589 §7.3.16.4)."""
 MAX_AGE = 1200
+_PSEUDONODE = 0xFF00
+"""The pseudonode number in an LSP id."""
 MAX_SEQUENCE_NUMBER = 0xFFFF_FFFF
 
 
@@ -138,6 +141,10 @@ class Lsdb:
         self.entries: dict[LspId, StoredLsp] = {}
         self.originators = Originators()
         """How many LSPs each system has."""
+        self.checksum = 0
+        """The sum of the checksums of all LSPs that are not purged."""
+        self.live: Counter[bool] = Counter()
+        """How many are not purged, those of pseudonodes (True) apart."""
         self._ids: list[LspId] | None = []
 
     def __len__(self) -> int:
@@ -153,12 +160,20 @@ class Lsdb:
         if previous is None:
             self._ids = None
             self.originators[entry.lsp_id >> 16] += 1
+        else:
+            self._count(previous, -1)
+        self._count(entry, 1)
         self.entries[entry.lsp_id] = entry
         return previous
 
+    def _count(self, entry: StoredLsp, sign: int) -> None:
+        if not entry.purged:
+            self.checksum += sign * entry.checksum
+            self.live[entry.lsp_id & _PSEUDONODE != 0] += sign
+
     def remove(self, entry: StoredLsp) -> None:
         """Remove an LSP."""
-        del self.entries[entry.lsp_id]
+        self._count(self.entries.pop(entry.lsp_id), -1)
         self._ids = None
         self.originators.left(entry.lsp_id >> 16)
 

@@ -102,21 +102,54 @@ class LspView(msgspec.Struct, frozen=True):
     age: float
 
 
-class DatabaseView(msgspec.Struct, frozen=True):
+class DatabaseView:
     """One level; ``checksum`` is the sum of the checksums of live LSPs.
 
-    ``hostnames`` maps system ids to the names in their LSPs (RFC 5301).
+    ``hostnames`` maps system ids to the names in their LSPs (RFC 5301). ``entries`` refer to the
+    LSPs that are there: what is shown of them is made where it is read. ``live`` counts those that
+    are not purged, pseudonodes' apart.
     """
 
-    level: int
-    lsps: tuple[LspView, ...]
-    checksum: int
-    hostnames: dict[int, str]
-    authentication: KeyringView | None
+    def __init__(
+        self,
+        lsdb: Lsdb,
+        now: float,
+        hostnames: Mapping[int, str],
+        authentication: KeyringView | None,
+    ) -> None:
+        self.level = int(lsdb.level)
+        self.entries = lsdb.ordered()
+        self.checksum = lsdb.checksum
+        self.live = lsdb.live.copy()
+        self.hostnames = dict(hostnames)
+        self.authentication = authentication
+        self.now = now
+
+    def __repr__(self) -> str:
+        return (
+            f"DatabaseView(level={self.level!r}, lsps={self.lsps!r}, checksum={self.checksum!r},"
+            f" hostnames={self.hostnames!r}, authentication={self.authentication!r})"
+        )
+
+    @property
+    def lsps(self) -> tuple[LspView, ...]:
+        """All LSPs with their lifetimes, by id."""
+        return tuple(map(self.view, self.entries))
 
     def lsp(self, lsp_id: LspId) -> LspView | None:
         """One LSP by id."""
-        return next((view for view in self.lsps if view.lsp.lsp_id == lsp_id), None)
+        return next((self.view(e) for e in self.entries if e.lsp_id == lsp_id), None)
+
+    def view(self, entry: StoredLsp) -> LspView:
+        """Return one of the LSPs with its lifetime."""
+        return LspView(
+            lsp=entry.lsp,
+            remaining_lifetime=entry.remaining_lifetime(self.now),
+            raw=entry.raw,
+            own=entry.own,
+            purged=entry.purged,
+            age=self.now - entry.since,
+        )
 
 
 class IsisSnapshot(msgspec.Struct, frozen=True):
@@ -288,23 +321,6 @@ def _authentication(keyring: Keyring, wall: float) -> KeyringView | None:
 def _database(
     instance: Instance, lsdb: Lsdb, now: float, hostnames: Mapping[int, str]
 ) -> DatabaseView:
-    entries = lsdb.ordered()
     keys = instance.settings.lsp_keys(int(lsdb.level))
-    return DatabaseView(
-        level=int(lsdb.level),
-        lsps=tuple(_lsp(entry, now) for entry in entries),
-        checksum=sum(entry.checksum for entry in entries if not entry.purged),
-        hostnames=dict(hostnames),
-        authentication=_authentication(keys, instance.settings.epoch + now),
-    )
-
-
-def _lsp(entry: StoredLsp, now: float) -> LspView:
-    return LspView(
-        lsp=entry.lsp,
-        remaining_lifetime=entry.remaining_lifetime(now),
-        raw=entry.raw,
-        own=entry.own,
-        purged=entry.purged,
-        age=now - entry.since,
-    )
+    shown = _authentication(keys, instance.settings.epoch + now)
+    return DatabaseView(lsdb, now, hostnames, shown)

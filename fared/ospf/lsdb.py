@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fared.core.database_limit import Originators
@@ -24,6 +26,7 @@ from fared.ospf.packet.lsa import (
     decode_header,
     sequence_number_of,
 )
+from fared.ospf.packet.opaque import OpaqueType
 
 
 class Scope(enum.Enum):
@@ -45,6 +48,8 @@ SCOPES: dict[int, Scope] = {
     LsType.OPAQUE_AS: Scope.AS,
 }
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
+_ROUTER_ADDRESS, _ROUTER_ADDRESS_SIZE = b"\0\1", LSA_HEADER_SIZE + 8
+"""A TLV of RFC 3630 §2.4.1, and the size of an LSA that has it alone."""
 _GENERATION = 2048
 MAX_AGE_BYTES = MAX_AGE.to_bytes(2, "big")
 """MaxAge, as an LSA begins."""
@@ -215,6 +220,10 @@ class RecentInstances:
         return [new.get(each) or old.get(each) for each in contents]
 
 
+KEY = operator.attrgetter("key")
+"""Sorts LSAs as documents have them."""
+
+
 class Lsdb:
     """The LSAs of one flooding scope: an area, the AS, or one link (LS type 9).
 
@@ -222,15 +231,18 @@ class Lsdb:
     the LSAs that are no longer current. ``listed``: the LSAs on any link state retransmission
     list, by instance. ``recent``: those installed last. ``described``: all, by instance, while
     neighbors describe their databases. ``originators`` counts the LSAs of each advertising router,
-    ``size`` the bytes of all.
+    ``kinds`` those of each ``kind_of``, ``size`` the bytes of all; ``checksum`` is the sum of their
+    checksums (RFC 4750).
     """
 
     __slots__ = (
         "_router",
         "area",
+        "checksum",
         "described",
         "entries",
         "ifindex",
+        "kinds",
         "listed",
         "originators",
         "recent",
@@ -249,7 +261,8 @@ class Lsdb:
         self.ifindex = ifindex
         self.entries: dict[LsaKey, LsaEntry] = {}
         self.originators = Originators()
-        self.size = 0
+        self.kinds: Counter[int] = Counter()
+        self.size = self.checksum = 0
         self.listed: dict[bytes, LsaEntry] = {}
         self.recent = RecentInstances()
         self.described: dict[bytes, LsaEntry] | None = None
@@ -266,6 +279,33 @@ class Lsdb:
         """Look up an LSA by its key (§12.2)."""
         return self.entries.get(key)
 
+    def count(self, key: LsaKey, raw: bytes, old: bytes | None) -> None:
+        """Count an LSA that enters, in place of the instance ``old`` if there is one."""
+        self.size += len(raw)
+        self.checksum += raw[16] << 8 | raw[17]
+        if old is None:
+            self.originators[key.advertising_router] += 1
+            self.kinds[kind_of(key, raw)] += 1
+            return
+        self.size -= len(old)
+        self.checksum -= old[16] << 8 | old[17]
+        if min(len(raw), len(old)) <= _ROUTER_ADDRESS_SIZE:
+            self.kinds[kind_of(key, old)] -= 1
+            self.kinds[kind_of(key, raw)] += 1
+
+    def count_out(self, key: LsaKey, raw: bytes) -> None:
+        """Count an LSA that leaves."""
+        self.originators.left(key.advertising_router)
+        self.kinds[kind_of(key, raw)] -= 1
+        self.size -= len(raw)
+        self.checksum -= raw[16] << 8 | raw[17]
+
+    def forget_counts(self) -> None:
+        """Count nothing: the database is empty."""
+        self.originators.clear()
+        self.kinds.clear()
+        self.size = self.checksum = 0
+
     def shared(self, key: LsaKey) -> LsaKey:
         """Return the key with the integer of the last router, if it has the same.
 
@@ -281,6 +321,18 @@ class Lsdb:
         if self.described is None:
             self.described = {entry.instance: entry for entry in self}
         return self.described
+
+
+def kind_of(key: LsaKey, raw: bytes) -> int:
+    """Return LS type and opaque type of an LSA as one number, negative for a TE router address.
+
+    FRR puts the router address before each link: only an LSA of nothing else is one.
+    """
+    if key.ls_type not in OPAQUE_TYPES:
+        return key.ls_type << 8
+    kind = key.ls_type << 8 | key.link_state_id >> 24
+    alone = len(raw) <= _ROUTER_ADDRESS_SIZE and raw[LSA_HEADER_SIZE:].startswith(_ROUTER_ADDRESS)
+    return -kind if alone and kind & 0xFF == OpaqueType.TRAFFIC_ENGINEERING else kind
 
 
 def compare(a: LsaHeader, b: LsaHeader) -> int:

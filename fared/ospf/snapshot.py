@@ -15,9 +15,9 @@ from fared.core.refusals import NeighborProblem
 from fared.core.restart import RestartEnded
 from fared.ospf.adjacency.helper import HelpEnded
 from fared.ospf.adjacency.problems import mtu_mismatch, problem_of
-from fared.ospf.instance import Area, Instance
+from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, Neighbor
-from fared.ospf.lsdb import Lsdb, Scope
+from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.origination.contents import next_hop_neighbors
 from fared.ospf.packet.lsa import Lsa
 from fared.ospf.processing.authenticate import sending_key
@@ -103,15 +103,37 @@ class LsaView(msgspec.Struct, frozen=True):
     age: int
 
 
-class DatabaseView(msgspec.Struct, frozen=True):
-    """One database: ``scope`` is link, area or as; ``checksum`` the sum of LSA checksums."""
+class DatabaseView:
+    """One database: ``scope`` is link, area or as; ``checksum`` the sum of LSA checksums.
 
-    scope: str
-    area: AreaId | None
-    ifindex: int | None
-    stub: bool
-    lsas: tuple[LsaView, ...]
-    checksum: int
+    ``entries`` refer to the LSAs that are there, of which there may be a hundred thousand: what is
+    shown of them is made where it is read. ``kinds`` counts them by ``lsdb.kind_of``.
+    """
+
+    def __init__(self, lsdb: Lsdb, now: float, *, stub: bool = False) -> None:
+        self.scope = lsdb.scope.value
+        self.area = lsdb.area
+        self.ifindex = lsdb.ifindex
+        self.stub = stub
+        self.entries = tuple(lsdb)
+        self.kinds = lsdb.kinds.copy()
+        self.checksum = lsdb.checksum
+        self.now = now
+
+    def __repr__(self) -> str:
+        return (
+            f"DatabaseView(scope={self.scope!r}, area={self.area!r}, ifindex={self.ifindex!r},"
+            f" stub={self.stub!r}, lsas={self.lsas!r}, checksum={self.checksum!r})"
+        )
+
+    @property
+    def lsas(self) -> tuple[LsaView, ...]:
+        """All LSAs with their ages."""
+        return tuple(map(self.view, self.entries))
+
+    def view(self, entry: LsaEntry) -> LsaView:
+        """Return one of the LSAs with its age."""
+        return LsaView(entry.lsa, entry.age(self.now))
 
 
 class OspfSnapshot(msgspec.Struct, frozen=True):
@@ -170,9 +192,12 @@ def take_snapshot(
         helped=tuple(_helped(interfaces, now)),
         interfaces=tuple(_interface(instance, i, listed, now) for i in interfaces),
         databases=(
-            *(_area(area, now) for _, area in sorted(instance.areas.items())),
-            _database(instance.as_scope, now),
-            *(_database(i.lsdb, now) for i in interfaces if len(i.lsdb)),
+            *(
+                DatabaseView(area.lsdb, now, stub=area.settings.stub)
+                for _, area in sorted(instance.areas.items())
+            ),
+            DatabaseView(instance.as_scope, now),
+            *(DatabaseView(i.lsdb, now) for i in interfaces if len(i.lsdb)),
         ),
         exchanging=len(instance.exchanging),
         timers=len(instance.process.timers),
@@ -271,19 +296,4 @@ def _neighbor(
         mtu_mismatch=mtu_mismatch(neighbor),
         problem=problem_of(neighbor, now),
         bfd=None if neighbor.bfd is None else neighbor.bfd.value,
-    )
-
-
-def _area(area: Area, now: float) -> DatabaseView:
-    return _database(area.lsdb, now, stub=area.settings.stub)
-
-
-def _database(lsdb: Lsdb, now: float, *, stub: bool = False) -> DatabaseView:
-    return DatabaseView(
-        scope=lsdb.scope.value,
-        area=lsdb.area,
-        ifindex=lsdb.ifindex,
-        stub=stub,
-        lsas=tuple(LsaView(entry.lsa, entry.age(now)) for entry in lsdb),
-        checksum=sum(int.from_bytes(entry.raw[16:18], "big") for entry in lsdb),
     )

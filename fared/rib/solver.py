@@ -289,6 +289,15 @@ class RouteSolver:
     def _make_routes(self, numbers: NDArray[np.int64]) -> NumberedRoutes:
         return make_routes(numbers, self._selector, self._joined)
 
+    def computed_from(self, blocks: Mapping[int, Mapping[NodeId, NodeBlock]]) -> RouteSolver:
+        """Return a solver of these blocks, by area: they are frozen, so any thread may use it."""
+        other = RouteSolver(self.root, self.settings)
+        for area, known in blocks.items():
+            ted = other._area(area).ted
+            for block in known.values():
+                ted.put(block)
+        return other
+
     def seen_from(self, root: NodeId, advertised: Advertisements) -> RouteSolver:
         """Return a read-only solver for another root on the same databases.
 

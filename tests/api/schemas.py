@@ -8,6 +8,7 @@ from typing import Any
 
 from fared.api.dispatch import view_of
 from fared.api.documents import Document
+from fared.api.sliced import Sliced
 
 
 def schema_of(entry: Document) -> Any:
@@ -18,4 +19,5 @@ def schema_of(entry: Document) -> Any:
     for node in ast.parse(inspect.getsource(module)).body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             exec(compile(ast.Module(node.body, []), module.__name__, "exec"), names)
-    return typing.get_type_hints(view, names)["return"]
+    hint = typing.get_type_hints(view, names)["return"]
+    return typing.get_args(hint)[-1] if isinstance(view, Sliced) else hint

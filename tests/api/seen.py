@@ -53,4 +53,5 @@ def scraped(context: ViewContext) -> dict[str, dict[tuple[str, ...], float]]:
             tuple(sample.labels.values()): sample.value for sample in family.samples
         }
         for family in families(context, operations={})
+        if family is not None
     }

@@ -215,6 +215,7 @@ async def test_a_running_daemon_derates_damps_and_releases(tmp_path, monkeypatch
         values = {
             name: sample.value
             for family in daemon.views.families()
+            if family is not None
             for sample in family.samples
             if sample.labels.get("interface") == "swp1"
             for name in [sample.name]

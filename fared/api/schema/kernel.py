@@ -63,6 +63,6 @@ class FibDocument(JsonDocument):
     protocol: int
     metric: int
     nexthops: NotRequired[list[FibNextHop]]
-    groups: NotRequired[list[FibGroup]]
+    groups: NotRequired[Sequence[FibGroup]]
     routes: NotRequired[Sequence[FibRoute]]
     diff: NotRequired[list[FibDifference]]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from fared.api.sliced import Work
 from fared.api.views.census import Census
 from fared.api.views.context import ViewContext
 from fared.core.ids import NodeId, Prefix
@@ -32,7 +33,7 @@ class ProtocolViews(Protocol):
 
     def database(
         self, context: ViewContext, kind: str | None, entry_id: str | None
-    ) -> Mapping[str, Sequence[Any]]:
+    ) -> Work[Mapping[str, Sequence[Any]]]:
         """Return the requested entries of the database, under the keys of ``show database``."""
 
     def graceful_restart(self, context: ViewContext) -> Any:  # noqa: ANN401 - may run without it
@@ -53,8 +54,8 @@ class ProtocolViews(Protocol):
     def census(self, context: ViewContext) -> Census:
         """Return the protocol's counts for the metrics."""
 
-    def lsdb(self, context: ViewContext) -> Any:  # noqa: ANN401 - each its own schema
-        """Return the whole database as a file."""
+    def lsdb(self, context: ViewContext) -> Work[Any]:
+        """Return the whole database as a file, each protocol by its own schema."""
 
 
 def _ospf() -> ProtocolViews:

@@ -6,9 +6,11 @@ images for changed routers only (``fabric_changes``).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fared.api.rows import Rows
+from fared.api.sliced import Sliced, Work, beside
 from fared.api.views.context import ViewContext
 from fared.api.views.fabric_image import (
     FabricImage,
@@ -34,9 +36,10 @@ _REDUCED = 0.9
 """Less than this part of what is usual is reduced."""
 
 
-def fabric(context: ViewContext) -> schema.FabricDocument:
+@Sliced
+def fabric(context: ViewContext) -> Work[schema.FabricDocument]:
     """``show fabric``."""
-    image = image_of(sight(context))
+    image = yield from beside(partial(image_of, sight(context)))
     return {
         "format": "fared-fabric/1",
         "router_id": context.root,

@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.api.sliced import Sliced, Work, each
 from fared.api.views.context import ViewContext, family_name, finite
 from fared.core.ids import NodeId
 from fared.router.instance import ProtocolInstance
-from fared.ted.database import Ted
+from fared.ted.graph import Graph
 from fared.ted.model import NodeBlock
 
 if TYPE_CHECKING:
     from fared.api.schema import graph as schema
 
 
+_NODES = 32
+"""Nodes of a shortest-path tree between two pauses: each may have as many first hops as links."""
 Row = tuple[int, int, float | None, float | None, bool, int, int]
 """Neighbor, metric, capacity, available, whether it is two-way, ids at both ends."""
 
 
-def topology(context: ViewContext) -> schema.TopologyDocument:
+@Sliced
+def topology(context: ViewContext) -> Work[schema.TopologyDocument]:
     """``show topology``: the flooded links, one-way ones included."""
-    return {
-        "format": "fared-topology/1",
-        "router_id": context.root,
-        "areas": [
-            _area(context, instance, area)
-            for instance in context.instances
-            for area in areas_of(instance)
-        ],
-    }
+    areas: list[schema.TopologyArea] = []
+    for instance in context.instances:
+        for area in areas_of(instance):
+            areas.append((yield from _area(context, instance, area)))  # noqa: PERF401 - it pauses
+    return {"format": "fared-topology/1", "router_id": context.root, "areas": areas}
 
 
 def areas_of(instance: ProtocolInstance) -> list[int]:
@@ -40,18 +40,30 @@ def areas_of(instance: ProtocolInstance) -> list[int]:
     return sorted({area for solver in instance.solvers.values() for area in solver.areas})
 
 
-def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> schema.TopologyArea:
+def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[schema.TopologyArea]:
     """Merge the graphs of all families: common links are listed once."""
     teds = {
-        family_name(family): solver.ted(area)
+        family_name(family): (solver.ted(area).graph(), solver.ted(area).blocks)
         for family, solver in instance.solvers.items()
         if area in solver.areas
     }
-    nodes = dict.fromkeys(node for ted in teds.values() for node in ted.blocks)
+    nodes = dict.fromkeys(node for _, blocks in teds.values() for node in blocks)
     names = {node: context.node(node) for node in nodes}
+    solvers = list(instance.solvers.values())
+
+    def entry(node: NodeId) -> schema.TopologyNode:
+        known = [blocks.get(node) for _, blocks in teds.values()]
+        prefixes = sum(solver.prefix_count(area, node) for solver in solvers)
+        return _node(context, node, known, prefixes)
+
     links: list[schema.TopologyLink] = []
     for node in nodes:
-        found = {family: _rows(ted, node) for family, ted in teds.items() if node in ted.blocks}
+        yield
+        found = {
+            family: _rows(graph, blocks[node])
+            for family, (graph, blocks) in teds.items()
+            if node in blocks
+        }
         for row, families in _shared(found):
             far, metric, capacity, available, two_way, *_ = row
             links.append(
@@ -68,15 +80,7 @@ def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> schema
     return {
         "proto": instance.name,
         "area": context.area_name(instance.name, area),
-        "nodes": [
-            _node(
-                context,
-                node,
-                [ted.block(node) for ted in teds.values()],
-                sum(solver.prefix_count(area, node) for solver in instance.solvers.values()),
-            )
-            for node in nodes
-        ],
+        "nodes": (yield from each(nodes, entry)),
         "links": links,
     }
 
@@ -95,10 +99,9 @@ def _node(
     }
 
 
-def _rows(ted: Ted, node: NodeId) -> list[Row]:
+def _rows(graph: Graph, block: NodeBlock) -> list[Row]:
     """Return the links of a node as in its block."""
-    block, graph = ted.blocks[node], ted.graph()
-    here = graph.index(node)
+    here = graph.index(block.node)
     confirmed = np.zeros(len(block.neighbors), bool)
     if here is not None:
         ends = graph.dst[graph.indptr[here] : graph.indptr[here + 1]]
@@ -127,7 +130,8 @@ def _shared(found: dict[str, list[Row]]) -> Iterator[tuple[Row, list[str]]]:
             yield row, [family for family, count in counts.items() if number < count[row]]
 
 
-def spf(context: ViewContext, *, log: bool = False) -> schema.Spf:
+@Sliced
+def spf(context: ViewContext, *, log: bool = False) -> Work[schema.Spf]:
     """``show spf`` or ``show spf log``."""
     router = context.router
     document: schema.Spf = {
@@ -150,19 +154,22 @@ def spf(context: ViewContext, *, log: bool = False) -> schema.Spf:
             for run in router.journal.spf_runs
         ]
         return document
-    document["nodes"] = [
-        entry
-        for instance in context.instances
-        for area in areas_of(instance)
-        for entry in _spf_nodes(context, instance, area)
-    ]
+    nodes: list[schema.SpfNode] = []
+    for instance in context.instances:
+        for area in areas_of(instance):
+            nodes += yield from _spf_nodes(context, instance, area)
+    document["nodes"] = nodes
     return document
 
 
-def _spf_nodes(context: ViewContext, instance: ProtocolInstance, area: int) -> list[schema.SpfNode]:
+def _spf_nodes(
+    context: ViewContext, instance: ProtocolInstance, area: int
+) -> Work[list[schema.SpfNode]]:
     found: dict[tuple[NodeId, int, tuple[NodeId, ...]], schema.SpfNode] = {}
     for family, solver in instance.solvers.items():
-        for node, seen in solver.spf_view(area).items():
+        for number, (node, seen) in enumerate(solver.spf_view(area).items()):
+            if number % _NODES == 0:
+                yield
             entry: schema.SpfNode = {
                 "id": context.node(node),
                 "hostname": context.hostnames.get(node),

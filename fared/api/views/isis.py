@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fared.api.rows import Rows
+from fared.api.sliced import Work, chosen
 from fared.api.views.census import Census
 from fared.api.views.context import ViewContext, checksum_text, family_name
 from fared.api.views.isis_lsdb import isis_lsdb_document
@@ -21,7 +22,8 @@ from fared.api.views.link import (
 )
 from fared.api.views.restart import ended_restart, running_restart
 from fared.core.ids import FAMILY_IPV4, SystemId, format_address, format_system_id, isis_node
-from fared.isis.ids import Level, format_lsp_id, format_snpa, pseudonode_of, system_of
+from fared.isis.ids import Level, LspId, format_lsp_id, format_snpa, pseudonode_of, system_of
+from fared.isis.lsdb import StoredLsp
 from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.render import render_pdu
 from fared.isis.pdu.tlv_render import format_area, format_neighbor
@@ -29,8 +31,8 @@ from fared.isis.settings import CircuitKind
 from fared.isis.snapshot import (
     AdjacencyView,
     CircuitView,
+    DatabaseView,
     LanView,
-    LspView,
 )
 from fared.router.protocols import ISIS
 
@@ -164,20 +166,18 @@ def _speed(parameters: FloodingParameters | None) -> schema.FloodingSpeed | None
 
 def database(
     context: ViewContext, kind: str | None, lsp_id: str | None
-) -> Mapping[str, Sequence[Any]]:
+) -> Work[Mapping[str, Sequence[Any]]]:
     """Return the LSPs of each level; a word that is no type is an id."""
     if kind is not None and lsp_id is None and not _is_type(kind):
         kind, lsp_id = None, kind
     rows: list[schema.DatabaseLevel] = []
     for view in context.isis.databases:
         level = Level(view.level).label
-        found = [
-            stored
-            for stored in view.lsps
-            if _of_type(stored, level, kind) and _has_id(context, stored, lsp_id)
-        ]
+        wanted = partial(_wanted, context, level=level, kind=kind, lsp_id=lsp_id)
+        found = yield from chosen(view.entries, wanted)
         if found or (kind is None and lsp_id is None):
-            lsps = Rows(found, partial(_database_lsp, context, detailed=lsp_id is not None))
+            row = partial(_database_lsp, context, view, detailed=lsp_id is not None)
+            lsps = Rows(found, row)
             rows.append({"level": level, "checksum": checksum_text(view.checksum), "lsps": lsps})
     return {"levels": rows}
 
@@ -186,20 +186,21 @@ def _is_type(word: str) -> bool:
     return any(name.startswith(word) for name in _TYPES)
 
 
-def lsp_type(view: LspView) -> str:
+def lsp_type(lsp_id: LspId) -> str:
     """Return the type of an LSP: that of a router or a pseudonode."""
-    return PSEUDONODE if pseudonode_of(view.lsp.lsp_id) else LSP
+    return PSEUDONODE if pseudonode_of(lsp_id) else LSP
 
 
-def _of_type(view: LspView, level: str, kind: str | None) -> bool:
-    return kind is None or lsp_type(view).startswith(kind) or level.startswith(kind)
+def _wanted(
+    context: ViewContext, entry: StoredLsp, *, level: str, kind: str | None, lsp_id: str | None
+) -> bool:
+    found = entry.lsp_id
+    of_kind = kind is None or lsp_type(found).startswith(kind) or level.startswith(kind)
+    return of_kind and (lsp_id is None or _has_id(context, found, lsp_id))
 
 
-def _has_id(context: ViewContext, view: LspView, wanted: str | None) -> bool:
+def _has_id(context: ViewContext, found: LspId, wanted: str) -> bool:
     """Match LSP id, system id or hostname; a hostname may replace the system id of an LSP id."""
-    if wanted is None:
-        return True
-    found = view.lsp.lsp_id
     system, written = format_system_id(system_of(found)), format_lsp_id(found)
     if wanted.lower() in (system, written):
         return True
@@ -207,10 +208,13 @@ def _has_id(context: ViewContext, view: LspView, wanted: str | None) -> bool:
     return hostname is not None and wanted in (hostname, hostname + written[len(system) :])
 
 
-def _database_lsp(context: ViewContext, view: LspView, *, detailed: bool) -> schema.DatabaseLsp:
+def _database_lsp(
+    context: ViewContext, database: DatabaseView, entry: StoredLsp, *, detailed: bool
+) -> schema.DatabaseLsp:
+    view = database.view(entry)
     lsp = view.lsp
     document: schema.DatabaseLsp = {
-        "type": lsp_type(view),
+        "type": lsp_type(lsp.lsp_id),
         "lsp_id": format_lsp_id(lsp.lsp_id),
         "hostname": context.hostnames.get(isis_node(system_of(lsp.lsp_id))),
         "seq": lsp.sequence_number,
@@ -283,7 +287,7 @@ def status(context: ViewContext) -> IsisStatus:
                 "interfaces": sum(bool(c.levels & view.level) for c in snapshot.circuits),
                 "neighbors": len(adjacencies),
                 "up": sum(adjacency.state == "Up" for adjacency in adjacencies),
-                "lsps": len(view.lsps),
+                "lsps": len(view.entries),
                 "checksum": checksum_text(view.checksum),
             }
         )
@@ -319,7 +323,7 @@ def unready(context: ViewContext) -> tuple[str, list[str]]:
 def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
     """Yield the number of LSPs of each level."""
     for view in context.isis.databases:
-        yield Level(view.level).label, len(view.lsps)
+        yield Level(view.level).label, len(view.entries)
 
 
 def census(context: ViewContext) -> Census:
@@ -328,7 +332,9 @@ def census(context: ViewContext) -> Census:
     found.neighbors.update((levels_name(a.levels), a.state) for a in snapshot.adjacencies)
     for view in snapshot.databases:
         level = Level(view.level).label
-        found.entries.update((level, lsp_type(s)) for s in view.lsps if not s.purged)
+        for pseudonode, number in view.live.items():
+            if number:
+                found.entries[level, PSEUDONODE if pseudonode else LSP] = number
         found.checksums[level] = view.checksum & 0xFFFFFFFF
     for circuit in snapshot.circuits:
         if circuit.capacity is not None:
@@ -336,6 +342,7 @@ def census(context: ViewContext) -> Census:
     return found
 
 
-def lsdb(context: ViewContext) -> IsisLsdb:
+def lsdb(context: ViewContext) -> Work[IsisLsdb]:
     """``show lsdb`` of IS-IS."""
+    yield
     return isis_lsdb_document(context.isis)

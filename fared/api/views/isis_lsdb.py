@@ -15,9 +15,10 @@ from fared.core.links import InterfaceAddress
 from fared.isis.addresses import ipv4_gateway, link_local
 from fared.isis.circuit import AdjacencyState
 from fared.isis.ids import Level
+from fared.isis.lsdb import StoredLsp
 from fared.isis.pdu.auth import without_password
 from fared.isis.pdu.codec import with_lifetime
-from fared.isis.snapshot import AdjacencyView, CircuitView, IsisSnapshot, LspView
+from fared.isis.snapshot import AdjacencyView, CircuitView, DatabaseView, IsisSnapshot
 
 if TYPE_CHECKING:
     from fared.api.schema import isis_lsdb as schema
@@ -31,14 +32,15 @@ def isis_lsdb_document(snapshot: IsisSnapshot) -> schema.IsisLsdb:
         "system_id": format_system_id(snapshot.system_id),
         "levels": [int(level) for level in snapshot.levels.levels],
         "interfaces": [_interface(circuit, snapshot) for circuit in snapshot.circuits],
-        "lsps": Rows([(d.level, view) for d in snapshot.databases for view in d.lsps], _lsp),
+        "lsps": Rows([(d, entry) for d in snapshot.databases for entry in d.entries], _lsp),
     }
 
 
-def _lsp(entry: tuple[int, LspView]) -> schema.IsisLsdbLsp:
-    level, view = entry
-    shown = with_lifetime(without_password(view.raw), view.remaining_lifetime)
-    return {"level": level, "hex": shown.hex()}
+def _lsp(of: tuple[DatabaseView, StoredLsp]) -> schema.IsisLsdbLsp:
+    database, entry = of
+    lifetime = entry.remaining_lifetime(database.now)
+    shown = with_lifetime(without_password(entry.raw), lifetime)
+    return {"level": database.level, "hex": shown.hex()}
 
 
 def _interface(circuit: CircuitView, snapshot: IsisSnapshot) -> schema.IsisLsdbInterface:

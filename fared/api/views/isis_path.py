@@ -24,7 +24,7 @@ class Perspectives:
     def __init__(
         self, context: ViewContext, solver: RouteSolver, root: NodeId, prefix: Prefix
     ) -> None:
-        self._solver = solver
+        self._blocks = {area: solver.ted(area).blocks for area in solver.areas}
         self._advertised = dict(solver.advertisements(prefix))
         for level, own in _own_prefixes(context, prefix).items():
             self._advertised[level, root] = own
@@ -34,7 +34,7 @@ class Perspectives:
 
         Prefixes that another router advertises in the other level were learned there.
         """
-        levels = [area for area in self._solver.areas if node in self._solver.ted(area).blocks]
+        levels = [area for area, blocks in self._blocks.items() if node in blocks]
         known = [at for at, found in self._advertised.items() if found]
         learnt = [
             (area, node)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from fared.api.rows import Rows
+from fared.api.sliced import Sliced, Work, in_order
 from fared.api.views.context import ViewContext, gateway
 from fared.core.ids import Prefix
 from fared.fib.model import FibState, Member
@@ -16,10 +18,12 @@ if TYPE_CHECKING:
     from fared.api.schema import kernel as schema
 
 
+_FIRST = itemgetter(0)
 K = TypeVar("K", int, Prefix)
 
 
-def fib(context: ViewContext, *, diff: bool = False) -> schema.FibDocument:
+@Sliced
+def fib(context: ViewContext, *, diff: bool = False) -> Work[schema.FibDocument]:
     """``show fib`` or ``show fib diff``."""
     settings = context.config.fib
     document: schema.FibDocument = {
@@ -43,16 +47,21 @@ def fib(context: ViewContext, *, diff: bool = False) -> schema.FibDocument:
         }
         for nexthop_id, hop in sorted(installed.nexthops.items())
     ]
-    document["groups"] = [
-        {
+    nexthops = installed.nexthops.copy()
+    resilient = installed.resilient.copy()
+
+    def group(of: tuple[int, tuple[Member, ...]]) -> schema.FibGroup:
+        group_id, members = of
+        return {
             "id": group_id,
-            "type": "resilient" if group_id in installed.resilient else "hash-threshold",
+            "type": "resilient" if group_id in resilient else "hash-threshold",
             "routes": users[group_id],
-            "members": [_member(context, installed, member) for member in members],
+            "members": [_member(context, nexthops, member) for member in members],
         }
-        for group_id, members in sorted(installed.groups.items())
-    ]
-    document["routes"] = Rows(sorted(installed.routes.items()), _fib_route)
+
+    groups, routes = list(installed.groups.items()), list(installed.routes.items())
+    document["groups"] = Rows((yield from in_order(groups, _FIRST)), group)
+    document["routes"] = Rows((yield from in_order(routes, _FIRST)), _fib_route)
     return document
 
 
@@ -68,8 +77,10 @@ def _interface(context: ViewContext, hop: HopKey) -> str:
     return f"if{hop[0]}" if link is None else link.name
 
 
-def _member(context: ViewContext, state: FibState, member: Member) -> schema.FibMember:
-    hop = state.nexthops.get(member.nexthop_id, (0, 4, 0, False))
+def _member(
+    context: ViewContext, nexthops: Mapping[int, HopKey], member: Member
+) -> schema.FibMember:
+    hop = nexthops.get(member.nexthop_id, (0, 4, 0, False))
     return {
         "nexthop_id": member.nexthop_id,
         "interface": _interface(context, hop),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fared.api.rows import Rows
+from fared.api.sliced import Work, chosen, in_order
 from fared.api.views.census import Census
 from fared.api.views.context import ViewContext, checksum_text
 from fared.api.views.link import (
@@ -22,13 +23,13 @@ from fared.api.views.link import (
 from fared.api.views.ospf_lsdb import lsdb_document
 from fared.api.views.restart import ended_restart, running_restart
 from fared.core.ids import dotted
+from fared.ospf.lsdb import KEY, OPAQUE_TYPES, LsaEntry, kind_of
 from fared.ospf.packet.grace import restart_reason
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
+from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.render import render_lsa
 from fared.ospf.snapshot import (
     InterfaceView,
-    LsaView,
     NeighborView,
 )
 from fared.router.protocols import OSPF
@@ -165,14 +166,15 @@ def _mtu_mismatch(view: NeighborView) -> schema.MtuMismatch | None:
 
 def database(
     context: ViewContext, kind: str | None, lsa_id: str | None
-) -> Mapping[str, Sequence[Any]]:
+) -> Work[Mapping[str, Sequence[Any]]]:
     """Return the LSAs of each area, and those of no area."""
     areas: list[schema.DatabaseArea] = []
-    as_scope: list[LsaView] = []
+    as_scope: list[LsaEntry] = []
     row = partial(_database_lsa, context, detailed=lsa_id is not None)
     for view in context.ospf.databases:
-        found = [stored for stored in view.lsas if _wanted(stored.lsa, kind, lsa_id)]
-        found.sort(key=lambda stored: stored.lsa.header.key)
+        wanted = partial(_wanted, kind=kind, lsa_id=lsa_id)
+        found = yield from chosen(view.entries, wanted)
+        found = yield from in_order(found, KEY)
         if view.area is None:
             as_scope += found
         elif view.scope == "area" and (found or (kind is None and lsa_id is None)):
@@ -187,47 +189,26 @@ def database(
     return {"areas": areas, "as_scope": Rows(as_scope, row)}
 
 
-OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
-_TE_ROUTER_ADDRESS, _TE_ROUTER_ADDRESS_SIZE = b"\0\1", 8
-
-
-def lsa_type_name(lsa: Lsa) -> str:
-    """Return the type of an LSA: ``router``, ``te-link``, ``router-information``..."""
-    header = lsa.header
+@functools.cache
+def kind_name(kind: int) -> str:
+    """Return the name of a ``kind_of``: ``router``, ``te-link``, ``router-information``..."""
+    ls_type, opaque = divmod(abs(kind), 1 << 8)
     try:
-        kind = LsType(header.ls_type)
-        if kind not in OPAQUE_TYPES:
-            return kind.name.lower().replace("_", "-")
-        opaque = OpaqueType(header.link_state_id >> 24)
+        name = LsType(ls_type).name
+        if ls_type in OPAQUE_TYPES:
+            name = OpaqueType(opaque).name
+            if opaque == OpaqueType.TRAFFIC_ENGINEERING:
+                name = "te-link" if kind > 0 else "te-router-address"
     except ValueError:
-        return f"type-{header.ls_type}"
-    if opaque is not OpaqueType.TRAFFIC_ENGINEERING:
-        return opaque.name.lower().replace("_", "-")
-    # FRR puts the router address before each link; the link determines the type.
-    body = lsa.raw[LSA_HEADER_SIZE:]
-    alone = len(body) <= _TE_ROUTER_ADDRESS_SIZE and body[:2] == _TE_ROUTER_ADDRESS
-    return "te-router-address" if alone else "te-link"
+        return f"type-{ls_type}"
+    return name.lower().replace("_", "-")
 
 
-def lsa_types(lsas: Sequence[LsaView]) -> Counter[str]:
-    """Count LSAs by ``lsa_type_name``; only opaque LSAs are decoded for it."""
-    types = Counter(view.lsa.header.ls_type for view in lsas)
-    found: Counter[str] = Counter()
-    for kind in types.keys() - set(OPAQUE_TYPES):
-        sample = next(view.lsa for view in lsas if view.lsa.header.ls_type == kind)
-        found[lsa_type_name(sample)] = types[kind]
-    found.update(lsa_type_name(v.lsa) for v in lsas if v.lsa.header.ls_type in OPAQUE_TYPES)
-    return found
-
-
-def _wanted(lsa: Lsa, kind: str | None, lsa_id: str | None) -> bool:
-    header = lsa.header
-    if kind is not None and not _matches(lsa_type_name(lsa), kind):
+def _wanted(entry: LsaEntry, *, kind: str | None, lsa_id: str | None) -> bool:
+    key = entry.key
+    if kind is not None and not _matches(kind_name(kind_of(key, entry.raw)), kind):
         return False
-    return lsa_id is None or lsa_id in (
-        dotted(header.link_state_id),
-        dotted(header.advertising_router),
-    )
+    return lsa_id is None or lsa_id in (dotted(key.link_state_id), dotted(key.advertising_router))
 
 
 def _matches(name: str, kind: str) -> bool:
@@ -236,21 +217,22 @@ def _matches(name: str, kind: str) -> bool:
     return name == kind if kind in exact else name.startswith(kind)
 
 
-def _database_lsa(context: ViewContext, view: LsaView, *, detailed: bool) -> schema.DatabaseLsa:
-    header = view.lsa.header
+def _database_lsa(context: ViewContext, entry: LsaEntry, *, detailed: bool) -> schema.DatabaseLsa:
+    lsa = entry.lsa
+    header = lsa.header
     document: schema.DatabaseLsa = {
-        "type": lsa_type_name(view.lsa),
+        "type": kind_name(kind_of(entry.key, entry.raw)),
         "id": dotted(header.link_state_id),
         "adv_router": dotted(header.advertising_router),
         "hostname": context.hostnames.get(header.advertising_router),
         "seq": header.ls_sequence_number & 0xFFFFFFFF,
-        "age": view.age,
+        "age": entry.age(context.now),
         "checksum": header.ls_checksum,
         "length": header.length,
         "self_originated": header.advertising_router == context.ospf.router_id,
     }
     if detailed:
-        body: dict[str, Any] | None = render_lsa(view.lsa)["body"]
+        body: dict[str, Any] | None = render_lsa(lsa)["body"]
         document["body"] = body or {}
     return document
 
@@ -283,7 +265,7 @@ def status(context: ViewContext) -> OspfStatus:
                 "interfaces": len(members),
                 "neighbors": len(neighbors),
                 "full": sum(n.state == "Full" for n in neighbors),
-                "lsas": len(view.lsas),
+                "lsas": len(view.entries),
                 "checksum": checksum_text(view.checksum),
             }
         )
@@ -314,7 +296,7 @@ def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
     """Yield the number of LSAs of each area, and of the AS."""
     for view in context.ospf.databases:
         if view.scope != "link":
-            yield view.scope if view.area is None else dotted(view.area), len(view.lsas)
+            yield view.scope if view.area is None else dotted(view.area), len(view.entries)
 
 
 def census(context: ViewContext) -> Census:
@@ -323,7 +305,9 @@ def census(context: ViewContext) -> Census:
     found.neighbors.update((dotted(n.area), n.state) for n in snapshot.neighbors)
     for view in snapshot.databases:
         area = view.scope if view.area is None else dotted(view.area)
-        found.entries.update((area, lsa_type_name(stored.lsa)) for stored in view.lsas)
+        for kind, number in view.kinds.items():
+            if number:
+                found.entries[area, kind_name(kind)] += number
         if view.scope == "area":
             found.checksums[area] = view.checksum & 0xFFFFFFFF
     for interface in snapshot.interfaces:
@@ -332,6 +316,6 @@ def census(context: ViewContext) -> Census:
     return found
 
 
-def lsdb(context: ViewContext) -> Lsdb:
+def lsdb(context: ViewContext) -> Work[Lsdb]:
     """``show lsdb`` of OSPF."""
-    return lsdb_document(context.ospf)
+    return lsdb_document.work(context.ospf)

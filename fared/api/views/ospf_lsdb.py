@@ -6,45 +6,48 @@ daemon's input, and no decoder can lose a part of it. The file of IS-IS is in ``
 
 from __future__ import annotations
 
-from itertools import chain
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fared.api.rows import Rows
+from fared.api.sliced import Sliced, Work, in_order
 from fared.api.views.context import finite
 from fared.core.ids import dotted
-from fared.ospf.lsdb import Scope
-from fared.ospf.packet.lsa import with_age
-from fared.ospf.snapshot import DatabaseView, InterfaceView, LsaView, OspfSnapshot
+from fared.ospf.lsdb import KEY, LsaEntry, Scope
+from fared.ospf.snapshot import DatabaseView, InterfaceView, OspfSnapshot
 
 if TYPE_CHECKING:
     from fared.api.schema import lsdb as schema
 
 
-def lsdb_document(snapshot: OspfSnapshot) -> schema.Lsdb:
+@Sliced
+def lsdb_document(snapshot: OspfSnapshot) -> Work[schema.Lsdb]:
     """Return the whole database of an engine, without LSAs of link scope, which no route needs."""
     by_scope: dict[str, list[DatabaseView]] = {scope.value: [] for scope in Scope}
     for database in snapshot.databases:
         by_scope[database.scope].append(database)
+    areas: list[schema.LsdbArea] = []
+    for view in by_scope[Scope.AREA.value]:
+        lsas = yield from _lsas(view)
+        areas.append({"area": dotted(view.area or 0), "stub": view.stub, "lsas": lsas})
+    (as_scope,) = by_scope[Scope.AS.value]
     return {
         "format": "fared-lsdb/1",
         "proto": "ospf",
         "router_id": dotted(snapshot.router_id),
         "interfaces": [_interface(view) for view in snapshot.interfaces],
-        "areas": [
-            {"area": dotted(view.area or 0), "stub": view.stub, "lsas": _lsas(view)}
-            for view in by_scope[Scope.AREA.value]
-        ],
-        "as": _lsas(*by_scope[Scope.AS.value]),
+        "areas": areas,
+        "as": (yield from _lsas(as_scope)),
     }
 
 
-def _lsas(*databases: DatabaseView) -> Rows[schema.LsdbLsa]:
-    found = (sorted(d.lsas, key=lambda view: view.lsa.header.key) for d in databases)
-    return Rows(list(chain.from_iterable(found)), _lsa)
+def _lsas(view: DatabaseView) -> Work[Rows[schema.LsdbLsa]]:
+    return Rows((yield from in_order(view.entries, KEY)), partial(_lsa, view.now))
 
 
-def _lsa(view: LsaView) -> schema.LsdbLsa:
-    return {"hex": with_age(view.lsa, view.age).raw.hex(), "age": view.age}
+def _lsa(now: float, entry: LsaEntry) -> schema.LsdbLsa:
+    age = entry.age(now)
+    return {"hex": entry.aged(age).hex(), "age": age}
 
 
 def _interface(view: InterfaceView) -> schema.LsdbInterface:

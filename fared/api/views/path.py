@@ -7,11 +7,13 @@ runs, so the answer is the fabric's behavior as far as the database describes it
 from __future__ import annotations
 
 import heapq
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from fared.api.errors import CommandError
+from fared.api.sliced import Sliced, Work, beside
 from fared.api.views.context import ViewContext, family_name, family_number, finite
 from fared.api.views.each import perspective
 from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
@@ -34,14 +36,20 @@ _INSIDE = (PathType.INTRA_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
 class Walker:
     """Solves the routes of one node after the other, from the same blocks.
 
-    ``instance`` is the protocol; all nodes are assumed to use it.
+    ``instance`` is the protocol; all nodes are assumed to use it. After ``__init__`` it looks at
+    the router no more: a thread may walk.
     """
 
     def __init__(self, context: ViewContext, instance: ProtocolInstance, prefix: Prefix) -> None:
         solver = instance.solver_of(prefix)
         assert solver is not None, "the prefix is of a family that the protocol routes"
-        self._solver = solver
+        self._blocks = {area: dict(solver.ted(area).blocks) for area in solver.areas}
+        self._of_blocks = partial(solver.computed_from, self._blocks)
         self._perspective = perspective(context, instance, solver, prefix)
+
+    @cached_property
+    def _solver(self) -> RouteSolver:
+        return self._of_blocks()
 
     def route(self, node: int, prefix: Prefix) -> Route | None:
         """Return the route of ``node`` to ``prefix``."""
@@ -64,8 +72,7 @@ class Walker:
     def _solve(self, node: int, prefix: Prefix) -> RouteSolver:
         root = NodeId(node)
         solver = self._solver.seen_from(root, self._perspective(root))
-        for area in self._solver.areas:
-            blocks = dict(self._solver.ted(area).blocks)
+        for area, blocks in self._blocks.items():
             own = blocks.get(root)
             if own is None:
                 continue
@@ -100,17 +107,18 @@ class Walker:
         return None, None
 
 
+@Sliced
 def path(
     context: ViewContext, source: str, destination: str, af: str | None = None
-) -> schema.PathDocument:
+) -> Work[schema.PathDocument]:
     """Follow all shortest paths. Raises CommandError if there is none."""
     instance, start, prefix, goal = _ends(context, source, destination, family_number(af))
     walker = Walker(context, instance, prefix)
-    first = walker.route(start, prefix)
-    way = walker.way(start, prefix)
+    first = yield from beside(partial(walker.route, start, prefix))
+    way = yield from beside(partial(walker.way, start, prefix))
     if first is None or way is None:
         raise CommandError("not-found", f"{source} has no route to {destination}")
-    edges = _follow(context, walker, prefix, start, way)
+    edges = yield from _follow(context, walker, prefix, start, way)
     known = [(e["capacity"], e["share"]) for e in edges if e["share"]]
     limits = [capacity / share for capacity, share in known if capacity is not None]
     return {
@@ -192,7 +200,7 @@ def _next(walker: Walker, prefix: Prefix, route: Route, node: int, head: int) ->
 
 def _follow(
     context: ViewContext, walker: Walker, prefix: Prefix, start: int, first: Route
-) -> list[schema.PathEdge]:
+) -> Work[list[schema.PathEdge]]:
     """Send one unit of traffic along the splits, farthest node first."""
     inflow = {start: 1.0}
     routes = {start: first}
@@ -210,7 +218,8 @@ def _follow(
             share = inflow[node] * weight / route.nexthops.total_weight
             inflow[head] = inflow.get(head, 0.0) + share
             if head not in routes:
-                found = _next(walker, prefix, route, node, head)
+                step = partial(_next, walker, prefix, route, node, head)
+                found = yield from beside(step)
                 if found is None:
                     raise CommandError("not-found", f"{context.node(head)} has no route: a loop?")
                 routes[head] = found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fared.api.errors import CommandError
+from fared.api.sliced import Sliced, Work
 from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
 from fared.api.views.link import refused_hellos
@@ -39,13 +40,14 @@ def graceful_restart(context: ViewContext) -> Restarts:
     return {"format": "fared-graceful-restart/1", "protocols": [part for part in parts if part]}
 
 
+@Sliced
 def database(
     context: ViewContext, kind: str | None = None, entry_id: str | None = None
-) -> schema.DatabaseDocument:
+) -> Work[schema.DatabaseDocument]:
     """``show database [TYPE] [ID]``. Raises CommandError if nothing matches."""
     found: dict[str, Any] = {"areas": [], "as_scope": [], "levels": []}
     for _, views in views_of(context):
-        found |= views.database(context, kind, entry_id)
+        found |= yield from views.database(context, kind, entry_id)
     wanted = " ".join(filter(None, (kind, entry_id)))
     if wanted and not any(found.values()):
         what = " and no ".join(instance.protocol.entry for instance in context.instances)
@@ -59,13 +61,14 @@ def database(
     }
 
 
-def lsdb(context: ViewContext) -> Lsdb | IsisLsdb:
+@Sliced
+def lsdb(context: ViewContext) -> Work[Lsdb | IsisLsdb]:
     """``show lsdb``: of the requested protocol, else of OSPF if it runs.
 
     Raises CommandError if the protocol's database has no file format.
     """
     for _, views in views_of(context):
-        document: Lsdb | IsisLsdb = views.lsdb(context)
+        document: Lsdb | IsisLsdb = yield from views.lsdb(context)
         return document
     raise CommandError("unsupported", "the database of this protocol has no file format")
 

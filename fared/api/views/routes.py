@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fared.api.rows import Rows
+from fared.api.sliced import PORTION, Sliced, Work, each, in_order
 from fared.api.views.adaptation import announcements, loop, programmed_shares, state, vector_of
 from fared.api.views.context import (
     EXTERNAL,
@@ -29,10 +31,13 @@ if TYPE_CHECKING:
 MAX_EXAMPLES = 3
 
 
-def routes(context: ViewContext, prefix: str | None = None, af: str | None = None) -> schema.Routes:
+@Sliced
+def routes(
+    context: ViewContext, prefix: str | None = None, af: str | None = None
+) -> Work[schema.Routes]:
     """``show routes [PREFIX]``. Raises CommandError."""
     family = family_number(af)
-    chosen = _chosen(context, prefix, family)
+    found = yield from _chosen(context, prefix, family)
     rows = _RouteRows(context)
     known = sorted({f for instance in context.instances for f in instance.solvers})
     listed = [family] if family is not None else known
@@ -40,23 +45,26 @@ def routes(context: ViewContext, prefix: str | None = None, af: str | None = Non
         "format": "fared-routes/1",
         "root": context.root,
         "af": "both" if len(listed) > 1 else family_name(listed[0]),
-        "routes": Rows(chosen, rows.row),
+        "routes": Rows(found, rows.row),
     }
 
 
 def _chosen(
     context: ViewContext, prefix: str | None, family: int | None
-) -> list[tuple[str, Prefix, Route]]:
+) -> Work[list[tuple[str, Prefix, Route]]]:
     """Return the requested routes, in order, after protocol and prefix. Raises CommandError."""
     if prefix is not None:
         wanted = context.find_route(prefix)
         return [(context.instance_of(wanted).name, wanted, context.routes[wanted])]
-    routes = context.routes
-    chosen = [(found, routes[found]) for found in sorted(routes) if family in (None, found.family)]
-    if len(context.instances) == 1:
-        proto = context.instances[0].name
-        return [(proto, found, route) for found, route in chosen]
-    return [(context.instance_of(found).name, found, route) for found, route in chosen]
+    alone = context.instances[0].name if len(context.instances) == 1 else None
+    source = context.router.table.source
+    # with the protocols at once: a route may be gone when its turn comes
+    routes = [
+        (alone or source(found) or "", found, route)
+        for found, route in context.routes.items()
+        if family in (None, found.family)
+    ]
+    return (yield from in_order(routes, itemgetter(1)))
 
 
 class _RouteRows:
@@ -132,12 +140,17 @@ def next_hop_facts(context: ViewContext, hop: NextHop) -> schema.NextHopFacts:
     }
 
 
+@Sliced
 def weights(
     context: ViewContext, prefix: str | None = None, af: str | None = None
-) -> schema.Weights:
+) -> Work[schema.Weights]:
     """``show weights [PREFIX]``: each distinct vector once. Raises CommandError."""
     vectors: dict[Any, tuple[NextHopSet, list[tuple[Prefix, Route]]]] = {}
-    for proto, wanted, route in _chosen(context, prefix, family_number(af)):
+    for number, (proto, wanted, route) in enumerate(
+        (yield from _chosen(context, prefix, family_number(af)))
+    ):
+        if number % PORTION == 0:
+            yield
         if route.nexthops is not None and not route.discard:
             key: tuple[object, ...] = (
                 proto,
@@ -149,6 +162,7 @@ def weights(
             found = vectors.setdefault(key, (route.nexthops, []))
             found[1].append((wanted, route))
     ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0][0]))
+    made = yield from each(ordered, lambda item: _vector(context, *item), portion=1)
     return {
         "format": "fared-weights/1",
         "root": context.root,
@@ -156,7 +170,7 @@ def weights(
         "flows": context.flows,
         "adaptation": loop(context),
         "announcements": announcements(context),
-        "vectors": [_vector(context, hops, users) for hops, users in ordered],
+        "vectors": made,
     }
 
 

@@ -112,9 +112,7 @@ class Database:
                 entry.body = old.body
             # A grace LSA that is sent again begins a new grace period (RFC 3623 §3.1).
             changed = changed or lsdb.scope is Scope.LINK
-        else:
-            lsdb.originators[key.advertising_router] += 1
-        lsdb.size += len(raw) - (0 if old is None else len(old.raw))
+        lsdb.count(key, raw, None if old is None else old.raw)
         self._put(entry)
         if key.ls_type == LsType.ROUTER:
             lsdb.routers += 1
@@ -172,8 +170,7 @@ class Database:
         del lsdb.entries[entry.key]
         lsdb.version += 1
         lsdb.routers += entry.key.ls_type == LsType.ROUTER
-        lsdb.originators.left(entry.key.advertising_router)
-        lsdb.size -= len(entry.raw)
+        lsdb.count_out(entry.key, entry.raw)
         self._watcher.removed(entry)
 
     def drop_all(self, lsdb: Lsdb) -> None:
@@ -181,8 +178,7 @@ class Database:
         for entry in list(lsdb):
             self._detach(entry)
         lsdb.entries.clear()
-        lsdb.originators.clear()
-        lsdb.size = 0
+        lsdb.forget_counts()
         lsdb.recent = RecentInstances()
         lsdb.described = None
         lsdb.version += 1
