@@ -6,7 +6,7 @@ A router of another area is one whose LSPs share no area address with this route
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,10 +36,10 @@ def reaches_other_area(
 def is_only_way_out(own: NodeId, fragments_of: Callable[[NodeId], Fragments]) -> bool:
     """Whether level 1 has routers whose attached routers are all overloaded, without this one."""
     seen = {own}
-    for near in sorted(_two_way(own, fragments_of)):
+    for near in _two_way(own, fragments_of, seen):
         if near in seen:
             continue
-        part = set(_reached(near, fragments_of, without=own))
+        part = set(_reached(near, fragments_of, without=(own,)))
         if not any(_leads_out(fragments_of(node_id)) for node_id in part):
             return True
         if not _overloaded(near, fragments_of):
@@ -48,10 +48,10 @@ def is_only_way_out(own: NodeId, fragments_of: Callable[[NodeId], Fragments]) ->
 
 
 def _reached(
-    root: NodeId, fragments_of: Callable[[NodeId], Fragments], without: NodeId | None = None
+    root: NodeId, fragments_of: Callable[[NodeId], Fragments], without: Iterable[NodeId] = ()
 ) -> Iterator[NodeId]:
-    """The nodes that SPF reaches from one of them; ``without``: not through this node."""
-    seen, todo = {root, without}, [root]
+    """The nodes that SPF reaches from one of them; ``without``: not through these nodes."""
+    seen, todo = {root, *without}, [root]
     while todo:
         node_id = todo.pop()
         # §7.2.5: without LSP number 0 the others are ignored
@@ -60,19 +60,21 @@ def _reached(
         yield node_id
         # §7.2.8.1: no transit through an overloaded router
         if node_id == root or not _overloaded(node_id, fragments_of):
-            found = sorted(_two_way(node_id, fragments_of) - seen)
+            found = _two_way(node_id, fragments_of, seen)
             seen.update(found)
             todo += found
 
 
-def _two_way(node_id: NodeId, fragments_of: Callable[[NodeId], Fragments]) -> set[NodeId]:
-    """The neighbors to which a node has links that SPF may use."""
+def _two_way(
+    node_id: NodeId, fragments_of: Callable[[NodeId], Fragments], seen: set[NodeId]
+) -> list[NodeId]:
+    """The neighbors not yet seen to which a node has links that SPF may use, ascending."""
     # §7.2.8.2: the far end must list this node, too
-    return {
+    return [
         NodeId(far)
-        for far in _neighbors(fragments_of(node_id), usable=True)
+        for far in sorted(_neighbors(fragments_of(node_id), usable=True) - seen)
         if node_id in _neighbors(fragments_of(NodeId(far)), usable=False)
-    }
+    ]
 
 
 def _overloaded(node_id: NodeId, fragments_of: Callable[[NodeId], Fragments]) -> bool:
