@@ -75,6 +75,7 @@ SECTIONS = {
     "collectives": "Collectives: ring and all-to-all by flow, flowlet and packet, and queues",
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
     "bfd": "BFD: false alarms while there is no CPU time to spare",
+    "strangers": "Strangers: a flood of OSPF packets from beyond the link",
     "chaos": "Chaos: ten minutes of faults at random among fared, FRR and BIRD",
 }
 # -- one section, in a process of its own ------------------------------------------------------

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Callable
 
 from fared.core.rng import Rng
+from fared.kernel.on_link import with_ttl
+from fared.kernel.socketfilter import attach_filter
 
 PORT = 3784
 TTL = 255
@@ -38,6 +40,7 @@ def receiving_socket(size: int) -> socket.socket:
     """Open the socket that receives packets to addresses of ``size`` bytes. Raises OSError."""
     sock = socket.socket(_FAMILIES[size], socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     try:
+        attach_filter(sock, with_ttl(sock.family, TTL))
         if size == 4:
             sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
             sock.setsockopt(socket.IPPROTO_IP, _IP_RECVTTL, 1)

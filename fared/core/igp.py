@@ -14,7 +14,7 @@ import msgspec
 
 from fared.core.bfd import BfdChanged, BfdWanted
 from fared.core.ids import NodeId
-from fared.core.links import Link
+from fared.core.links import InterfaceAddress, Link
 
 if TYPE_CHECKING:
     from fared.core.routes import LocalRoute, RouteKey
@@ -170,10 +170,31 @@ class SendPacket(msgspec.Struct, frozen=True, gc=False):
     mtu: int = 0
 
 
+class Unicasts(msgspec.Struct, frozen=True):
+    """The unicasts that can have been sent on a link; no others are received there.
+
+    ``destinations``: this router's addresses; ``ttls``: of the received IP header; ``networks``:
+    the source is in one of them, none: any source.
+    """
+
+    destinations: tuple[int, ...]
+    ttls: tuple[int, ...]
+    networks: tuple[InterfaceAddress, ...] = ()
+
+    def admits(self, source: int) -> bool:
+        """Whether the source of a packet is on the link."""
+        return not self.networks or any(one.contains(source) for one in self.networks)
+
+
 class OpenInterface(msgspec.Struct, frozen=True):
-    """Open a socket on this interface and join the multicast groups of the protocol."""
+    """Open a socket on this interface and join the multicast groups of the protocol.
+
+    It is to receive ``unicasts`` only; None: the protocol does not run over IP. The event comes
+    again when they change.
+    """
 
     ifindex: int
+    unicasts: Unicasts | None = None
 
 
 class CloseInterface(msgspec.Struct, frozen=True):

@@ -89,14 +89,14 @@ class Burst:
     slice takes as long as that, so that at least half of the time is for packets. ``dropped`` is
     called for packets for which there is no room. Packets from a
     socket that was closed meanwhile are dropped, since the interface is down. ``io`` holds, by
-    protocol, the interfaces with open sockets; ``hellos`` tell whether a payload is a hello.
+    protocol, the interfaces with open sockets; ``hellos`` tell whether a packet is a hello.
     """
 
     def __init__(self, hand_on: HandOn, dropped: Dropped = _count_nothing) -> None:
         self.io: Mapping[str, Container[int]] = {}
         self.receive_hellos: Callable[[], object] = _do_nothing
         """Called when there is no room: reads the hellos that have sockets of their own."""
-        self.hellos: Mapping[str, Callable[[bytes], bool]] = {}
+        self.hellos: Mapping[str, Callable[[PacketReceived], bool]] = {}
         self._hand_on = hand_on
         self._dropped = dropped
         self._relieving = self._catching_up = False
@@ -142,7 +142,7 @@ class Burst:
         if not self.waiting and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
         is_hello = self.hellos.get(proto)
-        hello = is_hello is not None and is_hello(packet.payload)
+        hello = is_hello is not None and is_hello(packet)
         if hello and self._repeated.overtakes(proto, packet, waits=bool(self.waiting)):
             self._urgent.append((proto, [packet]))
         elif (self._relieving or self._catching_up) and self._has_no_room(hello=hello):

@@ -32,8 +32,8 @@ class Sockets(PacketIo, Protocol):
     counters: Counter[str]
     interfaces: Container[int]
 
-    def is_hello(self, payload: bytes) -> bool:
-        """Whether a packet is a hello."""
+    def is_hello(self, packet: igp.PacketReceived) -> bool:
+        """Whether a packet is a hello, sent as hellos are."""
 
     def kind(self, payload: bytes) -> str:
         """Return the type of a packet."""

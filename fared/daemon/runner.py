@@ -44,8 +44,11 @@ _PROTO, _PACKETS = itemgetter(0), itemgetter(1)
 class PacketIo(Protocol):
     """Sends the packets of one protocol."""
 
-    def open(self, ifindex: int) -> None:
-        """Open the interface's sockets and join the groups of the protocol."""
+    def open(self, ifindex: int, unicasts: igp.Unicasts | None) -> None:
+        """Open the interface's sockets and join the groups of the protocol; idempotent.
+
+        They receive ``unicasts`` only.
+        """
 
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets."""
@@ -213,9 +216,9 @@ class Runner:
                 self.spray(output)
             case events.ApplyBier():
                 self.bier(output)
-            case events.From(proto, igp.OpenInterface(ifindex)):
+            case events.From(proto, igp.OpenInterface(ifindex, unicasts)):
                 self._close_interfaces()
-                self._io[proto].open(ifindex)
+                self._io[proto].open(ifindex, unicasts)
             case events.From(proto, igp.CloseInterface(ifindex)):
                 self._closing[proto, ifindex] = None
             case events.From(proto, BfdWanted() as wanted):

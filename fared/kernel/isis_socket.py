@@ -195,8 +195,9 @@ class IsisSockets(PacketSockets):
         self._pdus.clear()
 
     @staticmethod
-    def is_hello(payload: bytes) -> bool:
+    def is_hello(packet: PacketReceived) -> bool:
         """ISO 10589 §9.5 to §9.7: PDU types 15 to 17."""
+        payload = packet.payload
         return len(payload) > _PDU_TYPE and payload[_PDU_TYPE] & _TYPE_BITS in _HELLOS
 
     @staticmethod
@@ -211,7 +212,13 @@ class IsisSockets(PacketSockets):
     def _open_hellos(self, ifindex: int) -> Sockets:
         return _open_both(ifindex, _ONLY_HELLOS)
 
-    def _receive_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+    def _receive_hellos(
+        self,
+        ifindex: int,  # noqa: ARG002 - all frames come from the link
+        sock: socket.socket,
+        *,
+        hellos: bool,
+    ) -> None:
         attach_filter(sock, _ONLY_ISIS if hellos else _NO_HELLOS)
 
     def _receive_only_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
@@ -269,7 +276,7 @@ class IsisSockets(PacketSockets):
                 if key[_TYPE_IN_KEY] & _TYPE_BITS in _LSPS:
                     self._remember(key, slot, length, packet.payload)
                 else:
-                    hellos |= self.is_hello(packet.payload)
+                    hellos |= self.is_hello(packet)
         self._together(ifindex, len(lengths), copies, packets)
         return hellos
 

@@ -17,6 +17,7 @@ import msgspec
 
 from fared.core.igp import PacketReceived, SendPacket
 from fared.kernel.arrived import RECEIVE_SIZE
+from fared.kernel.on_link import REFUSE, Program, admitting, to, unless
 from fared.kernel.packet_sockets import (
     PRIORITY_CONTROL,
     PacketSockets,
@@ -31,7 +32,6 @@ from fared.kernel.socketfilter import (
     NOTHING,
     RETURN,
     attach_filter,
-    detach_filter,
 )
 
 IPPROTO_OSPF = 89
@@ -54,13 +54,12 @@ _KINDS: Mapping[bytes, str] = MappingProxyType(
     }
 )
 _HELLO = 1
-_IF_HELLO = (
-    (LENGTH_OF_IPV4, 0, 0, 0),
-    (LOAD_BYTE_BEHIND, 0, 0, 1),
-    (EQUAL, 0, 1, _HELLO),
-)
-_ONLY_HELLOS = (*_IF_HELLO, (RETURN, 0, 0, ALL), (RETURN, 0, 0, 0))
-_NO_HELLOS = (*_IF_HELLO, (RETURN, 0, 0, 0), (RETURN, 0, 0, ALL))
+_IS_HELLO = (LENGTH_OF_IPV4, 0, 0, 0), (LOAD_BYTE_BEHIND, 0, 0, 1), (EQUAL, 0, 1, _HELLO)
+_KEEP: Program = ((RETURN, 0, 0, ALL),)
+# RFC 2328 §9.5: hellos are sent to AllSPFRouters; others are refused, and none overtakes.
+_TO_ALL = to(ALL_SPF_ROUTERS)
+_ONLY_HELLOS = (*unless([_TO_ALL], REFUSE), *unless([_IS_HELLO], REFUSE), *_KEEP)
+_NO_HELLOS = (*unless([_TO_ALL], _KEEP), *unless([_IS_HELLO], _KEEP), *REFUSE)
 _IPV4_HEADER = struct.Struct("!BxH4xBB2xII")
 _FRAGMENT_HEADER = struct.Struct("!BBHHHBBHII")
 _VERSION_AND_LENGTH, _MORE_FRAGMENTS = 0x45, 0x2000
@@ -99,9 +98,9 @@ class OspfSockets(PacketSockets):
     purpose = "raw sockets for OSPF"
 
     @staticmethod
-    def is_hello(payload: bytes) -> bool:
-        """RFC 2328 §A.3.1: type 1."""
-        return payload[1:2] == b"\x01"
+    def is_hello(packet: PacketReceived) -> bool:
+        """RFC 2328 §A.3.1: type 1; §9.5: to AllSPFRouters."""
+        return packet.payload[1:2] == b"\x01" and packet.destination == ALL_SPF_ROUTERS
 
     @staticmethod
     def kind(payload: bytes) -> str:
@@ -109,7 +108,12 @@ class OspfSockets(PacketSockets):
         return _KINDS.get(payload[1:2], "unknown")
 
     def _open(self, ifindex: int) -> Sockets:
-        return (_open(ifindex),)
+        return (_open(ifindex, self._program(ifindex, hellos=True)),)
+
+    def _program(self, ifindex: int, *, hellos: bool) -> Program:
+        """What comes from the link of an interface, with its hellos or without."""
+        admitted = admitting(_MULTICAST, self._unicasts.get(ifindex))
+        return admitted + (_KEEP if hellos else _NO_HELLOS)
 
     def _open_hellos(self, ifindex: int) -> Sockets:
         """Without joining the groups: a socket receives those that another one has joined."""
@@ -125,11 +129,8 @@ class OspfSockets(PacketSockets):
             raise
         return (sock,)
 
-    def _receive_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
-        if hellos:
-            detach_filter(sock)
-        else:
-            attach_filter(sock, _NO_HELLOS)
+    def _receive_hellos(self, ifindex: int, sock: socket.socket, *, hellos: bool) -> None:
+        attach_filter(sock, self._program(ifindex, hellos=hellos))
 
     def _receive_only_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
         attach_filter(sock, _ONLY_HELLOS if hellos else NOTHING)
@@ -190,10 +191,11 @@ def _send_fragments(sock: socket.socket, packet: SendPacket, address: tuple[str,
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 0)
 
 
-def _open(ifindex: int) -> socket.socket:
+def _open(ifindex: int, program: Program) -> socket.socket:
     kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
     sock = socket.socket(socket.AF_INET, kind, IPPROTO_OSPF)
     try:
+        attach_filter(sock, program)
         sock.setsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX, ifindex)
         _forget_others(sock)
         for group in (ALL_SPF_ROUTERS, ALL_DR_ROUTERS):

@@ -23,7 +23,7 @@ from collections.abc import Callable, Container
 from itertools import chain
 from typing import ClassVar
 
-from fared.core.igp import PacketReceived, Received, SendPacket, number_of
+from fared.core.igp import PacketReceived, Received, SendPacket, Unicasts, number_of
 from fared.kernel.arrived import WHOLE_QUEUE, arrived, count_error, receive_buffer
 from fared.kernel.closing import close_together
 from fared.kernel.errors import PrivilegeError
@@ -62,11 +62,10 @@ class PacketSockets(ABC):
 
     ``callback`` gets the packets of a socket that were read together. ``counters``: ``received``,
     ``sent``, ``malformed``, ``send-error-<ERRNO>`` (EMSGSIZE: larger than the MTU),
-    ``receive-error-<ERRNO>``, ``receive-overflow`` (dropped by the kernel, since a buffer was
-    full), ``open-error-<ERRNO>``, ``hellos-apart`` (how often hellos got sockets of their own);
-    whoever queues packets adds ``dropped-<KIND>``.
-    ``report`` is called when a socket cannot be opened, and when a retry
-    succeeds.
+    ``receive-error-<ERRNO>``, ``filter-error-<ERRNO>``, ``receive-overflow`` (dropped by the
+    kernel, since a buffer was full), ``open-error-<ERRNO>``, ``hellos-apart`` (how often hellos got
+    sockets of their own); whoever queues packets adds ``dropped-<KIND>``. ``report`` is called when
+    a socket cannot be opened, and when a retry succeeds.
     """
 
     purpose: ClassVar[str]
@@ -76,8 +75,8 @@ class PacketSockets(ABC):
 
     @staticmethod
     @abstractmethod
-    def is_hello(payload: bytes) -> bool:
-        """Whether a packet is a hello, which is processed before others."""
+    def is_hello(packet: PacketReceived) -> bool:
+        """Whether a packet is a hello, sent as hellos are: it is processed before others."""
 
     @staticmethod
     @abstractmethod
@@ -93,7 +92,7 @@ class PacketSockets(ABC):
         """Open sockets that receive hellos only. Raises OSError."""
 
     @abstractmethod
-    def _receive_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+    def _receive_hellos(self, ifindex: int, sock: socket.socket, *, hellos: bool) -> None:
         """Let a socket of ``_open`` receive hellos as well, or all else only. Raises OSError."""
 
     @abstractmethod
@@ -123,6 +122,8 @@ class PacketSockets(ABC):
         self._sockets: dict[int, Sockets] = {}
         self.interfaces: Container[int] = self._sockets.keys()
         """Those with open sockets, always as they are now."""
+        self._unicasts: dict[int, Unicasts | None] = {}
+        """Those that interfaces receive, also where opening is retried."""
         self._apart: dict[int, Sockets] = {}
         """Sockets for hellos, of interfaces whose others are crowded."""
         self._spare: dict[int, Sockets] = {}
@@ -137,20 +138,34 @@ class PacketSockets(ABC):
         self._looked: dict[int, float] = {}
         """When a buffer of an interface was looked at."""
         self._dropped: weakref.WeakKeyDictionary[socket.socket, int] = weakref.WeakKeyDictionary()
-        self._again = Reopening(self._loop, self.open, report)
+        self._again = Reopening(self._loop, self._try_to_open, report)
 
     def forget_senders(self) -> None:  # noqa: B027 - most protocols remember none
         """Forget what is remembered of the headers of received packets."""
 
-    def open(self, ifindex: int) -> None:
+    def open(self, ifindex: int, unicasts: Unicasts | None = None) -> None:
         """Open the interface's sockets and join all groups of the protocol; idempotent.
 
-        The engine checks the destination group (RFC 2328 §8.2). A failure is counted, not raised,
+        They receive ``unicasts`` only, None: all. A failure is counted, not raised,
         and retried until it succeeds or ``close`` is called, unless it is permanent. Raises
         PrivilegeError.
         """
-        if ifindex in self._sockets:
-            return
+        known = self._unicasts.get(ifindex)
+        self._unicasts[ifindex] = unicasts
+        if ifindex not in self._sockets:
+            self._try_to_open(ifindex)
+        elif unicasts != known:
+            self._filter(ifindex)
+
+    def _filter(self, ifindex: int) -> None:
+        """Let the sockets of an interface receive what they are to receive now."""
+        try:
+            for sock in self._sockets[ifindex]:
+                self._receive_hellos(ifindex, sock, hellos=ifindex not in self._apart)
+        except OSError as error:  # as before, then; the engine checks all packets
+            count_error(self.counters, "filter-error", error)
+
+    def _try_to_open(self, ifindex: int) -> None:
         try:
             sockets = self._open(ifindex)
         except PermissionError as error:
@@ -168,6 +183,7 @@ class PacketSockets(ABC):
         """Close the interface's sockets, if they are open; the kernel leaves the groups."""
         self._again.forget(ifindex)
         self._looked.pop(ifindex, None)
+        self._unicasts.pop(ifindex, None)
         for sock in self._given_up(ifindex):
             sock.close()
 
@@ -308,8 +324,7 @@ class PacketSockets(ABC):
             count_error(self.counters, "open-error", error)
             return
         self._apart[ifindex] = found
-        for sock in self._sockets[ifindex]:
-            self._receive_hellos(sock, hellos=False)
+        self._filter(ifindex)
         self.counters["hellos-apart"] += 1
         self._loop.call_later(_TOGETHER_AFTER, self._rejoin, ifindex, found)
 
@@ -324,9 +339,8 @@ class PacketSockets(ABC):
         if dropped or any(full):
             self._loop.call_later(_TOGETHER_AFTER, self._rejoin, ifindex, found)
             return
-        for sock in sockets:
-            self._receive_hellos(sock, hellos=True)
         self._spare[ifindex] = self._apart.pop(ifindex)
+        self._filter(ifindex)
         for sock in found:
             self._receive_only_hellos(sock, hellos=False)
             self._read(ifindex, sock, WHOLE_QUEUE)

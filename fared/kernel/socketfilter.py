@@ -7,7 +7,7 @@ import socket
 import struct
 from collections.abc import Sequence
 
-_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
+_SO_ATTACH_FILTER = 26
 
 LOAD_WORD, LOAD_HALF, LOAD_BYTE = 0x20, 0x28, 0x30
 """Load from an offset, in network byte order."""
@@ -18,10 +18,16 @@ LENGTH_OF_IPV4 = 0xB1
 AND = 0x54
 EQUAL = 0x15
 """Compare with the constant: skip ``then`` instructions if equal, ``otherwise`` if not."""
+JUMP = 0x05
+"""Skip as many instructions as the constant says."""
 RETURN = 0x06
 """Keep this many bytes; 0 drops the packet."""
 PACKET_TYPE = 0xFFFF_F000 + 4
 """The offset (SKF_AD_OFF + SKF_AD_PKTTYPE) of the packet type: PACKET_HOST and others."""
+RANDOM = 0xFFFF_F000 + 56
+"""The offset (SKF_AD_OFF + SKF_AD_RANDOM) of a random word."""
+NETWORK_HEADER = 0xFFF0_0000
+"""The offset (SKF_NET_OFF) of the IP header, also where the packet begins behind it."""
 ALL = 0xFFFF_FFFF
 
 Instruction = tuple[int, int, int, int]
@@ -37,8 +43,3 @@ def attach_filter(sock: socket.socket, program: Sequence[Instruction]) -> None:
     buffer = ctypes.create_string_buffer(packed)
     fprog = struct.pack("@HP", len(program), ctypes.addressof(buffer))
     sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)
-
-
-def detach_filter(sock: socket.socket) -> None:
-    """Let the socket receive all packets again. Raises OSError."""
-    sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)

@@ -12,6 +12,7 @@ from functools import partial
 from fared.core.bfd import BfdStatus
 from fared.core.fsm import Row, TransitionTable
 from fared.core.ids import length_mask
+from fared.core.igp import Unicasts
 from fared.core.links import InterfaceAddress, Link
 from fared.core.reduction import FloodDelay
 from fared.core.timers import Timer
@@ -110,6 +111,8 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         self.tx = InterfaceTx(partial(unsent.__setitem__, link.ifindex, self))
         self.flaps: dict[int, int] = {}
         self.authentication = InterfaceAuthentication()
+        self.unicasts: Unicasts | None = None
+        """Those that its sockets receive; None while they are closed."""
         self.accepted: tuple[object, ...] | None = None
         """What the checks of the last accepted packet depended on (RFC 2328 §8.2)."""
         self.largest_packet = link.mtu

@@ -23,7 +23,7 @@ from fared.ospf.interface import (
 from fared.ospf.neighbor import NeighborEvent
 from fared.ospf.origination import contents
 from fared.ospf.origination.originate import Originator
-from fared.ospf.processing.checks import source_problem
+from fared.ospf.processing.checks import source_problem, unicasts_of
 from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.restarter import Restarter
 from fared.ospf.settings import AreaSettings, InterfaceSettings
@@ -179,6 +179,8 @@ class LinkManager:
             self._originator.bandwidth_changed(interface)
         before = interface.state
         self._apply_link_state(interface)
+        if interface.is_active:
+            self._open(interface)
         self._hello.settings_changed(interface, former)
         if (link.mtu, settings.mtu_ignore) != mtu:
             self._adjacency.mtu_changed(interface)
@@ -225,7 +227,7 @@ class LinkManager:
         """InterfaceUp in state Down (§9.3)."""
         # RFC 2328 §9.3: start the hello timer
         if not interface.settings.passive:
-            self._process.emit(OpenInterface(interface.ifindex))
+            self._open(interface)
             self._restarter.link_up(interface)
             self._hello.start(interface)
         # §9.3: Point-to-point, or on broadcast networks Waiting or DR Other
@@ -234,6 +236,13 @@ class LinkManager:
         if not interface.settings.passive:
             self._originator.add_network(interface)
         return self._broadcast.start(interface)
+
+    def _open(self, interface: Interface) -> None:
+        """Open its sockets, or tell them that other unicasts can come from the link now."""
+        unicasts = unicasts_of(interface)
+        if unicasts != interface.unicasts:
+            interface.unicasts = unicasts
+            self._process.emit(OpenInterface(interface.ifindex, unicasts))
 
     def _designated_router_changed(self, interface: Interface) -> None:
         """Reconsider the LSAs of a network with a new DR or BDR (§12.4 (3))."""
@@ -250,6 +259,7 @@ class LinkManager:
         self._adjacency.kill_all(interface, NeighborEvent.LL_DOWN)
         self._database.drop_all(interface.lsdb)
         self._originator.remove_network(interface)
+        interface.unicasts = None
         self._process.emit(CloseInterface(interface.ifindex))
 
 

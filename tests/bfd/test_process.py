@@ -20,9 +20,12 @@ from fared.bfd.messages import (
     Trouble,
 )
 from fared.bfd.packet import ControlPacket, State, encode_packet
+from fared.bfdd.sockets import _FAMILIES, read_all, receiving_socket
 from fared.core.bfd import SessionSettings
+from fared.kernel.on_link import SAMPLE
 from fared.lab.namespaces import Netns
 from tests.bfd.bfdd import Process
+from tests.kernel.netns import inside
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
@@ -121,13 +124,38 @@ def test_a_session_that_is_closed_sends_nothing_any_more(pair: tuple):
     wait_for(lambda: not a.report().sessions, 30, "no session is left")
 
 
+@pytest.mark.parametrize(
+    ("size", "host", "option"),
+    [
+        (4, "127.0.0.1", (socket.IPPROTO_IP, socket.IP_TTL)),
+        (16, "::1", (socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS)),
+    ],
+)
+def test_the_kernel_refuses_packets_that_came_over_a_router(
+    veth: tuple[Netns, Netns], size: int, host: str, option: tuple[int, int]
+):
+    """But for one in a thousand, so that a flood is told."""
+    got: list[int] = []
+    veth[0].ip("link", "set", "lo", "up")
+    with inside(veth[0].name):
+        receiver, far = receiving_socket(size), socket.socket(_FAMILIES[size], socket.SOCK_DGRAM)
+    with receiver, far:
+        for ttl in [254] * 20 * SAMPLE + [255]:
+            far.setsockopt(*option, ttl)
+            far.sendto(b"", (host, PORT))
+            read_all(receiver, lambda _ifindex, _source, ttl, _data: got.append(ttl))
+    assert got[-1] == 255
+    assert 0 < got.count(254) == len(got) - 1 < SAMPLE
+
+
 def test_packets_that_came_over_a_router_are_refused(pair: tuple):
     a, b, _ = pair
     packet = encode_packet(ControlPacket(State.DOWN, 5, 0, 3, 50_000, 50_000))
     with b.netns.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 254)
-        sock.sendto(packet, ("10.9.0.0", PORT))
-        wait_for(lambda: a.report().discarded.get("ttl") == 1, 30, "it is counted")
+        for _ in range(20 * SAMPLE):
+            sock.sendto(packet, ("10.9.0.0", PORT))
+        wait_for(lambda: a.report().discarded.get("ttl"), 30, "those that pass are counted")
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 255)
         sock.sendto(b"short", ("10.9.0.0", PORT))
         wait_for(lambda: a.report().discarded.get("truncated") == 1, 30, "it is counted")

@@ -187,7 +187,7 @@ class Stage:
                 self.opened: set[int] = set()
                 self.counters: Counter[str] = Counter()
 
-            def open(self, ifindex: int) -> None:
+            def open(self, ifindex: int, _unicasts: object = None) -> None:
                 stage.note("open")
                 self.opened.add(ifindex)
 

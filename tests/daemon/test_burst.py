@@ -188,7 +188,7 @@ async def busy(watched):
 
     loop.time = lambda: real() + lag
     watched.burst._hand_on = hand_on
-    watched.burst.hellos = {"ospf": lambda payload: payload.startswith(HELLO)}
+    watched.burst.hellos = {"ospf": lambda packet: packet.payload.startswith(HELLO)}
     watched.kind = socket.SOCK_DGRAM
     yield watched
     loop.time = real
@@ -441,7 +441,7 @@ class Flooded(Watched):
             lambda proto, packet: self.dropped.update([packet.payload[:5]]),
         )
         self.burst.io = {"ospf": self.open}
-        self.burst.hellos = {"ospf": lambda payload: payload.startswith(HELLO)}
+        self.burst.hellos = {"ospf": lambda packet: packet.payload.startswith(HELLO)}
 
     def add(self, ifindex: int) -> None:
         near, far = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))

@@ -190,7 +190,7 @@ class Recorded:
         self.calls.append(("apply", len(operations)))
         return [OperationResult(operation) for operation in operations]
 
-    def open(self, ifindex: int) -> None:
+    def open(self, ifindex: int, _unicasts: object = None) -> None:
         self.calls.append(("open", ifindex))
 
     def close(self, ifindex: int) -> None:

@@ -248,4 +248,4 @@ async def test_frames_that_are_read_together_are_what_each_of_them_is_alone(read
             packets = list(each(packets))
             assert [(one.source, one.destination, one.payload) for one in packets] == whole
             assert number == len(cut)
-            assert hellos == any(sockets.is_hello(one.payload) for one in packets)
+            assert hellos == any(sockets.is_hello(one) for one in packets)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import PacketReceived, SendPacket
-from fared.kernel import packet_sockets
+from fared.core.igp import PacketReceived, SendPacket, Unicasts
+from fared.core.links import InterfaceAddress
+from fared.kernel import on_link, packet_sockets
 from fared.kernel.ospf_socket import (
     ALL_DR_ROUTERS,
     ALL_SPF_ROUTERS,
@@ -79,6 +80,55 @@ async def test_a_neighbor_with_a_smaller_mtu_receives_packets_in_fragments_of_it
         PacketReceived(b0, sender, parse_dotted("10.0.0.2"), payload, 255),
         PacketReceived(b0, sender, ALL_SPF_ROUTERS, b"whole", 1),
     ]
+
+
+OURS, THEIRS, ELSEWHERE = map(parse_dotted, ("10.0.0.2", "10.0.0.1", "10.0.1.1"))
+LINK = (InterfaceAddress(4, OURS, 31, peer=THEIRS),)
+
+
+@pytest.fixture
+def no_samples(monkeypatch):
+    """The kernel refuses all that it should, without one in a thousand."""
+    never = (*on_link._SAMPLED[:2], (on_link.EQUAL, 0, 1, on_link.SAMPLE))
+    monkeypatch.setattr(on_link, "_SAMPLED", never)
+
+
+async def passed(ends, unicasts, ttls, source=0):
+    """The TTLs of unicasts that pass, of those sent to a socket that is to receive ``unicasts``."""
+    ((a, _), (b, b_got)), ((a0, b0), _), _ = ends
+    b.open(b0, unicasts)
+    for ttl in ttls:
+        a.send(SendPacket(a0, OURS, b"unicast", source=source, ttl=ttl))
+    a.send(SendPacket(a0, ALL_SPF_ROUTERS, b"the last"))
+    await loop_until(lambda: any(got.payload == b"the last" for got in b_got))
+    found = [got.ttl for got in b_got if got.payload == b"unicast"]
+    b_got.clear()
+    return found
+
+
+@pytest.mark.netns
+@pytest.mark.usefixtures("no_samples")
+async def test_the_kernel_refuses_unicasts_that_a_router_can_have_forwarded(ends):
+    """Those with another TTL, to another address, or from a source that is not on the link."""
+    here, ttls = Unicasts((OURS,), (255,), LINK), (1, 2, 63, 64, 254, 255)
+    assert await passed(ends, here, ttls) == [255]
+    assert await passed(ends, Unicasts((OURS,), (1, 255), LINK), ttls) == [1, 255]
+    assert await passed(ends, Unicasts((OURS,), (255,)), ttls, source=ELSEWHERE) == [255]
+    assert await passed(ends, here, ttls, source=ELSEWHERE) == []
+    assert await passed(ends, Unicasts((ELSEWHERE,), (255,), LINK), ttls) == []
+    assert await passed(ends, None, ttls) == list(ttls)
+
+
+@pytest.mark.netns
+async def test_one_refused_packet_in_a_thousand_passes_so_that_a_flood_is_told(ends):
+    few = await passed(ends, Unicasts((OURS,), (255,), LINK), (64,) * on_link.SAMPLE * 20)
+    assert 0 < len(few) < on_link.SAMPLE
+
+
+@pytest.mark.netns
+async def test_a_link_with_more_addresses_than_a_filter_holds_is_filtered_by_ttl(ends):
+    many = tuple(range(1000))
+    assert 255 in await passed(ends, Unicasts(many, (255,), LINK * 1000), (64, 255))
 
 
 @pytest.mark.netns

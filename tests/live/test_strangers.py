@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
+from fared.kernel.on_link import SAMPLE
 from fared.lab.kernel_view import KernelView
 from fared.lab.namespaces import Netns
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
@@ -198,7 +199,7 @@ def test_hellos_from_two_hops_away_do_not_take_the_traffic_of_an_unnumbered_link
     assert (lost, row.way()) == (0, {(UNNUMBERED, str(W_ID))})
     assert sent >= ATTACK_SECONDS * RATE / 2, "traffic flowed meanwhile"
     assert row.neighbors() == before
-    assert refused == {"unicast": round(ATTACK_SECONDS * ATTACKS_A_SECOND)}
+    assert refused.total() < ATTACKS_A_SECOND, "the kernel refuses them"
 
 
 def test_packets_forged_two_hops_away_are_dropped_on_every_kind_of_link(row: Row):
@@ -211,13 +212,12 @@ def test_packets_forged_two_hops_away_are_dropped_on_every_kind_of_link(row: Row
     assert row.neighbors() == before
     assert row.strange_lsas() == []
     assert FORGED_NET not in row.view.routes()
-    # W's kernel forwards no source that is its own; what it forwards V names and refuses:
+    # V's kernel refuses nearly all; V itself what a router of the LAN could have sent: W's kernel
+    # forwards no source that is its own, but that of another router there, and TTL 1 arrives.
     rounds = round(ATTACK_SECONDS * ATTACKS_A_SECOND)
-    assert refused["unicast"] == rounds * 2 * 6 * len(TTLS)
-    assert refused["ttl"] == rounds * 2 * 6 * 2
-    assert refused["source-network"] == rounds * 6
-    assert refused["destination"] == rounds * 4
+    assert rounds * 4 <= refused["destination"] < rounds * 5
     assert refused["unknown-neighbor"] == rounds * 2
+    assert refused.total() < rounds * 7
     lines = [r for r in row.v.records() if r["event"] == "ospf-rejected"]
     assert 0 < len(lines) < 32
     assert row.v.complaints() == row.w.complaints() == []
@@ -233,8 +233,12 @@ def test_ttl_security_is_enabled_without_loss_and_drops_forged_packets_on_a_lan(
         refused = row.errors()
         payload = encode_packet(int(S_ID), 0, LsUpdate((_router_lsa(int(S_ID), int(W_ID)),)))
         with row.hosts["s"].socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
-            raw.sendto(_datagram(Shot(THIRD_ON_LAN, V_LAN, 2, payload)), (V_LAN, 0))
-        wait_for(lambda: row.errors() - refused == {"ttl": 1}, 20, "it is refused for its TTL")
+            datagram = _datagram(Shot(THIRD_ON_LAN, V_LAN, 2, payload))
+            for _ in range(20 * SAMPLE):
+                raw.sendto(datagram, (V_LAN, 0))
+        wait_for(lambda: row.errors() - refused, 20, "one is refused for its TTL")
+        assert (row.errors() - refused).keys() == {"ttl"}
+        assert (row.errors() - refused)["ttl"] < SAMPLE, "the kernel refuses the others"
     assert (stream.sent > 0, stream.lost) == (True, 0)
     assert row.neighbors() == before
     assert "255 sent and required" in row.v.cli("show", "interfaces").stdout

@@ -28,7 +28,7 @@ def test_interface_down_leads_down_from_every_state():
 def test_a_link_that_is_up_joins_the_group_before_its_first_hello():
     peer = Scripted()
     assert state_of(peer) == "Point-to-point"
-    assert peer.outputs[0] == OpenInterface(2)
+    assert isinstance(peer.outputs[0], OpenInterface)
 
 
 def test_carrier_loss_leaves_the_group_and_stops_hellos():
@@ -56,7 +56,7 @@ def test_loopbacks_are_in_state_loopback_and_send_nothing(link, settings):
     peer.got()
     peer.handle(LinkChanged(link, settings))
     assert state_of(peer, 3) == "Loopback"
-    assert not [o for o in peer.outputs if o == OpenInterface(3)]
+    assert not [o for o in peer.outputs if isinstance(o, OpenInterface) and o.ifindex == 3]
 
 
 def test_passive_interfaces_neither_send_nor_receive():

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkChanged, LogRecord, SendPacket
+from fared.core.igp import LinkChanged, LogRecord, OpenInterface, SendPacket, Unicasts
 from fared.core.links import InterfaceAddress
 from fared.ospf.packet.packets import DdFlags
 from fared.ospf.settings import TtlSecurity
@@ -95,6 +95,33 @@ def test_a_neighbor_that_sends_unicasts_with_ttl_255_on_a_point_to_point_link_be
 
 def test_a_unicast_with_ttl_255_must_come_from_the_network_of_the_link_all_the_same():
     attack(full(), "source-network", source=STRANGER, destination=OURS, ttl=255)
+
+
+def receives(peer: Scripted) -> Unicasts | None:
+    """What the sockets were told last."""
+    return [o.unicasts for o in peer.outputs if isinstance(o, OpenInterface)][-1]
+
+
+def test_sockets_are_told_which_unicasts_can_come_from_the_link():
+    """TTL 255 on point-to-point links, 1 as well on LANs; sources on the networks of the link."""
+    own = InterfaceAddress(4, OURS, 31)
+    assert receives(full()) == Unicasts((OURS,), (255,), (own,))
+    assert receives(unnumbered()) == Unicasts((LOOPBACK,), (255,))
+    assert receives(on_lan()) == Unicasts((OURS,), (1, 255), (replace(own, prefix_length=24),))
+
+
+def test_sockets_are_told_when_that_changes():
+    peer = on_lan()
+    link, (first,) = peer.link, peer.link.addresses
+    secure = replace(peer.settings, ttl_security=TtlSecurity.ON)
+    peer.handle(LinkChanged(link, secure))
+    assert receives(peer) == Unicasts((OURS,), (255,), (first,))
+    second = InterfaceAddress(4, OURS + 0x100, 24)
+    peer.handle(LinkChanged(replace(link, addresses=(first, second)), secure))
+    assert receives(peer) == Unicasts((OURS, OURS + 0x100), (255,), (first,))
+    count = len(peer.outputs)
+    peer.handle(LinkChanged(replace(link, addresses=(first, second), mtu=9000), secure))
+    assert not [o for o in peer.outputs[count:] if isinstance(o, OpenInterface)]
 
 
 def test_unicasts_on_an_unnumbered_link_are_refused_and_the_next_hop_stays():

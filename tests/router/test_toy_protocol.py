@@ -172,7 +172,7 @@ class Io:
         self.take = take
         self.peer: Io | None = None
 
-    def open(self, ifindex: int) -> None:
+    def open(self, ifindex: int, _unicasts: object = None) -> None:
         self.open_on.add(ifindex)
 
     def close(self, ifindex: int) -> None:

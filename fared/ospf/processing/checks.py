@@ -7,7 +7,8 @@ unicast.
 
 from __future__ import annotations
 
-from fared.core.igp import PacketReceived
+from fared.core.igp import PacketReceived, Unicasts
+from fared.core.links import InterfaceAddress
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.packet.packets import Hello, Packet
@@ -20,23 +21,51 @@ SILENT = (OWN_PACKET, "not-designated")
 AREA_MISMATCH, UNKNOWN_NEIGHBOR = "area-mismatch", "unknown-neighbor"
 
 
+def unicasts_of(interface: Interface) -> Unicasts:
+    """Which unicasts can have been sent on the link of an interface.
+
+    The sockets refuse all others, so that a flood from beyond the link takes no time here. On LANs,
+    routers send some packets to each other's addresses (RFC 2328 §8.1), with TTL 1 (appendix A.1),
+    and a router far away can choose its TTL so that 1 arrives. On point-to-point networks they send
+    all packets to AllSPFRouters, so that no unicast is accepted but one that no router has
+    forwarded, since its TTL is 255 (RFC 5082 §3): §8.2 permits these.
+    """
+    own = {interface.address, *(address.address for address in interface.link.ipv4())}
+    secure = interface.settings.ttl_security is TtlSecurity.ON or not interface.broadcast
+    ttls = (SECURE_TTL,) if secure else (LINK_TTL, SECURE_TTL)
+    return Unicasts(tuple(sorted(own)), ttls, _networks(interface))
+
+
+def _networks(interface: Interface) -> tuple[InterfaceAddress, ...]:
+    """The networks of sources on the link; none: any source is on it.
+
+    RFC 2328 §8.2 (1) requires them on LANs only. FRR and BIRD check all links that have a network,
+    and so does fared; an unnumbered link, or one with host addresses only, has none.
+    """
+    if interface.broadcast:
+        return interface.addresses[:1]
+    if interface.unnumbered:
+        return ()
+    return tuple([address for address in interface.link.ipv4() if not address.host])
+
+
 def envelope_problem(interface: Interface | None, packet: PacketReceived) -> str | None:
     """Check source, destination and TTL of a packet; return the problem, or None."""
-    if interface is None or not interface.is_active:
+    unicasts = None if interface is None else interface.unicasts
+    if interface is None or unicasts is None:
         return "interface-not-running"
     # RFC 2328 §8.2: locally originated packets, received back from a multicast
-    own = {interface.address, *(address.address for address in interface.link.ipv4())}
-    if packet.source in own:
+    if packet.source in unicasts.destinations:
         return OWN_PACKET
     # §8.2: the destination is the interface address, AllSPFRouters or AllDRouters
-    problem = _destination_problem(interface, packet, own)
+    problem = _destination_problem(interface, unicasts, packet)
     if problem is not None:
         return problem
     # RFC 2328 appendix A.1: packets are sent with TTL 1; RFC 5082 §3: with TTL 255
     if not _ttl_fits(interface.settings.ttl_security, packet.ttl):
         return "ttl"
     # RFC 2328 §8.2 (1): the source is on the network of the interface
-    return None if _on_link(interface, packet.source) else "source-network"
+    return None if unicasts.admits(packet.source) else "source-network"
 
 
 def source_problem(instance: Instance, interface: Interface, source: int) -> str | None:
@@ -46,45 +75,30 @@ def source_problem(instance: Instance, interface: Interface, source: int) -> str
     """
     if not instance.own_addresses.can_be_next_hop(source):
         return "own-address"
-    return None if _on_link(interface, source) else "source-network"
+    on_link = interface.unicasts is None or interface.unicasts.admits(source)
+    return None if on_link else "source-network"
 
 
-def _destination_problem(interface: Interface, packet: PacketReceived, own: set[int]) -> str | None:
+def _destination_problem(
+    interface: Interface, unicasts: Unicasts, packet: PacketReceived
+) -> str | None:
     """Check the destination of a packet (RFC 2328 §8.2); return the problem, or None."""
-    destination = packet.destination
-    if destination == ALL_SPF_ROUTERS:
+    if packet.destination == ALL_SPF_ROUTERS:
         return None
-    # Stricter than §8.2, which accepts the interface address and AllDRouters on every network: on
-    # point-to-point networks routers send to AllSPFRouters (§8.1), which no router forwards. A
-    # unicast there may come from beyond the link, unless its TTL is 255 (RFC 5082 §3).
-    if not interface.broadcast:
-        if destination not in own:
-            return "destination"
-        return None if packet.ttl == SECURE_TTL else "unicast"
     # §8.2: AllDRouters is for the DR and the BDR
-    if destination == ALL_DR_ROUTERS:
+    if packet.destination == ALL_DR_ROUTERS and interface.broadcast:
         designated = interface.state in (InterfaceState.DR, InterfaceState.BACKUP)
         return None if designated else "not-designated"
-    return None if destination in own else "destination"
+    if packet.destination not in unicasts.destinations:
+        return "destination"
+    if packet.ttl in unicasts.ttls:
+        return None
+    return "ttl" if interface.broadcast else "unicast"
 
 
 def _ttl_fits(security: TtlSecurity, ttl: int) -> bool:
     """Whether the TTL is one of a packet sent on the link: 255 (RFC 5082), or 1 unless secured."""
     return ttl == SECURE_TTL or (security is not TtlSecurity.ON and ttl == LINK_TTL)
-
-
-def _on_link(interface: Interface, source: int) -> bool:
-    """Whether a source is on a network of the interface.
-
-    RFC 2328 §8.2 (1) requires it on LANs only. FRR and BIRD check all links that have a network,
-    and so does fared; an unnumbered link, or one with host addresses only, has none.
-    """
-    if interface.broadcast:
-        return interface.facing(source) is not None
-    if interface.unnumbered:
-        return True
-    networks = [address for address in interface.link.ipv4() if not address.host]
-    return not networks or any(address.contains(source) for address in networks)
 
 
 def _hello_problem(
