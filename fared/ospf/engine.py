@@ -352,6 +352,11 @@ class OspfEngine(ProcessEngine[Output]):
             entry.body = None  # both have what they need; externals are too many to keep twice
             return
         self._flooding.dynamic.lsa_changed(entry)
+        key, area = entry.key, entry.lsdb.area
+        if key.ls_type == LsType.ROUTER and area is not None:
+            gone = entry.is_maxage(self._process.now)
+            body = None if gone else entry.body
+            self._border.router_changed(area, key.advertising_router, body)
         if is_te_lsa(entry.key):
             self._originator.te_lsa_changed(entry)
             for interface in self._derated.te_lsa_changed(entry):

@@ -20,7 +20,8 @@ from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import InterfaceState
 from fared.ospf.origination.originate import Originator
 from fared.ospf.origination.summaries import AreaSummaries, Summary
-from fared.ospf.packet.body import opaque_link_state_id
+from fared.ospf.packet.bodies import V_BIT, RouterLsa
+from fared.ospf.packet.body import LsaBody, opaque_link_state_id
 from fared.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.settings import RangeSettings
@@ -56,6 +57,8 @@ class Border:
         self._connected = False
         self._attached: frozenset[AreaId] = frozenset()
         self._deferred: dict[Prefix, None] = {}
+        self._virtual_ends: dict[AreaId, frozenset[int]] = {}
+        """The ends of virtual links through each area, by bit V of their router LSAs."""
         self.bier_of: Callable[[Iterable[int], Prefix], AdvertisedBier | None] | None = None
         """The BIER sub-TLVs of a prefix in some areas, where BIER runs."""
         self.stale = False
@@ -79,6 +82,16 @@ class Border:
         self._asbrs = dict(event.asbrs)
         for node in sorted(gone | self._asbrs.keys()):
             self._advertise_asbr(node)
+
+    def router_changed(self, area: AreaId, router: int, body: LsaBody | None) -> None:
+        """Process a router LSA; ``body`` None: it was flushed. Bit V makes a transit area."""
+        before = self._virtual_ends.get(area, frozenset())
+        is_end = isinstance(body, RouterLsa) and bool(body.flags & V_BIT)
+        if is_end == (router in before):
+            return
+        self._virtual_ends[area] = before ^ {router}
+        if bool(before) != bool(self._virtual_ends[area]):
+            self.everything_changed()
 
     def settle(self) -> None:
         """Determine whether this router is an area border router, and act on a change."""
@@ -204,7 +217,8 @@ class Border:
         # §12.4.3.1: other summaries are optional; §12.4.3: not the components of a range
         if settings.stub and not settings.summary:
             return None
-        if route.path_type is PathType.INTRA_AREA and self._range_of(prefix, route) is not None:
+        item = self._range_of(prefix, route)
+        if item is not None and not self._ignores(area, item):
             return None
         bier = None if self.bier_of is None else self.bier_of(route.areas, prefix)
         return Summary(route.metric, route.capacity, bier)
@@ -226,6 +240,13 @@ class Border:
             return True
         return route.path_type is PathType.INTER_AREA and BACKBONE in route.areas
 
+    def _ignores(self, area: Area, key: RangeKey) -> bool:
+        """Whether a range is ignored in an area: those of the backbone in transit areas (§12.4.3).
+
+        Inside, packets of virtual links must find the same border router as at their ends.
+        """
+        return key[0] == BACKBONE and bool(self._virtual_ends.get(area.area_id))
+
     def _active_range(self, prefix: Prefix) -> RangeKey | None:
         """The active range that equals this prefix: it has components (§3.5)."""
         for key, components in self._components.items():
@@ -240,7 +261,9 @@ class Border:
         # §12.4.3: one summary for a range with status Advertise; with DoNotAdvertise, none
         for area in self._instance.areas.values():
             summary = None
-            if components and item.advertise and area.area_id != home:
+            if self._ignores(area, key):
+                summary = self._summary_for(area, item.prefix, self._routes.get(item.prefix))
+            elif components and item.advertise and area.area_id != home:
                 summary = self._range_summary(area, item, components)
             self._set_summary(area, item.prefix, summary)
         if not components:
