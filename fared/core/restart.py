@@ -9,6 +9,9 @@ import msgspec
 from fared.core.process import Process
 
 COMPLETED: Final = "completed"
+OSPF_GRACE_PERIOD: Final = 120
+ISIS_GRACE_PERIOD: Final = 60
+"""Seconds that a restart takes at most, unless configured: of this router, and of a neighbor."""
 
 
 class RestartEnded(msgspec.Struct, frozen=True):

@@ -80,6 +80,8 @@ class Adjacency(msgspec.Struct, eq=False):
     """Whether its hellos request a restart (RFC 8706, "restart mode")."""
     prepared: bool = False
     """Whether it has announced a restart."""
+    helped_until: float | None = None
+    """The end of the help for it, from its beginning on; None: it does not restart."""
     suppressed: bool = False
     """Whether it asks not to be advertised (RFC 8706, SA)."""
     helps: bool = False

@@ -18,6 +18,7 @@ from fared.core.database_limit import LimitSettings
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
 from fared.core.reduction import ReductionSettings
+from fared.core.restart import OSPF_GRACE_PERIOD
 from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
@@ -114,15 +115,15 @@ class GracefulRestartSettings(msgspec.Struct, frozen=True):
 
     ``period``: the grace period of this router, seconds.
     ``strict_lsa_checking``: a change of the topology ends helping (§3.2 (3)). ``planned_only``: not
-    after a crash. ``longest``: seconds for which it helps at most.
+    after a crash. ``longest``: seconds for which it helps at most, from the beginning.
     """
 
     enabled: bool = False
-    period: float = 120.0
+    period: float = OSPF_GRACE_PERIOD
     helper: bool = False
     strict_lsa_checking: bool = True
     planned_only: bool = False
-    longest: float = 1800.0
+    longest: float = OSPF_GRACE_PERIOD
 
 
 class OspfSettings(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdSettings, BfdStatus
@@ -114,28 +115,40 @@ def test_a_hello_without_request_completes_the_restart_and_refreshes_the_holding
     assert helper.up(), "another restart may be requested"
 
 
-def test_an_announced_restart_is_waited_for_as_long_as_announced():
+def test_an_announced_restart_begins_within_the_holding_time():
     net, helper = pair()
     began = net.now
     say(net, PR, three_way=True, remaining=60)
     assert [a.flags for a in answers(net, began)] == [PA]
-    net.run(50.0)
-    assert helper.up()
+    net.run(3.5)
     say(net, RR)
-    net.run(5.0)
-    assert helper.up(), "what was granted is not shortened"
-    net.run(10.0)
-    assert not helper.up()
+    net.run(3.5)
+    say(net, 0, three_way=True)
+    assert results(helper) == ["completed"]
+
+
+@pytest.mark.parametrize("flags", [(PR,), (RR,), (PR, RR)])
+def test_a_neighbor_that_has_announced_a_restart_and_is_silent_is_lost_as_any_other(flags):
+    net, helper = pair()
+    for flag in flags:
+        say(net, flag, three_way=True, remaining=0xFFFF)
+    net.run(3.5)
+    assert helper.up()
+    net.run(1.0)
     assert results(helper) == ["holding time expired"]
 
 
-def test_an_announced_restart_is_not_waited_for_beyond_half_an_hour():
+def test_announced_again_and_again_a_restart_takes_no_longer_than_one():
+    """Each hello is a sign of life, until the neighbor has to be adjacent as any other."""
     net, helper = pair()
-    say(net, PR, three_way=True, remaining=0xFFFF)
-    net.run(1799.0)
-    assert helper.up()
-    net.run(3.0)
+    began = net.now
+    while not results(helper):
+        for flag in (PR, RR):
+            say(net, flag)
+            net.run(0.5)
+    assert results(helper) == ["grace-period-expired"]
     assert not helper.up()
+    assert net.now - began == pytest.approx(60.0, abs=2.0)
 
 
 def test_another_topology_ends_helping_and_a_refreshed_lsp_does_not():
@@ -151,7 +164,7 @@ def test_another_topology_ends_helping_and_a_refreshed_lsp_does_not():
         net.until(lambda n=net: n.nodes[1].engine.restart_announced, 1.0)
         net.stop(1)
         net.nodes[3].engine._originator.renew(Level.TWO, lsp_id(3))
-        net.run(3.0)
+        net.run(1.0)
         assert not ended(net, 2)
         cable = next(c for c in net.cables if {n for n, _ in c.ends} == {3, 4})
         net.set_up(cable, up=False)

@@ -87,7 +87,7 @@ def restarted(*, planned: bool, away: float, overloaded: float = 0.0, **changes)
 
 
 def test_after_a_planned_restart_no_neighbor_has_lost_an_adjacency_or_seen_a_change():
-    restarted(planned=True, away=20.0)
+    restarted(planned=True, away=2.0)
 
 
 def test_after_a_crash_no_neighbor_has_lost_an_adjacency_or_seen_a_change():

@@ -81,7 +81,7 @@ def restarted(*, planned: bool, away: float) -> None:
 
 
 def test_after_a_planned_restart_no_neighbor_has_lost_an_adjacency_or_seen_a_change():
-    restarted(planned=True, away=20.0)
+    restarted(planned=True, away=3.0)
 
 
 def test_after_a_crash_no_neighbor_has_lost_an_adjacency_or_seen_a_change():
@@ -173,7 +173,7 @@ def test_grace_lsas_are_flushed_even_if_a_neighbor_acknowledges_nothing():
 def test_a_topology_change_during_the_restart_ends_it_for_all():
     net = star()
     leave(net, 1, planned=True)
-    net.run(6.0)
+    net.run(2.0)
     cable = next(c for c in net.cables if {n for n, _ in c.ends} == {9, 2})
     net.set_up(cable, up=False)
     net.run(6.0)
@@ -267,7 +267,7 @@ def lan_restart(which: str) -> None:
     others = [n for n in (1, 2, 3) if n != number]
     since = marks(net, *others)
     leave(net, number, planned=True)
-    net.run(10.0)
+    net.run(3.0)
     node = come_back(net, number, planned=True)
     net.until(lambda: results(node) != [], 10.0)
     assert results(node) == ["completed"]

@@ -258,6 +258,7 @@ def end_help(instance: Instance, adjacency: Adjacency, result: str) -> None:
     if not (adjacency.restarting or adjacency.prepared):
         return
     adjacency.restarting = adjacency.prepared = False
+    adjacency.helped_until = None
     instance.helped.discard(adjacency)
     name = adjacency.circuit.name
     instance.help_ended.append(HelpEnded(name, adjacency.system_id, instance.process.now, result))

@@ -3,23 +3,23 @@
 A restarted neighbor sends hellos with RR set. The adjacency stays up whatever else they say, the
 answer has RA set, and the database is sent to it again. The holding time begins anew only once, so
 that a neighbor that restarts again and again is lost in the end. A neighbor that is about to
-restart sets PR, with the time that its restart may take.
+restart sets PR. Each hello with it is a sign of life, and no more: whoever can send one, in the
+name of the neighbor, could else switch the detection of its failure off.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from fared.core.ids import SystemId, format_system_id
+from fared.core.restart import ISIS_GRACE_PERIOD
 from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher, end_help
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
 from fared.isis.pdu.model import LanHello, P2pHello
 from fared.isis.pdu.tlvs import Restart, RestartFlag, of_type
-
-LONGEST = 1800
-"""Seconds for which a planned restart is waited for at most."""
 
 
 class RestartHelper:
@@ -45,10 +45,12 @@ class RestartHelper:
         adjacency.helps = restart is not None
         adjacency.waits = answers_us(self._instance, hello, RestartFlag.PA) is not None
         self._suppress(adjacency, suppressed=bool(flags & RestartFlag.SA))
-        helps = self._instance.settings.restart_helper and adjacency.up
-        # RFC 8706 §3.2.3: a planned restart is announced; the holding time is that of the restart
-        if helps and restart is not None and flags & RestartFlag.PR:
-            self._prepare(adjacency, restart.remaining_time or hello.holding_time)
+        helps = (
+            self._instance.settings.restart_helper and adjacency.up and not self._over(adjacency)
+        )
+        # RFC 8706 §3.2.3: a planned restart is announced
+        if helps and flags & RestartFlag.PR:
+            self._prepare(adjacency, hello.holding_time)
             return True
         # §3.2.1: restart request
         if helps and flags & RestartFlag.RR:
@@ -56,7 +58,8 @@ class RestartHelper:
             return True
         # §3.2.1 a): RR clear ends the restart mode, and the holding time begins anew
         if adjacency.restarting or adjacency.prepared:
-            end_help(self._instance, adjacency, "completed")
+            over = self._over(adjacency)
+            end_help(self._instance, adjacency, "grace-period-expired" if over else "completed")
         return False
 
     def topology_changed(self, changed: set[tuple[Level, SystemId]]) -> None:
@@ -72,24 +75,34 @@ class RestartHelper:
             ):
                 self._adjacencies.fire(adjacency, AdjacencyEvent.KILLED, "topology-change")
 
-    def _prepare(self, adjacency: Adjacency, seconds: int) -> None:
-        if not adjacency.prepared:
-            self._log("graceful-restart-helper", adjacency, planned=True)
-            self._adjacencies.hold(adjacency, min(seconds, LONGEST))
-        adjacency.prepared = True
+    def _over(self, adjacency: Adjacency) -> bool:
+        """Whether the neighbor has been helped for as long as a restart may take."""
+        until = adjacency.helped_until
+        return until is not None and self._process.now >= until
+
+    def _begin(self, adjacency: Adjacency, *, planned: bool) -> None:
+        self._log("graceful-restart-helper", adjacency, planned=planned)
         self._instance.helped.add(adjacency)
+        if adjacency.helped_until is None:
+            adjacency.helped_until = self._process.now + ISIS_GRACE_PERIOD
+
+    def _prepare(self, adjacency: Adjacency, holding_time: int) -> None:
+        if not adjacency.prepared:
+            self._begin(adjacency, planned=True)
+        adjacency.prepared = True
+        # Not the remaining time, which §3.2.3 recommends: the neighbor may be dead by then. The
+        # holding time of a designated IS is a third, which is short for a restart.
+        settings = adjacency.circuit.settings
+        usual = math.ceil(settings.hello_interval * settings.hello_multiplier)
+        self._adjacencies.hold(adjacency, min(max(holding_time, usual), ISIS_GRACE_PERIOD))
         self._reply(adjacency)
 
     def _restarted(self, adjacency: Adjacency, holding_time: int) -> None:
-        # §3.2.1 a): the holding time begins anew with the first request only; it is never shortened
-        # below what a planned restart was granted
-        first = not adjacency.restarting
+        # §3.2.1 a): the holding time begins anew with the first request only
+        if not adjacency.restarting:
+            self._begin(adjacency, planned=False)
+            self._adjacencies.hold(adjacency, min(holding_time, ISIS_GRACE_PERIOD))
         adjacency.restarting, adjacency.prepared = True, False
-        self._instance.helped.add(adjacency)
-        if first:
-            self._log("graceful-restart-helper", adjacency, planned=False)
-            left = adjacency.expires - self._process.now
-            self._adjacencies.hold(adjacency, max(holding_time, int(left)))
         # b): answer at once, c): then send the database
         self._reply(adjacency)
         if self._synchronizes(adjacency):

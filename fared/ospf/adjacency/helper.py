@@ -145,10 +145,15 @@ class RestartHelper:
         )
 
     def _enter(self, neighbor: Neighbor, entry: LsaEntry, body: GraceLsa) -> None:
-        """Help a neighbor to restart, or longer than so far (RFC 3623 §3.1)."""
+        """Help a neighbor to restart, or longer than so far (RFC 3623 §3.1).
+
+        Not in RFC 3623: announced again and again, a restart lasts no longer than one, and a grace
+        LSA is only a sign of life, as a hello is. Else anyone who can send one in the name of the
+        neighbor, or the neighbor before it dies, would switch the detection of its failure off.
+        """
         now, longest = self._process.now, self._instance.settings.graceful_restart.longest
-        until = now + min(body.period - entry.age(now), longest)
         began = now if neighbor.helping is None else neighbor.helping.began
+        until = min(now + body.period - entry.age(now), began + longest)
         if neighbor.helping is None:
             self._log(
                 "graceful-restart-helper",
@@ -158,9 +163,23 @@ class RestartHelper:
             )
         neighbor.helping = Helping(began, until, body.reason)
         self._process.timers.cancel(self._helped.get(neighbor))
+        self._adjacency.restart_inactivity(neighbor)
+        self._watch(neighbor, until)
+
+    def _watch(self, neighbor: Neighbor, until: float) -> None:
+        """Look at the neighbor when the grace period expires, or when it may have been silent."""
+        due = min(until, neighbor.dead_at)
+        self._helped[neighbor] = self._process.timers.arm(due, partial(self._look, neighbor, until))
+
+    def _look(self, neighbor: Neighbor, until: float) -> None:
+        now = self._process.now
         # §3.2 (2): the grace period expires
-        expire = partial(self._end, neighbor, "grace-period-expired")
-        self._helped[neighbor] = self._process.timers.arm(until, expire)
+        if now >= until:
+            self._end(neighbor, "grace-period-expired")
+        elif now >= neighbor.dead_at:
+            self._end(neighbor, "silent")
+        else:
+            self._watch(neighbor, until)
 
     def _topology_changed(self, entry: LsaEntry) -> None:
         """RFC 3623 §3.2 (3): an LSA with changed contents, which would be flooded to it."""
