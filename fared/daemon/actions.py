@@ -10,8 +10,8 @@ from fared.api.errors import CommandError
 from fared.api.respond import Json
 from fared.api.sliced import Work
 from fared.config import Config
-from fared.daemon import reload
 from fared.daemon.config_change import ConfigChanges
+from fared.daemon.config_documents import ConfigDocuments
 from fared.daemon.operation import Operation
 from fared.daemon.restart import GracefulRestart
 from fared.daemon.services import Services
@@ -26,6 +26,7 @@ class ActionHost(Protocol):
     path: str
     config: Config
     changes: ConfigChanges
+    config_documents: ConfigDocuments
     operation: Operation
     restarts: GracefulRestart
     views: ViewSource
@@ -34,8 +35,8 @@ class ActionHost(Protocol):
 
 def answer(host: ActionHost, command: str, args: Json) -> Answer:
     """Answer a command of the control socket or HTTP. Raises CommandError."""
-    if command == "show config" and args.get("saved") in (True, "true", "1"):
-        return _saved(host, args)
+    if command == "show config":
+        return host.config_documents.answer(args)
     if command in BY_COMMAND:
         return host.views.answer(command, args)
     actions: Mapping[str, Callable[[], Answer]] = {
@@ -44,7 +45,7 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
         "restart": lambda: host.restarts.restart(graceful=args.get("graceful", True) is not False),
         "clear-limits": host.operation.clear_limits,
         "reload": host.changes.reloader.reload,
-        "config-diff": lambda: reload.config_diff(host.config, host.path, args),
+        "config-diff": lambda: host.changes.reloader.diff(args),
         "config-apply": lambda: host.changes.apply(args),
         "config-confirm": host.changes.confirm,
         "config-rollback": lambda: host.changes.rollback(args),
@@ -73,9 +74,3 @@ def _aggregation(host: ActionHost, command: str, args: Json) -> Answer:
     from fared.daemon.ina_requests import aggregation  # noqa: PLC0415 - loaded where it runs
 
     return aggregation(service, command, args)
-
-
-def _saved(host: ActionHost, args: Json) -> Answer:
-    if args.get("running"):
-        raise CommandError("bad-argument", "running and saved exclude each other")
-    return host.changes.saved()

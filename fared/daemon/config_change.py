@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 from fared.api.caller import CALLER
 from fared.api.errors import CommandError
 from fared.api.respond import Json
-from fared.config import Config, ConfigErrors, Loaded, load
+from fared.config import ConfigErrors, Loaded
 from fared.daemon.config_requests import (
     answer,
     back_of,
@@ -118,19 +117,6 @@ class ConfigChanges:
         ]
         until = self._host.runtime.unconfirmed_until
         return {"format": "fared-config-history/1", "unconfirmed_until": until, "entries": rows}
-
-    async def saved(self) -> Json:
-        """Answer ``show config --saved``: the file as the next start would read it.
-
-        Raises CommandError.
-        """
-        path = Path(self._host.path)
-        try:
-            config, written = await asyncio.to_thread(_read, path)
-        except (ConfigErrors, OSError) as error:
-            raise CommandError("unsupported", str(error)) from None
-        document = {"format": "fared-config/1", "file": str(path), "loaded_at": written}
-        return document | {"config": config.document(), "saved": True}
 
     async def started(self) -> None:
         """Add the configuration of the start to the history."""
@@ -274,8 +260,3 @@ class ConfigChanges:
             return self._history.text(entries[back]), entries[back]
         except (OSError, ValueError) as error:
             raise CommandError("not-found", f"configuration {back}: {error}") from None
-
-
-def _read(path: Path) -> tuple[Config, float]:
-    """Read a file; return when it was written too. Raises ConfigErrors, OSError."""
-    return load(path), path.stat().st_mtime

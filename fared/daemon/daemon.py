@@ -26,6 +26,7 @@ from fared.daemon import actions, health
 from fared.daemon.after_flood import AfterFlood, AfterManyRoutes, clear_caches
 from fared.daemon.audit import Auditor
 from fared.daemon.config_change import ConfigChanges
+from fared.daemon.config_documents import ConfigDocuments
 from fared.daemon.defence import Defence
 from fared.daemon.descriptors import is_shortage, raise_limit
 from fared.daemon.errors import DaemonError
@@ -88,6 +89,7 @@ class Daemon:
             effect = "the configuration that ran last is in use"
             self.log.error("config-refused", file=path, error=loaded.refused, effect=effect)
         self.changes = ConfigChanges(self, loaded)
+        self.config_documents = ConfigDocuments(self)
         self.responder = Responder(partial(actions.answer, self), self._command_failed)
         self._stop = asyncio.Event()
         self.operation = Operation(self)

@@ -127,6 +127,15 @@ class Reloader:
                 await self._reloaded(plan)
             return _applied(plan)
 
+    async def diff(self, args: Json) -> Json:
+        """Answer ``config diff``: compare the text in ``args``, or the file, with what runs.
+
+        One after the other, as reloads: each takes a second of the interpreter. Raises
+        CommandError.
+        """
+        async with self.turn:
+            return await asyncio.to_thread(_config_diff, self._host.config, self._host.path, args)
+
     async def planned(self, text: str | None = None, name: str | None = None) -> Plan:
         """Read the file, or a text of this name, in a thread, and compare it with what runs.
 
@@ -180,11 +189,6 @@ def plan_of(running: Config, loaded: Loaded) -> Plan:
     """Return the change from what runs to another configuration."""
     config = loaded.config
     return Plan(merged(running, config), diff(running, config), loaded)
-
-
-async def config_diff(config: Config, path: str, args: Json) -> Json:
-    """Answer ``config diff``: compare the text in ``args``, or the file, with what runs."""
-    return await asyncio.to_thread(_config_diff, config, path, args)
 
 
 def _config_diff(config: Config, path: str, args: Json) -> Json:

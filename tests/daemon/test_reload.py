@@ -12,7 +12,7 @@ from typing import Any
 from fared.config import load_runnable
 from fared.core.links import Link
 from fared.daemon import reload as module
-from fared.daemon.reload import SLICE, Reloader, config_diff
+from fared.daemon.reload import SLICE, Reloader
 from fared.daemon.settings import link_events
 
 OSPF = "ospf: {areas: {0: {interfaces: {'swp*': {cost: %d}}}}}\n"
@@ -203,7 +203,7 @@ def test_a_text_is_compared_with_what_runs_beside_the_loop_too(tmp_path):
     file = tmp_path / "fared.yaml"
     file.write_text(OSPF % 10)
     host = Host(file)
-    answer = asyncio.run(config_diff(host.config, str(file), {"text": OSPF % 20}))
+    answer = asyncio.run(Reloader(host).diff({"text": OSPF % 20}))
     (change,) = answer["changes"]
     assert (change["old"], change["new"], change["action"]) == (10, 20, "update-in-place")
 
