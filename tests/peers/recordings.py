@@ -27,10 +27,11 @@ _MESSAGE = re.compile(r"Message Type: ([A-Z][A-Za-z ]+?)(?: Packet)? \(")
 _FLAW = re.compile(r"incorrect|Malformed|Expert Info \((Warning|Error)")
 _FRR_HARMLESS = re.compile(
     # FRR's own start-up order, what its daemons tell each other of interfaces, what it wanted to
-    # send on a link that has just failed, and that it warns of router LSAs beyond one packet, its
-    # own too; adjacency changes are printed with complaints
+    # send on a link that has just failed, that it warns of router LSAs beyond one packet, its own
+    # too, and that it may not give the socket of its own vtysh to another group; adjacency changes
+    # are printed with complaints
     r"Disabling MPLS support|Common origination for AREA|Missing Link ID|oversized LSA encountered"
-    r"|: Cannot find IF \d+ in VRF|AdjChg"
+    r"|: Cannot find IF \d+ in VRF|AdjChg|vty_serv_un: could chown socket"
     r"|ospf_write failed .*: Network is (unreachable|down)"
 )
 _FRR_COMPLAINT = re.compile(

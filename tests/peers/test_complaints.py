@@ -20,6 +20,10 @@ COMPLAINTS = [
 HARMLESS = [
     ("frr", "OSPF: default:Packet[DD]: 10.255.0.7 DB Desc send with seqnum:7c61cbad , flags:0"),
     ("frr", f"{_SENDING}, id 1, off 0, len 248, interface S4, mtu 1500: Network is unreachable"),
+    (
+        "frr",
+        "OSPF: [X][EC 100663299] vty_serv_un: could chown socket, Operation not permitted",
+    ),
     ("bird", "2026-11-25 10:00:00 <INFO> fabric: started"),
 ]
 
