@@ -7,7 +7,8 @@ path capacity. A BFER without a usable neighbor stays in the table with the reas
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
@@ -73,12 +74,16 @@ def _others(entries: Iterable[BirtEntry], entry: BirtEntry) -> str:
 
 
 def entry_of(
-    bfr_id: int, prefix: Prefix, route: Route | None, bfrs: Container[NodeId]
+    bfr_id: int,
+    prefix: Prefix,
+    route: Route | None,
+    bfrs: Container[NodeId],
+    refused: Mapping[NodeId, str] = MappingProxyType({}),
 ) -> BirtEntry:
     """Return the entry of a BFER from the route to its BFR-prefix; ``bfrs`` are usable neighbors.
 
-    RFC 8279 §6.9 tunnels through routers without BIER; fared does not, so that their next hops do
-    not count.
+    ``refused``: why others with BIER are not. RFC 8279 §6.9 tunnels through routers without BIER;
+    fared does not, so that their next hops do not count.
     """
     if route is None or route.discard:
         return BirtEntry(bfr_id, prefix, problem="no route")
@@ -91,7 +96,11 @@ def entry_of(
     )
     # tables depend on this order, and so not on interface indexes: the next start has the same
     ways.sort(key=lambda way: (way[0].node, way[0].address, way[0].ifindex))
-    return BirtEntry(bfr_id, prefix, (*ways,), problem="" if ways else "no next hop has BIER")
+    if ways:
+        return BirtEntry(bfr_id, prefix, (*ways,))
+    why = next((refused[h.neighbor] for h in route.nexthops.hops if h.neighbor in refused), "")
+    problem = f"next hop: {why}" if why else "no next hop has BIER"
+    return BirtEntry(bfr_id, prefix, problem=problem)
 
 
 def _ipv4(hop: NextHop) -> int:

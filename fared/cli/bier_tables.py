@@ -30,7 +30,7 @@ def _bier(document: Json, out: Console, _now: float) -> None:
         grid.add_row(
             entry["interface"],
             _name(entry),
-            entry["bfr_ids"],
+            Text(entry["problem"], style="red") if entry["problem"] else entry["bfr_ids"],
             str(entry["packets"]),
             str(entry["bytes"]),
         )

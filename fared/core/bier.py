@@ -26,8 +26,10 @@ MAX_SETS: Final = 256
 class BierEncapsulation(msgspec.Struct, frozen=True):
     """The MPLS encapsulation sub-TLV: the label of set 0, the others follow.
 
-    Over Ethernet without MPLS the label is the BIFT-id, which has the same place in the packet.
-    ``length_code`` is that of the bit string, as received.
+    No code point is assigned for the encapsulation without MPLS
+    (draft-ietf-bier-lsr-non-mpls-extensions). Routers that mean it advertise their BIFT-id here,
+    which has the place of the label in the packet; another label means MPLS. ``length_code`` is
+    that of the bit string, as received.
     """
 
     max_set: int
@@ -82,6 +84,22 @@ class BierSettings(msgspec.Struct, frozen=True):
         label = bift_id(self.length, self.sub_domain, 0)
         offered = BierEncapsulation(min(most, MAX_SETS) - 1, label, CODE_OF[self.length])
         return BierInfo(self.sub_domain, bfr_id, encapsulations=(offered,))
+
+    def difference(self, offered: Iterable[BierEncapsulation]) -> str:
+        """Return why packets of ours cannot be sent to who offers this; empty: they can.
+
+        RFC 8296 §2.2: without an advertised encapsulation the BIFT-id is agreed upon.
+        """
+        codes: dict[int, set[int]] = {}
+        for each in offered:
+            codes.setdefault(each.length_code, set()).add(each.label)
+        labels = codes.get(CODE_OF[self.length], set())
+        agreed = bift_id(self.length, self.sub_domain, 0)
+        if codes and not labels:
+            return f"no bit strings of {self.length}"
+        if labels and agreed not in labels:
+            return f"it means MPLS (label {min(labels)}), this router sends BIER without MPLS"
+        return ""
 
 
 def read_infos(

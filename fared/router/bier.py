@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from fared.bier.bift import Bift, make_bifts
 from fared.bier.birt import BfrNeighbor, BirtEntry, entry_of, make_birt
 from fared.core import igp
-from fared.core.bier import CODE_OF, MAX_SETS, BierInfo, BierSettings
-from fared.core.ids import NodeId, Prefix, ipv4_prefix
+from fared.core.bier import MAX_SETS, BierEncapsulation, BierInfo, BierSettings
+from fared.core.ids import NodeId, Prefix, format_node, ipv4_prefix
 from fared.core.links import Link
 from fared.fib.bier import BierPlanner, BierPort
 from fared.rib.table import RoutingTable
@@ -43,6 +43,8 @@ class BierRouting:
         self._advertised: dict[_At, BierUpdated] = {}
         self._adjacent: dict[tuple[str, int], tuple[LocalLink, ...]] = {}
         self._links: dict[int, Link] = {}
+        self.refused: dict[BfrNeighbor, str] = {}
+        """Neighbors with BIER that get no packets, and why."""
         self._stale = True
         self._refused = ""
         self._ambiguous: frozenset[int] = frozenset()
@@ -114,6 +116,7 @@ class BierRouting:
         return self.planner.next_deadline()
 
     def _compute(self) -> None:
+        self._judge_neighbors()
         birt = make_birt([*self._entries(), *self._hosts()])
         self._report_ambiguous(birt)
         if birt != self.birt or not self.bifts:
@@ -124,8 +127,8 @@ class BierRouting:
     def _entries(self) -> Iterator[BirtEntry]:
         """Yield the entry of each BFR-prefix of the sub-domain, but those of our own hosts."""
         own = {ipv4_prefix(host, _HOST_LENGTH) for host, _ in self.settings.hosts}
-        bfrs = {at[2] for at, update in self._advertised.items() if update.is_bfr}
-        crowded = self._crowded()
+        refused = {neighbor.node: why for neighbor, why in self.refused.items()}
+        bfrs = self._bfrs() - refused.keys()
         for prefix, by_router in sorted(self._prefixes().items()):
             if prefix in own:
                 continue
@@ -139,7 +142,7 @@ class BierRouting:
             if problem:
                 yield BirtEntry(info.bfr_id, prefix, problem=problem)
             else:
-                yield entry_of(info.bfr_id, prefix, route, bfrs - crowded)
+                yield entry_of(info.bfr_id, prefix, route, bfrs, refused)
 
     def _prefixes(self) -> dict[Prefix, dict[NodeId, BierInfo]]:
         found: dict[Prefix, dict[NodeId, BierInfo]] = {}
@@ -157,13 +160,38 @@ class BierRouting:
             return f"BAR {info.bar}, IPA {info.ipa}"
         if not self._has_set(info.bfr_id):
             return f"above {MAX_SETS} sets of {self.settings.length}"
-        code = CODE_OF[self.settings.length]
-        codes = [each.length_code for each in info.encapsulations]
-        # RFC 8296 §2.2: without an advertised encapsulation the BIFT-id is agreed upon
-        return f"no bit strings of {self.settings.length}" if codes and code not in codes else ""
+        return self.settings.difference(info.encapsulations)
 
     def _has_set(self, bfr_id: int) -> bool:
         return bfr_id <= MAX_SETS * self.settings.length
+
+    def _bfrs(self) -> set[NodeId]:
+        return {at[2] for at, update in self._advertised.items() if update.is_bfr}
+
+    def _judge_neighbors(self) -> None:
+        """Find out which neighbors with BIER cannot get packets of ours."""
+        offered: dict[NodeId, list[BierEncapsulation]] = {}
+        for by_router in self._prefixes().values():
+            for node, info in by_router.items():
+                offered.setdefault(node, []).extend(info.encapsulations)
+        crowded, bfrs = self._crowded(), self._bfrs()
+        found: dict[BfrNeighbor, str] = {}
+        for links in self._adjacent.values():
+            for link in links:
+                node = link.neighbor
+                why = "several routers on one link" if node in crowded else ""
+                why = why or self.settings.difference(offered.get(node, ()))
+                if why and node in bfrs:
+                    way = BfrNeighbor(link.ifindex, link.gateway, link.interface, node)
+                    found[way] = why
+        for neighbor in sorted(found.keys() - self.refused.keys()):
+            fields: dict[str, object] = {
+                "neighbor": format_node(neighbor.node),
+                "interface": neighbor.interface,
+                "reason": found[neighbor],
+            }
+            self._outputs.append(igp.LogRecord("warning", "bier-neighbor-refused", fields))
+        self.refused = found
 
     def _crowded(self) -> set[NodeId]:
         """Return routers that share an interface: a copy there would reach all of them."""

@@ -14,7 +14,7 @@ import pytest
 
 from fared.kernel.nft_program import find_nft
 from tests.bier.frames import frame, received, receiver, sender
-from tests.live.daemons import LEFT, Json, Live, Pair, running_pair
+from tests.live.daemons import LEFT, LINKS, Json, Live, Pair, running_pair
 from tests.live.daemons import _config as usual
 from tests.live.isis_daemons import IsisPair
 from tests.waiting import wait_for
@@ -175,6 +175,30 @@ def test_the_next_process_takes_over_while_packets_flow(pair: Pair):
     pair.right.start()
     pair.await_routes()
     wait_for(lambda: arrives(pair), 40, "packets through the next process")
+
+
+def test_a_neighbor_that_means_mpls_is_named_and_gets_no_packets(pair: Pair):
+    """It advertises a label of its own, as freeRtr does: 102256, for packets of type 0x8847."""
+    pair.right.kill()
+    pair.right.altered = {"FARED_TEST_BIER_LABEL": "102256"}
+    try:
+        pair.right.start()
+        wait_for(lambda: any(problems(pair.left)), 40, "a problem of the neighbor")
+        assert set(problems(pair.left)) == {
+            "it means MPLS (label 102256), this router sends BIER without MPLS"
+        }
+        assert reached(pair.left) == [LEFT_HOST, LEFT_ID]
+        assert "means MPLS" in pair.left.cli("show", "bier").stdout
+        refused = [r for r in pair.left.records() if r["event"] == "bier-neighbor-refused"]
+        assert {r["interface"] for r in refused} == set(LINKS)
+        pair.right.kill()
+    finally:
+        pair.right.altered = {}
+
+
+def problems(daemon: Live) -> list[str]:
+    """What is wrong with the neighbors that are routers."""
+    return [n["problem"] for n in daemon.show("bier")["neighbors"] if n["neighbor"]]
 
 
 def test_nothing_remains_after_a_clean_exit(pair: Pair):

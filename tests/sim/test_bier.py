@@ -9,12 +9,13 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
 import networkx as nx
 import pytest
 from msgspec.structs import replace
 
 from fared.bier.bit_string import bit_strings
-from fared.core.bier import BierSettings
+from fared.core.bier import BierEncapsulation, BierInfo, BierSettings
 from fared.core.ids import ipv4_prefix
 from fared.fib.bier import BierFib
 from fared.ospf.packet.body import decode_body
@@ -251,6 +252,41 @@ def test_a_bfr_id_that_two_routers_claim_is_used_for_neither_and_logged():
 
 def state_id(fabric: Fabric, name: str) -> int:
     return routing(fabric, name).settings.bfr_id
+
+
+class MeansMpls(BierSettings, frozen=True):
+    """Advertises a label of its own, as freeRtr does."""
+
+    def info(self, bfr_id: int) -> BierInfo:
+        return replace(super().info(bfr_id), encapsulations=(BierEncapsulation(1, 0x18F70, 1),))
+
+
+def mean_mpls(fabric: Fabric, names: Iterable[str]) -> None:
+    for name in names:
+        settings = fabric.network.nodes[name].settings
+        bier = MeansMpls(**msgspec.structs.asdict(settings.bier))
+        parts = {p: replace(part, bier=bier) for p, part in settings.protocols.items()}
+        changed = replace(settings, protocols=parts, bier=bier)
+        fabric.network.input(name, events.RouterSettingsApplied(changed))
+    fabric.network.run_for(20)
+
+
+@pytest.mark.parametrize("kind", ["clos3-ospf", "clos3-isis"])
+def test_a_router_that_means_mpls_is_named_at_its_neighbors_and_gets_no_packets(kind):
+    fabric = build(kind)
+    mean_mpls(fabric, ["S1"])
+    told = "it means MPLS (label 102256), this router sends BIER without MPLS"
+    here = routing(fabric, "L1")
+    assert {n.interface: why for n, why in here.refused.items()} == {"S1": told}
+    fib = state(fabric, "L1")
+    used = {fib.copies[mark].neighbor for table in fib.tables for mark in table.marks}
+    assert {neighbor.interface for neighbor in used} == {"S2", "S3", "S4", "host"}
+    leaves = [i for i, name in all_ids(fabric).items() if name.startswith("L")]
+    for entropy in range(16):
+        assert deliver(fabric, "L1", leaves, entropy) == Counter(leaves)
+    mean_mpls(fabric, ["S2", "S3", "S4"])
+    entries = [e for (e,) in routing(fabric, "L1").birt.values() if not e.usable]
+    assert {e.problem for e in entries} == {told, f"next hop: {told}"}
 
 
 def test_a_host_is_withdrawn_with_its_link():

@@ -39,7 +39,10 @@ class Bfer(TypedDict):
 
 
 class BfrNeighborEntry(TypedDict):
-    """A BFR neighbor, the BFERs that any table has behind it, and copies sent to it."""
+    """A BFR neighbor, the BFERs that any table has behind it, and copies sent to it.
+
+    ``problem``: why it gets none, though it runs BIER; empty if it may.
+    """
 
     interface: str
     neighbor: str | None
@@ -48,6 +51,7 @@ class BfrNeighborEntry(TypedDict):
     bfr_ids: str
     packets: int
     bytes: int
+    problem: str
 
 
 class BiftMask(TypedDict):

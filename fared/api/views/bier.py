@@ -129,7 +129,7 @@ def _neighbors(
     from fared.bier.bit_string import as_ranges, bfr_ids  # noqa: PLC0415 - where BIER runs
     from fared.kernel.bier_table import counter_of  # noqa: PLC0415 - where BIER runs
 
-    behind: dict[BfrNeighbor, set[int]] = {}
+    behind: dict[BfrNeighbor, set[int]] = {neighbor: set() for neighbor in routing.refused}
     for set_id, bift in routing.bifts.items():
         for table in {*bift.tables}:
             for neighbor, mask in table.masks:
@@ -148,6 +148,7 @@ def _neighbors(
                 "bfr_ids": as_ranges(sorted(behind[neighbor])),
                 "packets": packets,
                 "bytes": size,
+                "problem": routing.refused.get(neighbor, ""),
             }
         )
     return found
