@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from fared.api.caller import CALLER, user_of
+from fared.api.caller import CALLER, PEER, name_of, peer_of
 from fared.api.client import ANSWER, ANSWER_END
 from fared.api.encode import encode
 from fared.api.errors import CommandError
@@ -120,7 +120,9 @@ class ControlServer:
             writer.transport.abort()
             return
         self._connections.add(task)
-        CALLER.set(user_of(writer.get_extra_info("socket")))
+        peer = peer_of(writer.get_extra_info("socket"))
+        PEER.set(peer)
+        CALLER.set(name_of(peer))
         try:
             while await self._serve_one(reader, writer):
                 pass

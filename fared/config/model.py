@@ -228,11 +228,16 @@ class Fib(Section, frozen=True):
 
 
 class Api(Section, frozen=True):
-    """Servers of the daemon. ``http`` None: off; ``http_names``: further host names of HTTP."""
+    """Servers of the daemon. ``http`` None: off; ``http_names``: further host names of HTTP.
+
+    ``change_group``: the group whose members may change the daemon over the control socket; None:
+    whoever may connect.
+    """
 
     socket: Annotated[values.NotEmpty, Reload.RESTART] = "/run/fared/fared.sock"
     http: Annotated[values.HttpListen, Reload.RESTART] = values.HttpAddress("127.0.0.1", 9547)
     http_names: tuple[values.NotEmpty, ...] = ()
+    change_group: values.NotEmpty | None = None
 
 
 class Ina(Section, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
+from fared.api.caller import may_change
 from fared.api.documents import BY_COMMAND
 from fared.api.errors import CommandError
 from fared.api.respond import Json
@@ -17,6 +18,8 @@ from fared.daemon.restart import GracefulRestart
 from fared.daemon.services import Services
 from fared.daemon.views import ViewSource
 
+_READING = frozenset({"config-diff", "config-history", "record-status"})
+"""The commands below that change nothing."""
 Answer = Mapping[str, Any] | Work[Mapping[str, Any]] | Awaitable[Mapping[str, Any]]
 
 
@@ -39,6 +42,9 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
         return host.config_documents.answer(args)
     if command in BY_COMMAND:
         return host.views.answer(command, args)
+    if command not in _READING and not may_change(host.config.api.change_group):
+        text = f"only members of group {host.config.api.change_group} may do that"
+        raise CommandError("forbidden", text)
     actions: Mapping[str, Callable[[], Answer]] = {
         "drain": lambda: host.operation.drain(args),
         "undrain": lambda: host.operation.undrain(args),

@@ -29,6 +29,7 @@ ERROR_CODES = {
     "unknown-command": "the daemon does not know the command or document",
     "bad-argument": "an argument is missing or cannot be read",
     "not-found": "no such prefix, node or LSA",
+    "forbidden": "only members of api: change-group: may change the daemon",
     "unsupported": "known, but not in this daemon or configuration",
     "busy": "too many HTTP connections are being answered (only /metrics and health are then), or"
     " the kernel cannot be read now",
