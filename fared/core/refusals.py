@@ -151,11 +151,12 @@ class Refusals:
         found.node, found.differs, found.last = node, differs, now
         found.times += 1
 
-    def accepted(self, ifindex: int, source: int) -> None:
-        """A hello of this source was accepted."""
+    def accepted(self, ifindex: int, source: int, node: str) -> None:
+        """A hello of this source was accepted: no other address of its router matters any more."""
         known = self._known.get(ifindex)
-        if known is not None:
-            known.pop(source, None)
+        if known:
+            for at in [at for at, item in known.items() if at == source or item.node == node]:
+                del known[at]
 
     def forget(self, ifindex: int) -> None:
         """The protocol no longer runs on an interface."""

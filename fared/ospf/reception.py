@@ -107,7 +107,8 @@ class Reception:
     def _reject_envelope(self, problem: str, event: PacketReceived) -> None:
         interface, process = self._instance.interfaces.get(event.ifindex), self._instance.process
         if interface is not None and event.payload[_TYPE] == _HELLO:
-            process.refusals.add(interface, event.source, (problem, None), process.now)
+            name = dotted(int.from_bytes(event.payload[_ROUTER_ID], "big"))
+            process.refusals.add(interface, event.source, (problem, None), process.now, name)
         process.reject(
             problem,
             event.source,

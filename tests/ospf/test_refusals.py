@@ -54,9 +54,9 @@ def test_a_refused_hello_is_kept_with_its_cause_and_both_values(changes, text):
     [
         ({"area": 7}, FAST, "area-mismatch", NEIGHBOR),
         ({"peer": router_id(5)}, FAST, "duplicate-router-id", "10.255.0.5"),
-        ({"source": 77}, FAST, "source-network", None),
+        ({"source": 77}, FAST, "source-network", NEIGHBOR),
         ({"source": OURS}, FAST, "duplicate-address", NEIGHBOR),
-        ({}, replace(FAST, ttl_security=TtlSecurity.ON), "ttl", None),
+        ({}, replace(FAST, ttl_security=TtlSecurity.ON), "ttl", NEIGHBOR),
         ({}, replace(FAST, authentication=(KEY,)), "auth-type", None),
     ],
 )
@@ -71,6 +71,9 @@ def test_a_cause_is_forgotten_when_a_hello_is_accepted_and_some_minutes_after_th
     peer.greet(hello_interval=9)
     peer.greet()
     assert refused(peer) == []
+    peer.send(peer.hello(), source=77)
+    peer.greet()
+    assert refused(peer) == [], "it has another address now"
     peer.send(peer.hello(hello_interval=9), source=THEIRS + 1, area=7)
     peer.at(KEPT + 1)
     assert refused(peer) == []

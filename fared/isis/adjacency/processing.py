@@ -100,7 +100,8 @@ class HelloProcessing:
         self, adjacency: Adjacency, received: PacketReceived, hello: LanHello | P2pHello
     ) -> None:
         """Note a hello that is accepted, and log why its sender is not used all the same."""
-        self._process.refusals.accepted(adjacency.circuit.ifindex, received.source)
+        system_id = format_system_id(hello.source_id)
+        self._process.refusals.accepted(adjacency.circuit.ifindex, received.source, system_id)
         if of_type(hello.tlvs, Padding):
             adjacency.padded_to = len(received.payload)
         problem = problem_of(self._instance.settings, adjacency, self._process.now)

@@ -134,7 +134,7 @@ class HelloProtocol:
         neighbor = self._identify(interface, source, packet.router_id)
         if neighbor is None:
             return
-        self._process.refusals.accepted(interface.ifindex, source)
+        self._process.refusals.accepted(interface.ifindex, source, dotted(packet.router_id))
         previous = neighbor.state
         declared = _declared(neighbor)
         # §10.5: HelloReceived restarts the inactivity timer
