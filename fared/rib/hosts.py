@@ -36,8 +36,8 @@ class OwnHosts:
         self._root = root
         self._area = area
         self._networks: dict[int, tuple[LocalNetwork, ...]] = {}
-        self._by_prefix: dict[Prefix, list[tuple[int, LocalNetwork]]] = {}
-        """The networks with their areas, those of the longest prefix first."""
+        self._by_prefix: dict[Prefix, list[tuple[int, LocalNetwork]]] | None = None
+        """The networks with their areas, those of the longest prefix first; made when needed."""
         self._placed: dict[int, dict[NodeId, LocalNetwork]] = {}
         """The network of each host, by the area of hosts."""
         self.stale = False
@@ -49,11 +49,7 @@ class OwnHosts:
             return False
         self._networks[area] = networks
         self.stale = True
-        known = [(at, network) for at, found in self._networks.items() for network in found]
-        known.sort(key=lambda one: (-one[1].prefix.length, one[1].metric, one[0], one[1].ifindex))
-        self._by_prefix.clear()
-        for at, network in known:
-            self._by_prefix.setdefault(network.prefix, []).append((at, network))
+        self._by_prefix = None
         return True
 
     def find(self, address: int) -> tuple[Advertiser, int] | None:
@@ -66,11 +62,21 @@ class OwnHosts:
 
     def _find(self, address: int) -> tuple[int, LocalNetwork] | None:
         """Return the network of an address, of several the nearest, and its area."""
+        if self._by_prefix is None:
+            self._by_prefix = self._indexed()
         for length in dict.fromkeys(prefix.length for prefix in self._by_prefix):
             for area, network in self._by_prefix.get(ipv4_prefix(address, length), ()):
                 if address not in network.refused:
                     return area, network
         return None
+
+    def _indexed(self) -> dict[Prefix, list[tuple[int, LocalNetwork]]]:
+        known = [(at, network) for at, found in self._networks.items() for network in found]
+        known.sort(key=lambda one: (-one[1].prefix.length, one[1].metric, one[0], one[1].ifindex))
+        found: dict[Prefix, list[tuple[int, LocalNetwork]]] = {}
+        for at, network in known:
+            found.setdefault(network.prefix, []).append((at, network))
+        return found
 
     def place(self, hosts: Iterable[Advertiser], settings: SolverSettings) -> dict[int, AreaDelta]:
         """Let these hosts be vertices, and no others; return what changed, by area of hosts."""

@@ -152,11 +152,12 @@ class ProtocolInstance:
 
     def local_networks_changed(self, change: LocalNetworksChanged) -> ChangeKind:
         """Process this router's own networks; return how much they matter."""
-        self.dirty = True
         solver = self.solvers.get(change.family)
         if solver is None:
             return ChangeKind.NONE
-        return solver.set_local_networks(change.area, change.networks)
+        kind = solver.set_local_networks(change.area, change.networks)
+        self.dirty |= kind is not ChangeKind.NONE
+        return kind
 
     # Computation
 

@@ -29,17 +29,16 @@ from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed
 from fared.ospf.ted.lost_links import shrunk, withdraw
 from fared.ospf.ted.networks import NetworkTable
-from fared.ospf.ted.own_networks import own_networks
+from fared.ospf.ted.own_networks import OwnNetworks
 from fared.ospf.ted.reachability import Reachability
 from fared.ospf.ted.used_prefixes import UsedPrefixes
 from fared.ted.compare import same_block
 from fared.ted.events import (
     LocalLinksChanged,
-    LocalNetworksChanged,
     PrefixesUpdated,
     TedUpdated,
 )
-from fared.ted.model import LocalLink, LocalNetwork, NodeBlock
+from fared.ted.model import LocalLink, NodeBlock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,8 +74,7 @@ class TedBuilder:
         self._dirty: dict[tuple[AreaId, int], RouterFacts] = {}
         self._links_dirty: dict[AreaId, tuple[str, float]] = {}
         self._links: dict[AreaId, tuple[LocalLink, ...]] = {}
-        self._own_networks_dirty: dict[AreaId, tuple[str, float]] = {}
-        self._own_networks: dict[AreaId, tuple[LocalNetwork, ...]] = {}
+        self._own_networks = OwnNetworks(instance)
 
     def lsa_changed(self, entry: LsaEntry) -> None:
         """Process an LSA that is new, changed, or at MaxAge."""
@@ -172,9 +170,9 @@ class TedBuilder:
 
     def interface_changed(self, interface: Interface, cause: str) -> None:
         """The networks of an interface, its links, or their properties may have changed."""
-        area, now = interface.settings.area, self._process.now
-        self.links_changed(area, f"{interface.name} {cause}")
-        self._own_networks_dirty.setdefault(area, (f"{interface.name} {cause}", now))
+        cause = f"{interface.name} {cause}"
+        self.links_changed(interface.settings.area, cause)
+        self._own_networks.interface_changed(interface, cause)
 
     def flush(self) -> None:
         """Emit the changes since the last call."""
@@ -196,12 +194,8 @@ class TedBuilder:
             if links != self._links.get(area, ()):
                 self._links[area] = links
                 self._process.emit(LocalLinksChanged(area, links, cause, since))
-        changed, self._own_networks_dirty = self._own_networks_dirty, {}
-        for area, (cause, since) in changed.items():
-            networks = tuple(own_networks(self._instance.area_interfaces(area)))
-            if networks != self._own_networks.get(area, ()):
-                self._own_networks[area] = networks
-                self._process.emit(LocalNetworksChanged(area, networks, cause, since))
+        for changed in self._own_networks.updates():
+            self._process.emit(changed)
 
     # LSAs
 

@@ -2,27 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from fared.core.ids import ipv4_prefix
+import msgspec
+
+from fared.core.ids import AreaId, ipv4_prefix
+from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
+from fared.ted.events import LocalNetworksChanged
 from fared.ted.model import LocalNetwork
 
 
-def own_networks(interfaces: Iterable[Interface]) -> Iterator[LocalNetwork]:
-    """The networks of the interfaces that are up, in their order; a host address is none."""
-    for interface in interfaces:
-        if interface.loopback or interface.state is InterfaceState.DOWN:
-            continue
+class _Changed(msgspec.Struct):
+    """Interfaces of an area that changed since the last report, by ifindex, and the first cause."""
+
+    cause: str
+    since: float
+    interfaces: dict[int, None] = msgspec.field(default_factory=dict)
+
+
+class OwnNetworks:
+    """The networks of the interfaces that are up, by area; only changed interfaces are read."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._known: dict[AreaId, dict[int, tuple[LocalNetwork, ...]]] = {}
+        self._changed: dict[AreaId, _Changed] = {}
+
+    def interface_changed(self, interface: Interface, cause: str) -> None:
+        """The state or a property of an interface may have changed."""
+        area = interface.settings.area
+        if area not in self._changed:
+            self._changed[area] = _Changed(cause, self._instance.process.now)
+        self._changed[area].interfaces[interface.ifindex] = None
+
+    def updates(self) -> Iterator[LocalNetworksChanged]:
+        """Report the areas whose networks differ since the last call."""
+        changed, self._changed = self._changed, {}
+        for area, change in changed.items():
+            known, differs = self._known.setdefault(area, {}), False
+            for ifindex in change.interfaces:
+                before, found = known.pop(ifindex, ()), self._read(area, ifindex)
+                differs |= found != before
+                if found:
+                    known[ifindex] = found
+            if differs:
+                networks = tuple([each for _, found in sorted(known.items()) for each in found])
+                yield LocalNetworksChanged(area, networks, change.cause, change.since)
+
+    def _read(self, area: AreaId, ifindex: int) -> tuple[LocalNetwork, ...]:
+        """The networks of an interface of an area; a host address is none."""
+        interface = self._instance.interfaces.get(ifindex)
+        if interface is None or interface.settings.area != area or interface.loopback:
+            return ()
+        if interface.state is InterfaceState.DOWN:
+            return ()
         addresses = [address for address in interface.addresses if not address.host]
         refused = [*(a.address for a in addresses), *(a.broadcast for a in addresses)]
-        for address in addresses:
-            yield LocalNetwork(
-                prefix=ipv4_prefix(address.network, address.prefix_length),
-                ifindex=interface.ifindex,
-                interface=interface.name,
-                metric=interface.settings.cost,
-                bandwidth=interface.bandwidth.capacity,
-                refused=frozenset([a for a in refused if a is not None]),
-                onlink=not address.routed,
-            )
+        return tuple(
+            [
+                LocalNetwork(
+                    prefix=ipv4_prefix(address.network, address.prefix_length),
+                    ifindex=ifindex,
+                    interface=interface.name,
+                    metric=interface.settings.cost,
+                    bandwidth=interface.bandwidth.capacity,
+                    refused=frozenset([a for a in refused if a is not None]),
+                    onlink=not address.routed,
+                )
+                for address in addresses
+            ]
+        )
