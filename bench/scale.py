@@ -54,6 +54,8 @@ _SPACING = 2.2
 """Longer than the hold-down of the SPF back-off (RFC 8405): at most two seconds here."""
 _REACTION = 30.0
 _QUIET = 0.5
+_READERS_BEGIN = 5.0
+"""Seconds in which the HTTP server and all views are loaded."""
 _CATCH_UP = 20.0
 """Seconds in which all of a rate is to be acknowledged."""
 Json = dict[str, Any]
@@ -77,12 +79,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     patience: float = PATIENCE
     profile: str | None = None
     phase: str = ""
+    read: float = 0.0
+    """Rate at which a client reads meanwhile; 0: none does."""
 
 
 CASES = (
     Case(),
     Case(spines=256, leaves=256, patience=240),
-    Case(te=True, rates=(50, 200, 1000, 4000, 4000), patience=120),
+    Case(te=True, rates=(50, 200, 1000, 4000, 4000), patience=120, read=1000),
     Case(spines=16, leaves=64, te=True, rates=(50, 200, 1000)),
     Case(protocol="isis", patience=120),
     Case(protocol="isis", spines=256, leaves=256, patience=240),
@@ -135,7 +139,29 @@ class Run:
             with self._phase("rate"):
                 self.found["rates"][f"{rate:g}"] = measured = self.announce(rate)
             print(f"{self.case.daemon} {rate:g}/s: {_shown(measured)}", flush=True)
+        if self.case.read and self.case.daemon == "fared":
+            self.found["read"] = {
+                "without": self.announce(self.case.read),
+                "with": self.read(self.case.read),
+            }
+            print(f"read: {_shown(self.found['read']['with'])}", flush=True)
         return self.found
+
+    def read(self, rate: float) -> Json:
+        """Announce, while a client scrapes and reads large documents without a pause."""
+        here = self.device.directory
+        script = str(Path(__file__).with_name("scale_reader.py"))
+        command = [sys.executable, script, str(here / "fared.sock"), "9547"]
+        reader = self.device.inside.start(command, here / "reader.log")
+        try:
+            self.device.serve(_READERS_BEGIN)
+            measured = self.announce(rate)
+            if reader.poll() is not None:
+                raise RuntimeError((here / "reader.log").read_text())
+            return measured
+        finally:
+            reader.terminate()
+            reader.wait()
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
@@ -403,6 +429,7 @@ def main() -> int:
     parser.add_argument("--metric", default="available", choices=("available", "capacity", "off"))
     parser.add_argument("--profile", help="file for the profile of fared")
     parser.add_argument("--phase", default="", choices=("", "join", "lost", "rate"))
+    parser.add_argument("--read", type=float, default=0.0, help="rate while a client reads")
     parser.add_argument("--table", action="store_true", help="all cases, and record them")
     given = parser.parse_args()
     spines, leaves = map(int, given.fabric.split("x"))
@@ -423,6 +450,7 @@ def main() -> int:
             metric=given.metric,
             profile=given.profile,
             phase=given.phase,
+            read=given.read,
         )
         for daemon in given.daemon.split(",")
     ]

@@ -13,6 +13,8 @@ LOST_MS = MappingProxyType({"64x512": 15.0, "64x512 with TE": 15.0, "256x256": 3
 CPU_PERCENT = 50.0
 ACKNOWLEDGED = 99.9
 LAG_MS = 50.0
+READ_LAG_MS = 20.0
+"""More than without readers: a turn of an answer, which a request has to wait for."""
 RATE_OF_GOALS = "1000"
 """Changed LSAs a second, or fragments: an LSP is a packet, an update holds thirty TE LSAs."""
 OVERLOAD = "4000"
@@ -57,7 +59,27 @@ def _case(name: str, pair: dict[str, Json]) -> list[Json]:
     for rate in {**ours.get("rates", {}), **other.get("rates", {})}:
         mine = ours.get("rates", {}).get(rate)
         rows += _rate(f"{name}: {rate}/s", rate, mine, other.get("rates", {}).get(rate))
+    if "read" in ours:
+        rows += _read(f"{name}: {ours['case']['read']:g}/s, read all the time", ours["read"])
     return rows
+
+
+def _read(name: str, found: Json) -> list[Json]:
+    """What a client costs that scrapes and reads large documents, beside the same without it."""
+    mine, alone = found["with"], found["without"]
+    held = compared(f"{name}, loop held", mine["lag"], alone["lag"], "ms")
+    acked = compared(
+        f"{name}, acknowledged within 1 s",
+        mine["acknowledged"],
+        alone["acknowledged"],
+        "%",
+        more_is_better=True,
+    )
+    acked["note"] = f"{name}: hellos at most {mine['lapse']:.2f} s apart, {mine['lost']} lost"
+    good = mine["acknowledged"] >= ACKNOWLEDGED and not mine["lost"]
+    acked |= {"goal": "all, no adjacency lost", "met": good}
+    most = (alone["lag"] or 0.0) + READ_LAG_MS
+    return [held | _goal(f"<= {most:.1f} ms", mine["lag"], most), acked]
 
 
 def _rate(name: str, rate: str, ours: Json | None, other: Json | None) -> list[Json]:
