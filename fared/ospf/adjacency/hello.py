@@ -163,20 +163,25 @@ class HelloProtocol:
         # §10.5: after 1-WayReceived processing stops
         if interface.broadcast and neighbor.state >= NeighborState.TWO_WAY:
             self._follow_declarations(neighbor, declared)
-        problem = problem_of(neighbor, self._process.now)
-        if problem is not None and self._process.may_log(source, problem.cause):
-            self._process.log(
+        self._tell_problem(neighbor)
+        # One that does not list us may be complained of.
+        again = interface.settings.authentication or neighbor.state < NeighborState.TWO_WAY
+        neighbor.last_hello = None if again else _circumstances(neighbor, received)
+
+    def _tell_problem(self, neighbor: Neighbor) -> None:
+        """Log why a neighbor is not used all the same."""
+        process, source = self._process, neighbor.address
+        problem = problem_of(neighbor, process.now)
+        if problem is not None and process.may_log(source, problem.cause):
+            process.log(
                 "warning",
                 "ospf-neighbor-problem",
                 reason=problem.cause,
                 source=dotted(source),
-                interface=interface.name,
-                router_id=dotted(packet.router_id),
+                interface=neighbor.interface.name,
+                router_id=dotted(neighbor.router_id),
                 what=problem.text,
             )
-        # One that does not list us may be complained of.
-        again = interface.settings.authentication or neighbor.state < NeighborState.TWO_WAY
-        neighbor.last_hello = None if again else _circumstances(neighbor, received)
 
     def _follow_declarations(self, neighbor: Neighbor, before: tuple[int, bool, bool]) -> None:
         """Fire BackupSeen or NeighborChange if a neighbor's priority, DR or BDR changed (§10.5)."""
