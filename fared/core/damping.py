@@ -42,9 +42,9 @@ class Damping:
         """Return the penalty, decayed until ``now``."""
         return self._penalty * math.exp2((self._at - now) / self.settings.half_life)
 
-    def flapped(self, now: float) -> None:
-        """The carrier was lost."""
-        self._penalty = min(self.penalty(now) + PENALTY, self.settings.ceiling)
+    def flapped(self, now: float, times: int = 1) -> None:
+        """The carrier was lost, several times since the last call perhaps."""
+        self._penalty = min(self.penalty(now) + times * PENALTY, self.settings.ceiling)
         self._at = now
         self.suppressed |= self._penalty > self.settings.suppress
 

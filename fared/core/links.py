@@ -97,7 +97,8 @@ class Link(msgspec.Struct, frozen=True):
     rate of a root tbf/htb queue, both in bytes/s and None where unknown. ``addresses`` are those
     that packets may be sent from now: an IPv6 address appears after duplicate address detection.
     ``hardware_address`` is the MAC address, which IS-IS calls SNPA, as 48 bits; 0 where there is
-    none.
+    none. ``carrier_losses`` counts losses of the carrier: of several within a second the kernel
+    reports the last state only (``linkwatch``).
     """
 
     ifindex: int
@@ -109,6 +110,7 @@ class Link(msgspec.Struct, frozen=True):
     speed: float | None = None
     shaped: float | None = None
     hardware_address: int = 0
+    carrier_losses: int = 0
 
     def ipv4(self) -> tuple[InterfaceAddress, ...]:
         """The IPv4 addresses, primary first."""

@@ -116,16 +116,17 @@ class LinkWatch:
     # -- what happens -----------------------------------------------------------------------
 
     def link_changed(self, link: Link, previous: Link | None) -> None:
-        """Count a loss of the carrier. It is not delayed: only coming up may be."""
+        """Count losses of the carrier. They are not delayed: only coming up may be."""
         watched = self._watch(link.name)
         if watched is None or previous is None:
             return
         if link.up and not previous.up:
             self._fec.forget(link.ifindex)
-        if link.up or not previous.up:
+        losses = _losses(link, previous)
+        if not losses:
             return
         now, before = self._clock(), watched.damping.suppressed
-        watched.damping.flapped(now)
+        watched.damping.flapped(now, losses)
         if watched.damping.suppressed and not before:
             seconds = round(watched.damping.reuse_in(now), 1)
             self._log.warning(
@@ -188,3 +189,11 @@ class LinkWatch:
             )
         else:
             self._log.info("link-well", interface=name, mode=mode)
+
+
+def _losses(link: Link, previous: Link) -> int:
+    """How often the link was lost: by the kernel's count, which has those nobody was told of too.
+
+    A link that is set down need not lose its carrier.
+    """
+    return max(link.carrier_losses - previous.carrier_losses, previous.up and not link.up)

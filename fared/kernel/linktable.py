@@ -37,6 +37,7 @@ class _Parts(msgspec.Struct):
     flags: int
     mtu: int
     hardware_address: int
+    carrier_losses: int
     addresses: dict[_AddressKey, tuple[bool, InterfaceAddress]] = msgspec.field(
         default_factory=dict
     )
@@ -99,6 +100,7 @@ class LinkTable:
             speed=parts.speed,
             shaped=self.shapers.rate(ifindex),
             hardware_address=parts.hardware_address,
+            carrier_losses=parts.carrier_losses,
         )
 
     def _take_link(self, kind: int, body: bytes) -> int | None:
@@ -106,17 +108,17 @@ class LinkTable:
         message = read_link(kind, body)
         if message is None or message.family:
             return None  # AF_BRIDGE: a bridge reports its port, with flags of its own
-        ifindex, _, flags, name, mtu, hardware = message
+        ifindex, _, flags, name, mtu, hardware, losses = message
         if kind == RTM_DELLINK:
             self._parts.pop(ifindex, None)
             self.shapers.forget(ifindex)
             return ifindex
         parts = self._parts.get(ifindex)
         if parts is None:
-            self._parts[ifindex] = _Parts(name, flags, mtu, hardware)
+            self._parts[ifindex] = _Parts(name, flags, mtu, hardware, losses)
         else:
             parts.name, parts.flags, parts.mtu = name, flags, mtu
-            parts.hardware_address = hardware
+            parts.hardware_address, parts.carrier_losses = hardware, losses
         return ifindex
 
     def _take_address(self, kind: int, body: bytes) -> int | None:

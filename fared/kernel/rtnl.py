@@ -31,7 +31,7 @@ _MONITOR_GROUP = "monitor"
 _MBIT = 1e6 / 8
 _ETHERNET = 1  # ARPHRD_ETHER
 _LINK_HEAD = struct.Struct("=BxHiI4x")  # struct ifinfomsg
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU = 1, 3, 4
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_CARRIER_DOWN_COUNT = 1, 3, 4, 48
 _WORD, _WIDE, _MAC = 4, 8, 6
 _TC_HEAD = struct.Struct("=BxxxiIII")  # struct tcmsg
 _TCA_KIND, _TCA_OPTIONS = 1, 2
@@ -47,7 +47,8 @@ _HEADER_DEV_INDEX, _HEADER_FLAGS = 1, 3
 class LinkMessage(NamedTuple):
     """RTM_NEWLINK or RTM_DELLINK. ``family``: 0, or AF_BRIDGE for a bridge's view of a port.
 
-    ``hardware_address``: the MAC address, 0 if the interface has none.
+    ``hardware_address``: the MAC address, 0 if the interface has none. ``carrier_losses``: how
+    often the carrier was lost, 0 if the kernel does not count.
     """
 
     ifindex: int
@@ -56,6 +57,7 @@ class LinkMessage(NamedTuple):
     name: str
     mtu: int
     hardware_address: int
+    carrier_losses: int
 
 
 class AddressMessage(NamedTuple):
@@ -90,6 +92,7 @@ def read_link(kind: int, body: bytes) -> LinkMessage | None:
     found = attributes(body, _LINK_HEAD.size)
     name, mtu = found.get(_IFLA_IFNAME, b""), found.get(_IFLA_MTU, b"")
     hardware = found.get(_IFLA_ADDRESS, b"") if device == _ETHERNET else b""
+    losses = found.get(_IFLA_CARRIER_DOWN_COUNT, b"")
     return LinkMessage(
         ifindex,
         family,
@@ -97,6 +100,7 @@ def read_link(kind: int, body: bytes) -> LinkMessage | None:
         name.rstrip(b"\0").decode("utf-8", "replace"),
         u32(mtu) if len(mtu) == _WORD else 0,
         int.from_bytes(hardware, "big") if len(hardware) == _MAC else 0,
+        u32(losses) if len(losses) == _WORD else 0,
     )
 
 

@@ -144,6 +144,12 @@ def test_a_link_that_flaps_waits_until_its_penalty_has_decayed(tmp_path):
     assert watch.events == ["link-suppressed", "link-released"]
 
 
+def test_losses_of_the_carrier_that_the_kernel_did_not_report_count_too(tmp_path):
+    watch = Watch(tmp_path)
+    watch.watch.link_changed(replace(SWP1, carrier_losses=6), SWP1)
+    assert watch.watch.suppressed("swp1")
+
+
 def test_counters_that_cannot_be_read_change_nothing(tmp_path):
     watch = Watch(tmp_path)
     watch.run(2, errors=1000)

@@ -89,6 +89,14 @@ async def test_a_lost_carrier_is_reported_and_so_is_its_return(watched):
     assert watched.events[-1].link.speed == 10 * GBIT
 
 
+async def test_losses_of_the_carrier_are_counted_even_where_the_kernel_reports_only_some(watched):
+    await loop_until(lambda: watched.link.up)
+    before = watched.link.carrier_losses
+    for state in 4 * ("down", "up"):
+        await watched.run(f"ip link set e0 {state}", watched.far)
+    await loop_until(lambda: watched.link.up and watched.link.carrier_losses == before + 4)
+
+
 async def test_a_lost_carrier_can_be_read_as_soon_as_the_kernel_has_removed_its_next_hops(watched):
     """A group rewritten just then is a new one, without its routes; no answer tells."""
     await loop_until(lambda: watched.link.up)
