@@ -40,10 +40,11 @@ def _networks(interface: Interface) -> tuple[InterfaceAddress, ...]:
     """The networks of sources on the link; none: any source is on it.
 
     RFC 2328 §8.2 (1) requires them on LANs only. FRR and BIRD check all links that have a network,
-    and so does fared; an unnumbered link, or one with host addresses only, has none.
+    and so does fared; an unnumbered link, or one with host addresses only, has none. Of several
+    networks all count, since the interface follows its neighbors (``adjacency.subnets``).
     """
     if interface.broadcast:
-        return interface.addresses[:1]
+        return interface.addresses
     if interface.unnumbered:
         return ()
     return tuple([address for address in interface.link.ipv4() if not address.host])
