@@ -23,7 +23,13 @@ def test_packets_and_errors_of_both_directions_are_summed(tmp_path: Path):
     assert found["swp1"] == ErrorCounters(170, 7)
     assert found["lo"] == ErrorCounters(20, 0)
     assert set(found) == {"lo", "swp1", "eth0.1"}
-    assert read_error_counters(file, drops=True)["swp1"] == ErrorCounters(170, 17)
+
+
+def test_of_dropped_packets_only_those_count_that_this_router_was_to_send(tmp_path: Path):
+    """Received ones may be frames of unknown ethertypes, which any host on the link can send."""
+    file = tmp_path / "dev"
+    file.write_text(HEAD + LINES)
+    assert read_error_counters(file, drops=True)["swp1"] == ErrorCounters(170, 10)
 
 
 @pytest.mark.parametrize(
