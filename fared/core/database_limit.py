@@ -4,7 +4,8 @@ A neighbor can originate, or forge, more than the memory of a router. So a datab
 with ``max-lsa`` of other routers and Juniper's database-protection; but no adjacency ends:
 
 - from three quarters of the limit on, the log warns;
-- at the limit, only LSAs of routers on a path from here are accepted, and of their neighbors;
+- at the limit, only LSAs of routers on a path from here are accepted, and of their neighbors, and
+  of those behind one neighbor no more than its share (``limit_shares``);
 - beyond it by a quarter, nothing is accepted that is not in the database already. So the memory is
   bounded, whatever neighbors forge.
 
@@ -20,10 +21,13 @@ from __future__ import annotations
 import enum
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
+
+from fared.core.limit_shares import Paths, Shares
 
 if TYPE_CHECKING:
     from fared.core.process import Process
@@ -77,23 +81,6 @@ class Originators(Counter[int]):
             del self[originator]
 
 
-def on_paths(root: int, listed: Callable[[int], set[int]]) -> set[int]:
-    """Return the routers that ``root`` reaches, and those that they list as neighbors.
-
-    ``listed`` returns the neighbors that a router lists. Only a link that both ends list leads on
-    (RFC 2328 §16.1 (2)(b), ISO 10589 §7.2.8.2).
-    """
-    found, frontier, seen = {root}, [root], {root}
-    while frontier:
-        near = frontier.pop()
-        for far in listed(near):
-            found.add(far)
-            if far not in seen and near in listed(far):
-                seen.add(far)
-                frontier.append(far)
-    return found
-
-
 class LimitedDatabase(Protocol):
     """A database, with the entries of each originator counted."""
 
@@ -119,7 +106,7 @@ class DatabaseLimit(Generic[Item]):
         name: str,
         *,
         settings: Callable[[], LimitSettings],
-        on_path: Callable[[], Container[int]],
+        on_path: Callable[[], Paths],
         ask: Callable[[Iterable[Item] | None], None],
         prefixes: bool = False,
     ) -> None:
@@ -130,9 +117,11 @@ class DatabaseLimit(Generic[Item]):
         self._on_path = on_path
         self._ask = ask
         self._prefixes = prefixes
-        self._paths: Container[int] = ()
+        self._paths = Paths()
+        self._shares = Shares()
         self._paths_until = -math.inf
-        self._missed: dict[Item, int] = {}
+        self._missed: dict[Hashable, dict[Item, int]] = {}
+        """Originators by who sent what was ignored: a neighbor that sends much hides no other."""
         self._missed_more = False
         self.state = Fullness.ROOM
         self.times = 0
@@ -150,9 +139,7 @@ class DatabaseLimit(Generic[Item]):
             self._enter(Fullness.WARNING)
         if entries < settings.most:
             return True
-        if entries >= settings.most * _PATHS_UP_TO:
-            return False
-        return originator in self._paths_now()
+        return self._beyond(originator, 1, entries) > 0
 
     def is_ample(self, more: int) -> bool:
         """Whether ``admits`` so many, whoever originated them, and warns of none of them."""
@@ -167,19 +154,32 @@ class DatabaseLimit(Generic[Item]):
         left = settings.of_originator - self._database.originators[originator]
         if wanted <= left and entries + wanted < most * _WARN_AT:  # as nearly always
             return wanted
-        if entries + wanted > most and originator in self._paths_now():
-            most = int(most * _PATHS_UP_TO)
         found = max(0, min(wanted, most - entries, left))
+        if found < min(wanted, left):
+            found += self._beyond(originator, min(wanted, left) - found, max(entries, most))
         if entries + found >= settings.most * _WARN_AT and self.state is Fullness.ROOM:
             self._enter(Fullness.WARNING)
         return found
 
-    def ignore(self, item: Item, originator: int, count: int = 1) -> None:
-        """An LSA or LSP has been ignored, or ``count`` entries that it lists."""
+    def _beyond(self, originator: int, wanted: int, entries: int) -> int:
+        """For how many more entries there is room beyond the limit, which has ``entries``."""
+        most = self._settings().most
+        end = int(most * _PATHS_UP_TO)
+        if entries >= end:
+            return 0
+        paths, known = self._paths_now(), self._database.originators[originator]
+        wanted = min(wanted, end - entries)
+        return self._shares.grant(originator, paths, wanted, end - most, known)
+
+    def ignore(
+        self, item: Item, originator: int, count: int = 1, *, sender: Hashable = None
+    ) -> None:
+        """An LSA or LSP of ``sender`` has been ignored, or ``count`` entries that it lists."""
         self.ignored += count
-        self._missed[item] = originator
-        if len(self._missed) > MOST_MISSED:
-            del self._missed[next(iter(self._missed))]
+        self._missed.setdefault(sender, {})[item] = originator
+        if sum(map(len, self._missed.values())) > MOST_MISSED:
+            most = max(self._missed.values(), key=len)
+            del most[next(iter(most))]
             self._missed_more = True
         counter = "ignored-prefixes" if self._prefixes else "ignored"
         self._process.counters.lsdb[counter] += count
@@ -206,10 +206,11 @@ class DatabaseLimit(Generic[Item]):
             self.ignored,
         )
 
-    def _paths_now(self) -> Container[int]:
+    def _paths_now(self) -> Paths:
         now = self._process.now
         if now >= self._paths_until:
             self._paths, self._paths_until = self._on_path(), now + _PATHS_KEPT
+            self._shares.refresh(self._database.originators.__getitem__)
         return self._paths
 
     def _enter(self, state: Fullness) -> None:
@@ -242,11 +243,14 @@ class DatabaseLimit(Generic[Item]):
         if len(database) < settings.most * _ROOM_AT and of_one < settings.of_originator:
             self._leave()
             return
-        missed = [item for item, originator in self._missed.items() if self.admits(originator)]
-        if missed:
-            for item in missed:
-                del self._missed[item]
-            self._ask(missed)
+        again: dict[Item, None] = {}
+        for missed in self._missed.values():
+            found = [item for item, originator in missed.items() if self.admits(originator)]
+            for item in found:
+                del missed[item]
+            again.update(dict.fromkeys(found))
+        if again:
+            self._ask(again)
         self._recheck_later()
 
     def _leave(self) -> None:
@@ -256,4 +260,4 @@ class DatabaseLimit(Generic[Item]):
         self._log("info", event)
         missed, self._missed = self._missed, {}
         more, self._missed_more = self._missed_more, False
-        self._ask(None if more else missed)
+        self._ask(None if more else dict.fromkeys(chain.from_iterable(missed.values())))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fared.core.database_limit import DatabaseLimit, LimitSettings, LimitView, Originators
+from fared.core.limit_shares import Paths
 
 if TYPE_CHECKING:
     from fared.core.process import Process
@@ -55,7 +56,7 @@ class PrefixLimit(Generic[Source]):
         process: Process[Any],
         *,
         settings: Callable[[], LimitSettings],
-        on_path: Callable[[], Container[int]],
+        on_path: Callable[[], Paths],
         read: Callable[[Iterable[Source] | None], None],
     ) -> None:
         self._used = _Used()

@@ -5,24 +5,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from fared.core.database_limit import on_paths
+from fared.core.limit_shares import Paths
 from fared.isis.ids import lsp_id
 from fared.isis.pdu.tlvs import IsReachability
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fared.core.ids import SystemId
     from fared.isis.lsdb import Lsdb
 
 
-def systems_on_paths(database: Lsdb, root: SystemId) -> set[int]:
-    """The systems that this one reaches, and those that they list as neighbors."""
-    known: dict[int, set[int]] = {}
-    return on_paths(int(root), lambda system: _neighbors(database, system, known))
+def systems_on_paths(databases: Iterable[Lsdb], root: SystemId) -> Paths:
+    """The systems that this one reaches in any of the levels, and those that they list."""
+    found = Paths()
+    for database in databases:
+        known: dict[int, set[int]] = {}
+        found.add(int(root), partial(_neighbors, database, known))
+    return found
 
 
-def _neighbors(database: Lsdb, system: int, known: dict[int, set[int]]) -> set[int]:
+def _neighbors(database: Lsdb, known: dict[int, set[int]], system: int) -> set[int]:
     """The systems that the LSPs of a system list, those of its pseudonodes included."""
     listed = known.get(system)
     if listed is None:

@@ -14,6 +14,7 @@ from fared.core.database_limit import (
     Originators,
 )
 from fared.core.process import Process
+from tests.core.test_limit_shares import HONEST, ROOT, paths
 
 
 class Database:
@@ -27,20 +28,20 @@ class Database:
 
 
 class Limited:
-    """A database with a limit of 100 and 60 for each originator; 1 to 9 are on a path."""
+    """A database with a limit of 100 and 60 for each originator; 11 to 19 are on a path."""
 
     def __init__(self) -> None:
         self.process = Process("test", 0.0, random.Random(1), str)
         self.database = Database()
         self.asked: list[list[int] | None] = []
         self.settings = LimitSettings(100, 60)
-        self.paths = set(range(1, 10))
+        self.paths = set(range(11, 20))
         self.limit = DatabaseLimit(
             self.process,
             self.database,
             "0.0.0.0",
             settings=lambda: self.settings,
-            on_path=lambda: self.paths,
+            on_path=lambda: paths(*((ROOT, HONEST), *((HONEST, one) for one in self.paths))),
             ask=self.ask,
         )
 
@@ -68,8 +69,8 @@ class Limited:
 def test_at_the_limit_only_originators_on_a_path_are_accepted_and_a_quarter_beyond_nobody():
     limited = Limited()
     assert limited.forge(500) == 100
-    assert all(limited.offer(one % 9 + 1) for one in range(25))
-    assert not limited.offer(1)
+    assert all(limited.offer(one % 9 + 11) for one in range(25))
+    assert not limited.offer(11)
     assert len(limited.database) == 125
 
 
@@ -119,6 +120,17 @@ def test_of_more_than_it_remembers_everything_is_asked_for():
     limited.settings = LimitSettings(10 * MOST_MISSED, 60)
     limited.wait(RECHECK)
     assert (limited.asked, limited.limit.state) == ([None], Fullness.ROOM)
+
+
+def test_a_neighbor_that_sends_more_than_is_remembered_hides_nothing_of_another():
+    limited = Limited()
+    limited.forge(100)
+    limited.limit.ignore(5000, 5000, sender="honest")
+    for one in range(10_000, 10_000 + 2 * MOST_MISSED):
+        limited.limit.ignore(one, one, sender="liar")
+    limited.paths = {5000}
+    limited.wait(RECHECK)
+    assert limited.asked == [[5000]]
 
 
 def test_a_reset_zeroes_the_counts_and_asks_again_at_once():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fared.core.database_limit import RECHECK, Fullness, LimitSettings
 from fared.core.prefix_limit import PrefixLimit, known_first
 from fared.core.process import Process
+from tests.core.test_limit_shares import ROOT, paths
 
 OWN = 1
 
@@ -21,7 +22,7 @@ class Limited:
         self.limit: PrefixLimit[str] = PrefixLimit(
             self.process,
             settings=lambda: LimitSettings(100, 60),
-            on_path=lambda: {2, 3},
+            on_path=lambda: paths((ROOT, 2), (2, 3)),
             read=lambda found: self.read_again.append(None if found is None else sorted(found)),
         )
 

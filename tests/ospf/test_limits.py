@@ -11,12 +11,13 @@ from fared.ospf.adjacency.fsm import _count_flap
 from fared.ospf.adjacency.hello import MAX_LAN_NEIGHBORS
 from fared.ospf.flooding.limits import BYTES_OF_AN_LSA, MOST_LINK_LSAS
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType
+from fared.ospf.packet.codec import encode_packet
 from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER
-from fared.ospf.packet.packets import DdFlags, LsRequest
+from fared.ospf.packet.packets import DdFlags, Hello, LsRequest, PacketBody
 from fared.ospf.settings import NetworkType
 from fared.ted.events import PrefixesUpdated, TedUpdated
-from tests.ospf.harness import FAST, Network, router_id
-from tests.ospf.scripted import THEIRS, Scripted, dd, make_lsa, update
+from tests.ospf.harness import FAST, Network, Packet, router_id
+from tests.ospf.scripted import ALL_SPF, THEIRS, E, Scripted, dd, make_lsa, router_lsa, update
 
 LIMIT = LimitSettings(most=200, of_originator=150)
 
@@ -98,6 +99,51 @@ def test_routers_on_a_path_from_here_come_in_beyond_the_limit(kind):
     for at in range(500):  # of a router on a path: no more than a quarter
         scripted.send(update(make_lsa(router_id(11), ls_type=3, lsid=at << 8, body=bytes(8))))
     assert stored(scripted) <= LIMIT.most * 5 // 4
+
+
+class Liar:
+    """Router 2 of a network, which only says what it is told, beside its hellos."""
+
+    def __init__(self, net: Network) -> None:
+        self.net = net
+        self.router_id = router_id(2)
+        (cable,) = [c for c in net.cables if {n for n, _ in c.ends} == {1, 2}]
+        ends = dict(cable.ends)
+        self.source = net.nodes[2].links[ends[2]][0].addresses[0].address
+        self.victim = (1, ends[1])
+        net.stop(2)
+
+    def say(self, body: PacketBody) -> None:
+        payload = encode_packet(self.router_id, 0, body)
+        self.net.deliver(self.victim, Packet(self.source, ALL_SPF, payload, 1))
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds)):
+            heard = Hello(0, 1, E, 1, FAST.router_dead_interval, 0, 0, (router_id(1),))
+            self.say(heard)
+            self.net.run(1.0)
+
+
+def test_a_neighbor_that_invents_routers_on_itself_keeps_none_behind_another_out():
+    """2 tells both ends of its links to 3,000 routers that are not there; 4 joins behind 3."""
+    net = Network()
+    net.add(1, limit=LIMIT)
+    for number in (2, 3):
+        net.join(1, number, FAST)
+    net.until(lambda: net.all_full() and net.in_sync())
+    liar, invented = Liar(net), range(1000, 4000)
+    newer = INITIAL_SEQUENCE_NUMBER + 100
+    liar.say(update(make_lsa(liar.router_id, newer, links=links(1, *invented))))
+    liar.run(2.0)
+    for at in range(1000, 4000, 500):
+        for one in range(at, at + 500, 20):
+            some = range(one, one + 20)
+            liar.say(update(*(make_lsa(router_id(other), links=links(2)) for other in some)))
+        liar.run(1.0)
+    net.join(3, 4, FAST)
+    liar.run(2.0 + 2 * RECHECK)
+    assert router_lsa(router_id(4)) in net.database(1)
+    assert LIMIT.most < len(net.database(1)) <= LIMIT.most * 5 // 4
 
 
 def test_large_lsas_count_for_several_whether_new_or_grown():

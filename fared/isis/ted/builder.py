@@ -75,7 +75,7 @@ class TedBuilder:
         self.prefix_limit: PrefixLimit[tuple[Level, LspId]] = PrefixLimit(
             instance.process,
             settings=lambda: instance.settings.prefix_limit,
-            on_path=self._on_paths,
+            on_path=partial(systems_on_paths, instance.databases.values(), instance.system_id),
             read=self._read_again,
         )
         self._nodes: dict[NodeKey, NodeFragments] = {}
@@ -158,11 +158,6 @@ class TedBuilder:
         known = node and node.parts.get(fragment_of(entry.lsp_id))
         kept = facts.prefixes.trim((known or _NOTHING).prefixes, most)
         return replace(facts, prefixes=kept)
-
-    def _on_paths(self) -> set[int]:
-        """The systems on a path from this router in any level, and their neighbors."""
-        databases, own = self._instance.databases.values(), self._instance.system_id
-        return {system for lsdb in databases for system in systems_on_paths(lsdb, own)}
 
     def _read_again(self, ignored: Iterable[tuple[Level, LspId]] | None) -> None:
         """Read LSPs again some of whose prefixes were ignored; None: all LSPs."""

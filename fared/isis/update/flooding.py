@@ -331,7 +331,7 @@ class Flooding:
             self._acknowledge_unknown(queue, lsp)
             return
         if entry is None and not self.limits.admits(queue.circuit, queue.level, lsp.lsp_id):
-            self.limits.ignore(queue.level, lsp.lsp_id)
+            self.limits.ignore(queue.circuit, queue.level, lsp.lsp_id)
             self._acknowledge_unknown(queue, lsp)
             return
         # e) 1), §7.3.16.4 b) 1)

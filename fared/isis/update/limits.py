@@ -31,7 +31,7 @@ class DatabaseLimits:
                 database,
                 level.label,
                 settings=lambda: instance.settings.limit,
-                on_path=partial(systems_on_paths, database, instance.system_id),
+                on_path=partial(systems_on_paths, (database,), instance.system_id),
                 ask=partial(self._ask, level),
             )
             for level, database in instance.databases.items()
@@ -46,9 +46,9 @@ class DatabaseLimits:
             return True
         return self._limits[level].admits(system, more)
 
-    def ignore(self, level: Level, identifier: LspId) -> None:
-        """An LSP has been ignored."""
-        self._limits[level].ignore(identifier, system_of(identifier))
+    def ignore(self, circuit: Circuit, level: Level, identifier: LspId) -> None:
+        """An LSP that came over a circuit has been ignored."""
+        self._limits[level].ignore(identifier, system_of(identifier), sender=circuit.ifindex)
 
     def reset(self) -> None:
         """Zero the counts, and ask the neighbors again for what was ignored."""

@@ -165,7 +165,7 @@ class SnpReader:
         more = len(queue.requests)
         if self._limits.admits(queue.circuit, queue.level, listed.lsp_id, more):
             return True
-        self._limits.ignore(queue.level, listed.lsp_id)
+        self._limits.ignore(queue.circuit, queue.level, listed.lsp_id)
         return False
 
     def _request(self, queue: SrmSsnQueue, listed: LspEntry) -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fared.core.database_limit import DatabaseLimit, LimitView, on_paths
+from fared.core.database_limit import DatabaseLimit, LimitView
 from fared.core.ids import dotted
+from fared.core.limit_shares import Paths
 from fared.ospf.lsdb import Lsdb, Scope
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.packet.bodies import TO_ROUTERS, NetworkLsa, RouterLink, RouterLinkType, RouterLsa
@@ -87,7 +88,7 @@ class DatabaseLimits:
             self._instance.process.counters.lsdb["ignored"] += 1
             return
         self._senders.setdefault(lsdb, {})[sender] = None
-        self._of(lsdb).ignore((key, sender), key.advertising_router)
+        self._of(lsdb).ignore((key, sender), key.advertising_router, sender=sender)
 
     def reset(self) -> None:
         """Zero the counts, and ask the neighbors again for what was ignored."""
@@ -141,20 +142,23 @@ class _MeasuredDatabase:
         return max(len(self._lsdb), self._lsdb.size // BYTES_OF_AN_LSA)
 
 
-def routers_on_paths(instance: Instance, lsdb: Lsdb) -> set[int]:
+def routers_on_paths(instance: Instance, lsdb: Lsdb) -> Paths:
     """The routers that this router reaches in the scope of a database, and their neighbors."""
+    found = Paths()
     if lsdb.scope is Scope.AREA:
-        return on_paths(instance.router_id, _ListedRouters(lsdb).of)
+        found.add(instance.router_id, _ListedRouters(lsdb).of)
+        return found
+    for area in instance.areas.values():
+        found.add(instance.router_id, _ListedRouters(area.lsdb).of)
     # AS boundary routers of other areas have ASBR-summary LSAs (§12.4.3)
-    found: set[int] = set()
-    for area in instance.areas.values():
-        found |= on_paths(instance.router_id, _ListedRouters(area.lsdb).of)
-    for area in instance.areas.values():
-        found |= {
-            key.link_state_id
-            for key in area.lsdb.entries
-            if key.ls_type == LsType.SUMMARY_ASBR and key.advertising_router in found
-        }
+    boundary = [
+        (key.link_state_id, key.advertising_router)
+        for area in instance.areas.values()
+        for key in area.lsdb.entries
+        if key.ls_type == LsType.SUMMARY_ASBR and key.advertising_router in found
+    ]
+    for router, through in boundary:
+        found.follow(router, through)
     return found
 
 
