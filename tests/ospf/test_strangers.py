@@ -118,7 +118,7 @@ def test_sockets_are_told_when_that_changes():
     assert receives(peer) == Unicasts((OURS,), (255,), (first,))
     second = InterfaceAddress(4, OURS + 0x100, 24)
     peer.handle(LinkChanged(replace(link, addresses=(first, second)), secure))
-    assert receives(peer) == Unicasts((OURS, OURS + 0x100), (255,), (first,))
+    assert receives(peer) == Unicasts((OURS, OURS + 0x100), (255,), (first, second))
     count = len(peer.outputs)
     peer.handle(LinkChanged(replace(link, addresses=(first, second), mtu=9000), secure))
     assert not [o for o in peer.outputs[count:] if isinstance(o, OpenInterface)]
