@@ -73,6 +73,7 @@ def test_no_signal_ends_a_daemon_that_the_next_one_replaces(running: Pair):
     """Neither before the loop has its handlers nor after, when they are gone."""
     left, reloaded = running.left, len(reloads(running))
     started = len(told(running, "starting"))
+    wait_for(left.settled, SOON, "the start is over")
     assert left.cli("restart").returncode == 0
 
     def restarted() -> bool:
