@@ -25,13 +25,14 @@ def python(module: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", module, *arguments)
 
 
-def end_with_parent() -> None:
+def end_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
     """Let the kernel kill this process when its parent ends, even if this one is stopped.
 
+    With SIGCONT it is continued only: one that has something left to do then ends by itself.
     More precisely when the thread ends that has started it (prctl(2)): a child is started from a
     thread that lasts. A parent that executes another program in its place has not ended.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(by))
 
 
 def set_name(name: str) -> None:

@@ -21,7 +21,7 @@ def main() -> None:
     """Run until the daemon closes the socket."""
     if len(sys.argv) != 2 or not sys.argv[1].isdigit():
         sys.exit(f"{NAME}: the fared daemon starts this program")
-    end_with_parent()
+    end_with_parent(signal.SIGCONT)  # neighbors are told AdminDown when the socket has closed
     sock = socket.socket(fileno=int(sys.argv[1]))
     # The daemon ends it by closing the socket: a service manager signals all processes, but the
     # sessions must outlive the last packets of the protocols.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 
 import msgspec
 
@@ -13,15 +14,26 @@ from fared.bfd.packet import State
 from fared.lab.namespaces import Netns
 from tests.waiting import wait_for
 
+_PARENT = """
+import signal, subprocess, sys
+subprocess.Popen(sys.argv[1:], close_fds=False)
+signal.pause()
+"""
+
 
 class Process:
-    """One process, with this test as its daemon."""
+    """One process, with this test as its daemon.
 
-    def __init__(self, netns: Netns, interface: str) -> None:
+    ``process`` is it, or with ``adopted`` the parent that has started it.
+    """
+
+    def __init__(self, netns: Netns, interface: str, *, adopted: bool = False) -> None:
         self.netns, self.interface = netns, interface
         self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.ours.setblocking(False)
         command = children.python("fared.bfdd", str(theirs.fileno()))
+        if adopted:
+            command = (sys.executable, "-c", _PARENT, *command)
         with netns.entered():
             self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
         theirs.close()

@@ -40,8 +40,8 @@ SLOW = 3.0
 def run() -> Iterator[Callable[[Netns, str], Process]]:
     made: list[Process] = []
 
-    def start(netns: Netns, interface: str) -> Process:
-        made.append(Process(netns, interface))
+    def start(netns: Netns, interface: str, **how: bool) -> Process:
+        made.append(Process(netns, interface, **how))
         return made[-1]
 
     yield start
@@ -67,12 +67,17 @@ def addresses(netns: Netns, interface: str, ipv4: str) -> tuple[int, dict[int, b
 
 
 @pytest.fixture
-def pair(veth: tuple[Netns, Netns], run: Callable[[Netns, str], Process]) -> tuple:
-    """Two processes; how each opens its sessions; the two keys of each size."""
+def pair(veth: tuple[Netns, Netns], run: Callable[..., Process]) -> tuple:
+    """Two processes, and the two keys of each size."""
+    return paired(veth, run)
+
+
+def paired(veth: tuple[Netns, Netns], run: Callable[..., Process], **how: bool) -> tuple:
+    """Start two processes, the second one as asked for, and await their sessions."""
     left, right = veth
     near_index, near = addresses(left, "b", "10.9.0.0")
     far_index, far = addresses(right, "a", "10.9.0.1")
-    a, b = run(left, "b"), run(right, "a")
+    a, b = run(left, "b"), run(right, "a", **how)
     keys = {
         size: (SessionKey(near_index, far[size]), SessionKey(far_index, near[size]))
         for size in (4, 16)
@@ -109,6 +114,20 @@ def test_the_end_of_the_daemon_is_told_as_admin_down(pair: tuple):
     a, b, keys = pair
     b.ours.close()
     assert b.process.wait(30) == 0
+    await_admin_down(a, keys)
+
+
+def test_so_is_the_death_of_a_daemon_that_was_killed(
+    veth: tuple[Netns, Netns], run: Callable[..., Process]
+):
+    a, b, keys = paired(veth, run, adopted=True)
+    b.process.kill()
+    b.process.wait()
+    b.ours.close()
+    await_admin_down(a, keys)
+
+
+def await_admin_down(a: Process, keys: dict[int, tuple[SessionKey, SessionKey]]) -> None:
     for key, _ in keys.values():
         a.await_state(key, State.DOWN)
         changes = [change for change in a.got(StateChange) if change.key == key]
