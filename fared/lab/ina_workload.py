@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from fared.ina.fields import MOST_JOB_ID
 from fared.ina.plan.bounds import least_cut
 from fared.lab.bounds import kernel_rates
 from fared.lab.errors import LabError
@@ -29,7 +30,6 @@ from fared.lab.workload import Iteration, JobReport, LinkMeter, WorkloadReport
 
 _POLL = 0.02
 _ROUND = 4
-_MOST_ID = 1 << 32
 
 
 def run_ina(
@@ -53,7 +53,7 @@ def run_ina(
         raise LabError("a job requires at least two different hosts")
     size = max(_ROUND, size // _ROUND * _ROUND)
     rate = kernel_rates(fabric)
-    number = time.monotonic_ns() % _MOST_ID
+    number = time.monotonic_ns() % MOST_JOB_ID + 1
     job = LabJob(fabric, f"lab-{number}", number, hosts)
     job.install(rate, relays=relays, bier=bier)
     workers = Workers(fabric, job.job.name, hosts, size, iterations, timeout=timeout)

@@ -161,16 +161,18 @@ class Aggregator:
         Returns how many.
         """
         like, tree, slots, first_row, window, size = admitted
-        first = tree.next if like.kind is _DATA else 0
-        bits, shape = like.bits, like[6:9]
-        row = told[0][0] % len(slots)
-        fresh = slots[row].sequence != told[0][0]
+        bits, shape, first = like.bits, like[6:9], told[0][0]
+        row = first % len(slots)
+        fresh = slots[row].sequence != first
+        if fresh:  # their sequences are consecutive: those within the window come first
+            ahead = (first - (tree.next if like.kind is _DATA else 0)) % SEQUENCES
+            told = told[: max(0, window - ahead)]
         taken = []
         for slot, (sequence, exponent, control) in zip(
             slots[row : row + len(told)], told, strict=False
         ):
             if fresh:
-                if slot.sequence == sequence or (sequence - first) % SEQUENCES >= window:
+                if slot.sequence == sequence:
                     break
                 slot.begin(like, sequence, now)  # a newer sequence empties it
             elif slot.sequence != sequence or slot.shape != shape or not self._is_new(slot, bits):
