@@ -13,7 +13,7 @@ from fared.ted.events import LocalNetworksChanged
 from fared.ted.model import LocalNetwork
 
 
-class _Changed(msgspec.Struct):
+class _ChangedNetworks(msgspec.Struct):
     """Interfaces of an area that changed since the last report, by ifindex, and the first cause."""
 
     cause: str
@@ -27,13 +27,13 @@ class OwnNetworks:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._known: dict[AreaId, dict[int, tuple[LocalNetwork, ...]]] = {}
-        self._changed: dict[AreaId, _Changed] = {}
+        self._changed: dict[AreaId, _ChangedNetworks] = {}
 
     def interface_changed(self, interface: Interface, cause: str) -> None:
         """The state or a property of an interface may have changed."""
         area = interface.settings.area
         if area not in self._changed:
-            self._changed[area] = _Changed(cause, self._instance.process.now)
+            self._changed[area] = _ChangedNetworks(cause, self._instance.process.now)
         self._changed[area].interfaces[interface.ifindex] = None
 
     def updates(self) -> Iterator[LocalNetworksChanged]:
