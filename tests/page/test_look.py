@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ class Loaded(TedRouter):
     def context(self):
         found = super().context()
         why = Derating("link-health", 0.5, found.wall, "212 of 90,000 packets were damaged")
-        found.ina = lambda _: {"jobs": [self.job]}
+        found.ina = SimpleNamespace(brief=lambda: {"jobs": [self.job]})
         found.derated = lambda interface: [why] if interface == "swp3" else []
         return found
 
