@@ -52,6 +52,19 @@ def test_without_loss_each_chunk_takes_the_fewest_packets_e13():
     assert not sum(machine.counters.total() for machine in job.workers.values())
 
 
+def test_packets_far_beyond_the_window_stop_no_job():
+    """Who forges a worker's address could empty all slots, and what followed seemed old."""
+    job = figure()
+    job.run_for(0.1)
+    router = job.routers[job.setup.trees[0].parents[-1]]
+    for sequence in range(2**31 - 17, 2**31):
+        header = Header(PacketKind.DATA, 7, 0, 1, sequence, 1, 64)
+        router.receive(-1, encode_header(header) + bytes(64), job.now)
+    assert router.counters["beyond-window"] == 17
+    job.call(20)
+    job.run()
+
+
 @pytest.mark.parametrize("network", [VirtualJob, TrainJob])
 @pytest.mark.parametrize("seed", range(6))
 def test_every_worker_gets_every_sum_once_over_a_rough_network_e13(seed, network):
