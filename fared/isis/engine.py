@@ -52,8 +52,8 @@ from fared.isis.transmit import Transmitter
 from fared.isis.update.bandwidth import only_bandwidth
 from fared.isis.update.database import DatabaseWatcher
 from fared.isis.update.flooding import Flooding
-from fared.te.budget import AnnounceBudget
-from fared.ted.events import RoutesComputed
+from fared.te.budget import AnnounceBudget, count_ends
+from fared.ted.events import EndsCounted, RoutesComputed
 
 _SETTLING = 1.0
 """Seconds after which a new neighbor's database is expected to have arrived."""
@@ -132,6 +132,8 @@ class IsisEngine(ProcessEngine[Output]):
                 self._circuits.removed(event.ifindex)
             case SettingsApplied():
                 self._apply(event.settings)
+            case EndsCounted(ends):
+                count_ends(self._instance.budgets.items(), ends)
             case RoutesComputed():
                 self._leaking.routes_computed(event)
                 self._restarter.routes_computed()

@@ -10,5 +10,5 @@ from fared.core import igp
 from fared.isis.settings import CircuitSettings, IsisSettings
 from fared.ted import events as ted
 
-Input = igp.Input[CircuitSettings, IsisSettings] | ted.RoutesComputed
+Input = igp.Input[CircuitSettings, IsisSettings] | ted.Computed
 Output = igp.Output | ted.Output

@@ -62,8 +62,8 @@ from fared.ospf.route_tags import RouteTags
 from fared.ospf.settings import OspfSettings
 from fared.ospf.snapshot import OspfSnapshot, take_snapshot
 from fared.ospf.ted.builder import TedBuilder
-from fared.te.budget import AnnounceBudget
-from fared.ted.events import RoutesComputed
+from fared.te.budget import AnnounceBudget, count_ends
+from fared.ted.events import EndsCounted, RoutesComputed
 
 
 class OspfEngine(ProcessEngine[Output]):
@@ -198,6 +198,8 @@ class OspfEngine(ProcessEngine[Output]):
                 self._border.stale = self._external.routes.stale = True
             case SettingsApplied():
                 self._apply(event.settings)
+            case EndsCounted(ends):
+                count_ends(self._instance.budgets.items(), ends)
             case RoutesComputed():
                 self._border.routes_computed(event)
                 self._external.reached(event.asbrs)

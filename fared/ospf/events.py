@@ -9,5 +9,5 @@ from fared.core import igp
 from fared.ospf.settings import InterfaceSettings, OspfSettings
 from fared.ted import events as ted
 
-Input = igp.Input[InterfaceSettings, OspfSettings] | ted.RoutesComputed
+Input = igp.Input[InterfaceSettings, OspfSettings] | ted.Computed
 Output = igp.Output | ted.Output

@@ -125,6 +125,12 @@ class RouteSolver:
         """The areas with data, ascending."""
         return tuple(sorted([area for area in self._areas if area < HOSTS_AREA]))
 
+    @property
+    def plans(self) -> dict[int, SpfPlan]:
+        """The shortest paths of each area that describes the root."""
+        areas = self._areas.items()
+        return {area: s.solution.plan for area, s in areas if s.solution is not None}
+
     def _area(self, area: int) -> AreaSolver:
         if area not in self._areas:
             self._areas[area] = AreaSolver(self.root)

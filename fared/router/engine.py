@@ -14,7 +14,7 @@ from fared.core.routes import TagOf
 from fared.te.budget import AnnounceBudget
 from fared.ted import events as ted
 
-EngineInput = igp.Input[Any, Any] | ted.RoutesComputed
+EngineInput = igp.Input[Any, Any] | ted.Computed
 EngineOutput = igp.Output | ted.Output
 
 

@@ -18,6 +18,7 @@ from fared.core.tables import shrink
 from fared.rib.adapted import AdaptedRoutes
 from fared.rib.solved import FamilyRoutes
 from fared.rib.solver import RibUpdate, RouteSolver, WeightMode
+from fared.router.ends import EndsCounter
 from fared.router.engine import Engine, EngineSettings
 from fared.router.protocols import RoutingProtocol
 from fared.router.stages import AdjacencyProgress
@@ -73,6 +74,7 @@ class ProtocolInstance:
         self._adapt(settings)
         self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
         self._advertised_asbrs: dict[NodeId, AdvertisedRoute] = {}
+        self._ends = EndsCounter(self.engine, self.solvers.values())
 
     @property
     def name(self) -> str:
@@ -239,13 +241,19 @@ class ProtocolInstance:
             solver.apply_settings(_unfloored(settings))
         self._adapt(settings)
 
-    def advertise_routes(self, now: float) -> bool:
-        """Pass changed routes to an engine that advertises them; return whether there were any.
+    def tell_engine(self, now: float) -> bool:
+        """Pass what was computed and an engine advertises, or needs; return whether it is other.
 
-        It advertises them in other areas or levels (RFC 2328 §12.4.3, RFC 5302). This is the only
-        place where data flows back, and it ends there: an engine's own advertisements are no input
-        to its routes.
+        An engine advertises routes in other areas or levels (RFC 2328 §12.4.3, RFC 5302), and
+        limits its announcements by the size of the area. This is the only place where data flows
+        back, and it ends there: an engine's own advertisements are no input to its routes.
         """
+        ends = self._ends.count()
+        if ends is not None:
+            self.engine.handle(ends, now)
+        return self._advertise_routes(now) or ends is not None
+
+    def _advertise_routes(self, now: float) -> bool:
         if not self.engine.takes_routes:
             return False
         changes: dict[Prefix, AdvertisedRoute | None] = {}

@@ -353,7 +353,7 @@ class Router:
         """Solve, and plan now, or in the next turn if other routers are to be told before."""
         change = self._computing.solve(now, self._stopwatch)
         for instance in self.instances.values():
-            if instance.advertise_routes(now):
+            if instance.tell_engine(now):
                 self._drain_engine(instance, now)
         if self.startup.ready and any(map(_is_packet, self._outputs)):
             self._computing.unplanned = change

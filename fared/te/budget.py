@@ -1,9 +1,11 @@
 """A budget for the announcements of an area: how many changed bandwidths its routers may advertise.
 
 Every router of an area processes every announcement, so what counts is their sum. A router knows
-the number of link ends advertised in its database (``LinkEnds``); its own part of them is its share
-of the budget (``AnnounceBudget``). Databases are equal, so the shares add up to the budget, and no
-router needs to know the demand of another. In any ten seconds a router announces no more than ten
+the number of link ends advertised in its database that both ends advertise, of routers that it
+reaches (``LinkEnds``); its own part of them is its share of the budget (``AnnounceBudget``).
+Databases are equal, so the shares add up to the budget, and no router needs to know the demand of
+another. A neighbor can invent routers with both ends of their links: every router has a least
+share, whatever there seems to be. In any ten seconds a router announces no more than ten
 seconds of its share, except changes of capacity, which are not load.
 
 While the share is too small, a router averages loads over a longer time and raises the threshold:
@@ -17,7 +19,7 @@ from math import exp
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable, Mapping
 
 WINDOW = 10.0
 """Seconds in which a router announces no more than ten seconds of its share.
@@ -32,6 +34,11 @@ LEAST_REFILL = 0.5
 """Part of the share that is refilled where it is too small for a bucket of one announcement."""
 _JOINING = 0.01
 """Part of the budget that a router may use while its database is still growing."""
+_LONGEST_JOINING = 60.0
+"""Seconds after which a database that goes on growing is not being learned, but flooded."""
+_LEAST_PART = 1 / 2500
+"""The part of each router at least: that of a leaf with 64 uplinks among 1,250 such leaves. All
+routers of a larger area may announce somewhat more than the budget."""
 _GROWTH = 1.125
 """A smaller growth is a link or a router that came up, not a database that is being learned."""
 RELAX = 0.3
@@ -43,15 +50,19 @@ _STEEPNESS = 60.0
 class LinkEnds:
     """The link ends advertised in one area or level, by the LSA or LSP that carries them."""
 
-    __slots__ = ("_ends", "_grown_at", "_level", "own", "total")
+    __slots__ = ("_began", "_counted", "_ends", "_grown_at", "_learned", "_level", "own", "total")
 
     def __init__(self) -> None:
         self._ends: dict[Hashable, int] = {}
         self.own = 0
         """Those of this router."""
         self.total = 0
+        self._counted: tuple[int, int] | None = None
+        """Ours and all, of routers on a path; None: not computed yet."""
         self._level = 0.0
+        self._began: float | None = None
         self._grown_at: float | None = None
+        self._learned = False
 
     def put(self, key: Hashable, ends: int, now: float, *, own: bool) -> None:
         """An LSA or LSP carries this number of ends from now on; 0: it is gone, or has none."""
@@ -67,15 +78,37 @@ class LinkEnds:
             self.own += change
         elif self.total > self._level:
             self._level, self._grown_at = self.total * _GROWTH, now
+            self._began = now if self._began is None else self._began
+        if own and not self.own:  # without a link it learns nothing, and begins anew with the next
+            self._level, self._began, self._grown_at, self._learned = 0.0, None, None, False
+
+    def count(self, own: int, total: int) -> None:
+        """Our ends and all, as far as both ends advertise the link, and routers are reached."""
+        self._counted = own, total
 
     def joining(self, now: float) -> bool:
-        """Whether the database is still being learned: the number of ends grew a moment ago."""
-        return self._grown_at is None or now < self._grown_at + WINDOW
+        """Whether the database is still being learned: the number of ends grew a moment ago.
+
+        Once it is learned, it is not learned again while we have a link: others may invent ends.
+        """
+        if self._learned or self._began is None or self._grown_at is None:
+            return not self._learned
+        until = min(self._grown_at + WINDOW, self._began + _LONGEST_JOINING)
+        self._learned = now >= until
+        return not self._learned
+
+    @property
+    def shared(self) -> tuple[int, int]:
+        """Our ends and all that share the budget: those advertised, until they are counted."""
+        return self._counted or (self.own, self.total)
 
     def part(self, now: float) -> float:
         """Return the part of the budget that is our own, 0..1."""
-        part = self.own / self.total if self.total else 0.0
-        return min(part, _JOINING) if self.joining(now) else part
+        if not self.own:
+            return 0.0
+        own, total = self.shared
+        part = min(own / total, _JOINING if self.joining(now) else 1.0) if total else 0.0
+        return max(part, _LEAST_PART)
 
 
 class AnnounceBudget:
@@ -149,6 +182,14 @@ class AnnounceBudget:
         """Pay for an announcement. One that cannot wait may be owed, until the bucket is at -1."""
         self._tokens = max(self._tokens - 1.0, -1.0)
         self.spent += 1
+
+
+def count_ends(
+    budgets: Iterable[tuple[int, AnnounceBudget]], ends: Mapping[int, tuple[int, int]]
+) -> None:
+    """Count the ends of areas or levels, ours and all, of routers on a path."""
+    for scope, budget in budgets:
+        budget.ends.count(*ends.get(scope, (0, 0)))
 
 
 def average(before: float | None, load: float | None, since: float, over: float) -> float | None:

@@ -45,6 +45,16 @@ class RoutesComputed(msgspec.Struct, frozen=True):
     asbrs: dict[NodeId, AdvertisedRoute]
 
 
+class EndsCounted(msgspec.Struct, frozen=True):
+    """For an engine: the link ends that share the budget of an area or level (``te.budget``).
+
+    ``ends``: by area, of this router, and of all routers on a path from it: those with a capacity
+    whose link both ends advertise.
+    """
+
+    ends: dict[int, tuple[int, int]]
+
+
 class TedUpdated(msgspec.Struct, frozen=True):
     """The flooded description of one router changed; ``block`` None: it is gone.
 
@@ -113,4 +123,5 @@ class BierUpdated(msgspec.Struct, frozen=True):
     since: float
 
 
+Computed = RoutesComputed | EndsCounted
 Output = TedUpdated | PrefixesUpdated | LocalLinksChanged | LocalNetworksChanged | BierUpdated

@@ -53,6 +53,14 @@ def watch_writes(fabric: Fabric, name: str) -> Counter:
     return writes
 
 
+def test_the_parts_of_the_budget_of_announcements_add_up(shared):
+    """Of the ends that routers found in their graphs: all 32 links, from both ends."""
+    engines = [router.instances["ospf"].engine for router in shared.network.routers()]
+    budgets = [budget for engine in engines for budget in engine.budgets.values()]
+    assert {budget.ends.shared[1] for budget in budgets} == {64}
+    assert sum(budget.ends.shared[0] for budget in budgets) == 64
+
+
 def test_adjacencies_form_in_milliseconds_and_every_prefix_has_four_next_hops(shared):
     fabric = shared
     for router in fabric.network.routers():

@@ -111,6 +111,36 @@ def test_a_router_that_still_learns_the_database_uses_a_hundredth_of_the_budget(
     assert budget.share(110.0) == 250.0
 
 
+def test_ends_that_only_one_router_advertises_take_nothing_of_the_budget():
+    """Nor those of routers that are not reached: where routes are computed they are counted."""
+    budget = AnnounceBudget(500.0, 0.03)
+    budget.ends.put("ours", 64, 0.0, own=True)
+    budget.ends.put("others", 64, 0.0, own=False)
+    budget.ends.put("invented", 10_000, 0.0, own=False)
+    budget.ends.count(64, 128)
+    assert budget.share(WINDOW) == 250.0
+
+
+def test_every_router_has_a_least_share_whatever_others_invent():
+    budget = AnnounceBudget(500.0, 0.03)
+    budget.ends.put("ours", 2, 0.0, own=True)
+    budget.ends.put("invented", 78_000, 0.0, own=False)
+    budget.ends.count(2, 78_002)
+    assert budget.share(0.0) == budget.share(WINDOW) == pytest.approx(0.2)
+    budget.ends.put("ours", 0, 20.0, own=True)
+    assert budget.share(20.0) == 0.0
+
+
+def test_a_database_that_grows_for_ever_is_learned_after_a_minute():
+    ends = LinkEnds()
+    ends.put("ours", 1, 0.0, own=True)
+    for second in range(200):
+        ends.put(second, 2**second, float(second), own=False)
+        ends.count(1, 3)
+        assert ends.joining(second) == (second < 60)
+    assert ends.part(200.0) == pytest.approx(1 / 3)
+
+
 def test_a_link_that_comes_up_elsewhere_is_no_database_to_learn():
     ends = LinkEnds()
     ends.put("ours", 64, 0.0, own=True)

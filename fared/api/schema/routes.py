@@ -114,9 +114,10 @@ class AnnounceState(TypedDict):
     """The budget of announced changes of load in an area or level, and our share of it.
 
     ``budget`` and ``share`` are announcements a second, ``own_ends`` and ``all_ends`` the link ends
-    advertised. A change of more than ``threshold`` of the capacity is announced; loads are averaged
-    over ``averaging`` seconds. ``deferred`` LSAs or LSPs wait for the share; ``announced`` is their
-    number since the start. ``joining``: the share is reduced while the database is being learned.
+    that share it: those that both ends advertise, of reachable routers. A change of more than
+    ``threshold`` of the capacity is announced; loads are averaged over ``averaging`` seconds.
+    ``deferred`` LSAs or LSPs wait for the share; ``announced`` is their number since the start.
+    ``joining``: the share is reduced while the database is being learned.
     """
 
     protocol: str
