@@ -148,7 +148,10 @@ def test_a_running_daemon_is_recorded_from_a_state_on(recorded: Pair, tmp_path: 
     assert stopped["directory"] == str(directory)
     assert stopped["failure"] is None
     assert stopped["limit"] == 8 << 20
-    document = replay(directory)
+    refused = run_program("fared-cli", "replay", str(directory))
+    assert refused.returncode == 1, "its key is not that of this machine's service"
+    assert "was not signed with" in refused.stderr
+    document = replay(directory, "--trust")
     assert document["equal"] is True, document["difference"]
     assert document["confirmed"] is True
     assert document["begins"] == "state"
