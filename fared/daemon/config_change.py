@@ -9,6 +9,7 @@ returns when the time is over, and also if the daemon ends before, however it en
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from fared.api.caller import CALLER
 from fared.api.errors import CommandError
 from fared.api.respond import Json
 from fared.config import ConfigErrors, Loaded
+from fared.daemon.config_file import EDITED, ConfigFile
 from fared.daemon.config_requests import (
     answer,
     back_of,
@@ -25,7 +27,6 @@ from fared.daemon.config_requests import (
     date,
     refused,
 )
-from fared.daemon.files import check_replaceable, replace_text
 from fared.daemon.history import Entry, History, How, State
 from fared.daemon.reload import Plan, Reloader, ReloadHost, changes_of, plan_of
 
@@ -48,6 +49,7 @@ class ConfigChanges:
     def __init__(self, host: ReloadHost, loaded: Loaded) -> None:
         self._host = host
         self.reloader = Reloader(host, reloaded=self._reloaded)
+        self._file = ConfigFile(host.path, loaded)
         self._history = History(host.config.state_directory, host.log)
         self._first: str | None = loaded.text
         """The text of the start, until it is in the history."""
@@ -73,7 +75,7 @@ class ConfigChanges:
             if waiting is None:
                 raise CommandError("not-found", "no change waits for a confirmation")
             try:
-                await asyncio.to_thread(replace_text, self._host.path, waiting.text)
+                await asyncio.to_thread(self._file.save, waiting.text)
             except OSError as error:
                 return refused([cannot_save(self._host.path, error)])
             self._settled()
@@ -89,7 +91,8 @@ class ConfigChanges:
         number, within, comment = back_of(args), confirm_within(args), comment_of(args)
         async with self.reloader.turn:
             if self._unconfirmed is not None and number is None:
-                return answer(changes_of((await self._undo(CALLER.get())).changes))
+                plan, warnings = await self._undo(CALLER.get())
+                return answer(changes_of(plan.changes), warnings=warnings)
             self._refuse_second()
             await self._begin()
             back = 1 if number is None else number
@@ -134,17 +137,17 @@ class ConfigChanges:
         except ConfigErrors as errors:
             return refused(str(errors).splitlines())
         await self._begin()
-        path = self._host.path
         try:
-            await asyncio.to_thread(check_replaceable if within else replace_text, path, text)
+            await asyncio.to_thread(self._file.check if within else self._file.save, text)
         except OSError as error:
-            return refused([cannot_save(path, error)])
+            return refused([cannot_save(self._host.path, error)])
         former = Loaded(self._host.config, (), await self._newest_text())
         await self.reloader.apply(plan)
         entry = await self._note(plan, how, CALLER.get(), comment, unconfirmed=within is not None)
         if within is not None:
             self._await_confirmation(entry, text, former, within)
-        return answer(changes_of(plan.changes), plan, within)
+        warnings = [str(warning) for warning in plan.loaded.warnings]
+        return answer(changes_of(plan.changes), within, warnings=warnings)
 
     def _await_confirmation(self, entry: Entry, text: str, former: Loaded, within: float) -> None:
         timer = asyncio.get_running_loop().call_later(within, self._expire)
@@ -160,8 +163,8 @@ class ConfigChanges:
             if self._unconfirmed is not None and not self._host.stopping():
                 await self._undo("fared")
 
-    async def _undo(self, user: str) -> Plan:
-        """Let the former configuration return."""
+    async def _undo(self, user: str) -> tuple[Plan, list[str]]:
+        """Let the former configuration return; also return warnings, which are logged."""
         waiting = self._unconfirmed
         assert waiting is not None, "the caller has looked"
         self._settled()
@@ -170,11 +173,22 @@ class ConfigChanges:
         await asyncio.to_thread(self._history.settle, waiting.entry, "expired")
         reason = "not confirmed in time" if user == "fared" else "undone"
         await self._note(plan, "return", user, reason)
-        return plan
+        warnings = await self._edits()
+        for warning in warnings:
+            self._host.log.warning("configuration", warning=warning)
+        return plan, warnings
+
+    async def _edits(self) -> list[str]:
+        """Warn of edits of the file that do not run."""
+        with contextlib.suppress(OSError):  # it cannot be read: reloads and starts say so
+            if await asyncio.to_thread(self._file.edited):
+                return [f"{self._host.path}: {EDITED}"]
+        return []
 
     async def _reloaded(self, plan: Plan) -> None:
         """The file was read again: it is the configuration, whatever waited for a confirmation."""
         waiting = self._unconfirmed
+        self._file.seen(plan.loaded.text)
         await self._begin()
         if waiting is not None:
             self._settled()

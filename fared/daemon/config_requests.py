@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from fared.api.errors import CommandError
 from fared.api.respond import Json
-from fared.daemon.reload import Plan
 
 CONFIRM_WITHIN: Final = (1.0, 86_400.0)
 """Seconds that an operator may set for the confirmation."""
@@ -50,10 +50,10 @@ def date(at: float) -> str:
 
 def answer(
     changes: list[Json],
-    plan: Plan | None = None,
     within: float | None = None,
     *,
     confirmed: bool = False,
+    warnings: Sequence[str] = (),
 ) -> Json:
     """Answer of a change that was applied, or confirmed."""
     return {
@@ -63,7 +63,7 @@ def answer(
         "confirm_within": within,
         "changes": changes,
         "errors": [],
-        "warnings": [] if plan is None else [str(w) for w in plan.loaded.warnings],
+        "warnings": [*warnings],
     }
 
 

@@ -42,19 +42,19 @@ def replace_file(file: Path, content: bytes, mode: int = 0o640) -> None:
         os.close(directory)
 
 
-def replace_text(path: str, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
     """Replace a file of an operator, or the one that a link leads to; its mode stays.
 
     Raises OSError.
     """
-    file = Path(path).resolve()
+    file = path.resolve()
     mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o640
     replace_file(file, text.encode(), mode)
     file.chmod(mode)  # whatever the umask
 
 
-def check_replaceable(path: str, _text: str) -> None:
+def check_replaceable(path: Path) -> None:
     """Check that ``replace_text`` would be permitted. Raises OSError."""
-    directory = Path(path).resolve().parent
+    directory = path.resolve().parent
     if not os.access(directory, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"no permission to write into {directory}")

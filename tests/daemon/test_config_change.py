@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 
 from fared.api.encode import encode
 from fared.api.errors import CommandError
-from fared.config import load_runnable
+from fared.config import Config, Loaded, load_runnable
 from fared.daemon.config_change import ConfigChanges
 from fared.daemon.config_documents import ConfigDocuments
+from fared.daemon.config_file import ConfigFile
 from tests.daemon.test_reload import Host as ReloadedHost
 
 TEXT = """
@@ -36,7 +38,7 @@ class Host(ReloadedHost):
             file.write_text(TEXT.format(state=directory / "state", cost=cost))
         super().__init__(file)
         self.runtime.unconfirmed_until = None
-        self.returned = asyncio.Event()
+        self.heard: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self.changes = ConfigChanges(self, load_runnable(file))
 
     @property
@@ -62,15 +64,17 @@ class Host(ReloadedHost):
 
     def _say(self, event: str, **fields: Any) -> None:
         super()._say(event, **fields)
-        if event == "config-returned":
-            self.returned.set()
+        self.heard[event].set()
 
-    async def until_returned(self) -> None:
+    async def until_said(self, event: str) -> None:
         async with asyncio.timeout(AT_MOST):
-            await self.returned.wait()
+            await self.heard[event].wait()
 
     def write(self, text: str) -> None:
         Path(self.path).write_text(text)
+
+    def remove(self) -> None:
+        Path(self.path).unlink()
 
 
 @pytest.fixture
@@ -114,7 +118,7 @@ async def test_an_unconfirmed_configuration_runs_but_is_not_saved(host: Host):
 async def test_without_confirmation_the_former_configuration_returns(host: Host):
     before = host.saved
     await host.apply(20, confirm=1)
-    await host.until_returned()
+    await host.until_said("config-returned")
     assert host.cost == 10
     assert host.saved == before
     assert await host.rows() == [("return", "final"), ("apply", "expired"), ("start", "final")]
@@ -182,7 +186,7 @@ async def test_a_rollback_may_need_a_confirmation_too(host: Host):
     await host.apply(20)
     await host.changes.rollback({"confirm": 1})
     assert (host.cost, host.saved) == (10, host.text(20))
-    await host.until_returned()
+    await host.until_said("config-returned")
     assert host.cost == 20
 
 
@@ -223,11 +227,64 @@ async def test_a_file_that_cannot_be_written_is_said_before_anything_changes(
         raise PermissionError(13, "Permission denied")
 
     for name in ("check_replaceable", "replace_text"):
-        monkeypatch.setattr(f"fared.daemon.config_change.{name}", refuse)
+        monkeypatch.setattr(f"fared.daemon.config_file.{name}", refuse)
     answer = await host.apply(20, **args)
     assert not answer["applied"]
     assert "cannot write" in answer["errors"][0]
     assert (host.cost, host.fed) == (10, [])
+
+
+@pytest.mark.parametrize("change", ["apply", "apply, to be confirmed", "rollback", "confirm"])
+async def test_a_change_writes_over_no_edit_that_was_not_read(host: Host, change):
+    await host.apply(20)
+    if change == "confirm":
+        await host.apply(30, confirm=60)
+    host.write(host.text(40))
+    cost, rows = host.cost, await host.rows()
+    answer = await {
+        "apply": lambda: host.apply(30),
+        "apply, to be confirmed": lambda: host.apply(30, confirm=60),
+        "rollback": lambda: host.changes.rollback({}),
+        "confirm": host.changes.confirm,
+    }[change]()
+    assert not answer["applied"]
+    assert "it has been edited since the daemon read it" in answer["errors"][0]
+    assert (host.cost, host.saved) == (cost, host.text(40))
+    assert await host.rows() == rows
+    await host.changes.reloader.reload()
+    assert (await host.apply(50))["applied"]
+
+
+async def test_a_file_that_was_edited_to_what_is_applied_or_removed_is_written(host: Host):
+    host.write(host.text(20))
+    assert (await host.apply(20))["applied"]
+    host.remove()
+    assert (await host.apply(30))["applied"]
+    assert (host.cost, host.saved) == (30, host.text(30))
+
+
+@pytest.mark.parametrize("within", [1, 60])
+async def test_a_return_warns_of_an_edit_that_does_not_run(host: Host, within):
+    """When the time is over, in the log; when it is asked for, in the answer, too."""
+    await host.apply(20, confirm=within)
+    host.write(host.text(40))
+    if within == 60:
+        (warning,) = (await host.changes.rollback({}))["warnings"]
+        assert "has been edited" in warning
+    await host.until_said("configuration")
+    assert (host.cost, host.saved) == (10, host.text(40))
+
+
+def test_a_file_that_was_refused_at_the_start_is_replaced(tmp_path: Path):
+    """What ran last runs in its place, and the log has its errors; later edits are kept."""
+    path = tmp_path / "fared.yaml"
+    path.write_text("nonsense\n")
+    file = ConfigFile(path, Loaded(Config(), text="what ran last", refused="nonsense"))
+    file.save("new")
+    path.write_text("edited")
+    with pytest.raises(OSError, match="has been edited"):
+        file.save("newer")
+    assert path.read_text() == "edited"
 
 
 async def test_keys_are_kept_and_never_shown(host: Host):
