@@ -13,12 +13,13 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 from fared.api.errors import CommandError
 from fared.api.log_ring import LogRing
 from fared.api.respond import Json
+from fared.api.seats import Seat, Seats
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 QUEUE: Final = 1000
@@ -51,8 +52,9 @@ class EventFilter(NamedTuple):
 class Follower:
     """The queue of one reader."""
 
-    def __init__(self, wanted: EventFilter) -> None:
+    def __init__(self, wanted: EventFilter, seat: Seat) -> None:
         self.wanted = wanted
+        self.seat = seat
         self.lost = 0
         """Records that were dropped since the last ``take``."""
         self._records: deque[Json] = deque()
@@ -98,6 +100,7 @@ class EventFeed:
 
     def __init__(self, ring: LogRing) -> None:
         self._ring = ring
+        self.seats = Seats(MAX_FOLLOWERS)
         self._followers: tuple[Follower, ...] = ()
 
     def wants(self, level: int) -> bool:
@@ -110,12 +113,13 @@ class EventFeed:
         for follower in self._followers:
             follower.put(record)
 
-    def follow(self, args: Json) -> Follower:
-        """Begin to follow as the arguments of a request demand. Raises CommandError."""
-        follower = Follower(_wanted(args))
-        since = _number(args, "since")
-        if len(self._followers) >= MAX_FOLLOWERS:
-            raise CommandError("busy", f"{MAX_FOLLOWERS} readers follow the events already")
+    def follow(self, args: Json, client: Hashable = None) -> Follower:
+        """Begin to follow as the arguments of a request demand, for a client (``Seats``).
+
+        Raises CommandError.
+        """
+        wanted, since = _wanted(args), _number(args, "since")
+        follower = Follower(wanted, self.seats.take(client))
         if since is not None:
             begin = time.time() - since
             for record in self._ring:
@@ -126,6 +130,7 @@ class EventFeed:
 
     def leave(self, follower: Follower) -> None:
         """Follow no longer."""
+        self.seats.free(follower.seat)
         self._followers = tuple(other for other in self._followers if other is not follower)
 
 

@@ -110,7 +110,7 @@ class App:
             return
         try:
             if scope["path"] == EVENTS:
-                await self._events(reply, body=scope["method"] == "GET")
+                await self._events(reply, scope)
             else:
                 await self._answer(reply, scope["path"], _arguments(scope["query_string"]))
         except CommandError as error:
@@ -145,7 +145,7 @@ class App:
             return False
         return True
 
-    async def _events(self, reply: Reply, *, body: bool) -> None:
+    async def _events(self, reply: Reply, scope: Scope) -> None:
         """Send events until the client leaves."""
         if self._watch is None:
             context = self._present()
@@ -153,8 +153,8 @@ class App:
             from fared.api.watch import FabricWatch  # noqa: PLC0415 - loaded for the first watcher
 
             self._watch = self._watch or FabricWatch(context)
-        if body:
-            async with aclosing(self._watch.events()) as events:
+        if scope["method"] == "GET":
+            async with aclosing(self._watch.events(_client_of(scope))) as events:
                 await reply.stream(events, _EVENT_STREAM)
         else:
             await reply.whole(Answer(HTTPStatus.OK, b"", _EVENT_STREAM))
@@ -205,6 +205,13 @@ class App:
                 index = [API_ROOT + document.name for document in DOCUMENTS]
                 return Answer(HTTPStatus.OK, encode(index))
         return Answer(HTTPStatus.OK, *page_file(path))
+
+
+def _client_of(scope: Scope) -> tuple[int, int]:
+    """Return who asks: an IPv4 address, or the /64 of an IPv6 one, whose other bits are free."""
+    host, _ = scope["client"] or ("::", 0)  # it has left already
+    address = ipaddress.ip_address(host)
+    return address.version, int(address) >> (0 if address.version == 4 else 64)
 
 
 class Reply:

@@ -1,8 +1,9 @@
 """``monitor``: writes the events that a client follows, a line each, as long as it listens.
 
 A client that does not read fills the buffers of its socket; then this task waits, without a limit,
-while the follower's queue drops what is too much. A client ends the stream by closing the
-connection, and the daemon by ``stopping``: what is queued then is sent first.
+while the follower's queue drops what is too much, until another needs its place (``seats``). A
+client ends the stream by closing the connection, and the daemon by ``stopping``: what is queued
+then is sent first.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 from typing import Final
 
+from fared.api.caller import PEER
 from fared.api.encode import encode
 from fared.api.feed import EventFeed, Follower
 from fared.api.respond import Json
@@ -28,7 +30,8 @@ async def stream_events(
     stopping: asyncio.Event,
 ) -> None:
     """Send events until client or daemon end. Raises CommandError before the first line."""
-    follower = feed.follow(args)
+    peer = PEER.get()
+    follower = feed.follow(args, None if peer is None else peer.user)
     ends = (
         asyncio.create_task(_closed(reader)),
         asyncio.create_task(stopping.wait()),
@@ -38,6 +41,7 @@ async def stream_events(
         await writer.drain()
         while await _something(follower, ends):
             await _send(follower, writer)
+            feed.seats.read(follower.seat)
         if stopping.is_set():
             while records := follower.take(_BATCH):
                 await _write(records, writer)

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from fared.api.encode import SLICE, encode
-from fared.api.errors import CommandError
 from fared.api.fabric_changes import changed_links, changed_nodes, is_other
+from fared.api.seats import Seats
 from fared.api.views.context import ViewContext
 from fared.api.views.fabric_image import FabricImage, image_of, sight
 
@@ -35,7 +35,7 @@ INTERVAL = 0.25
 KEEPALIVE = 15.0
 """Seconds without an event, after which a comment shows that the stream is alive."""
 MOST_WATCHERS = 16
-"""Others are refused: each may read the whole fabric again and again."""
+"""Few: each may read the whole fabric again and again."""
 _BEHIND = 32
 """Events that wait for a client, at most."""
 _COMMENT = b":\n\n"
@@ -49,15 +49,15 @@ class FabricWatch:
     ) -> None:
         self._context = context
         self._clock = clock
+        self._seats = Seats(MOST_WATCHERS)
         self._queues: set[asyncio.Queue[bytes]] = set()
         self._task: asyncio.Task[None] | None = None
         self._image: FabricImage | None = None
         self._runs = (0, 0.0)
 
-    async def events(self) -> AsyncGenerator[bytes, None]:
+    async def events(self, client: Hashable) -> AsyncGenerator[bytes, None]:
         """Yield events as text, until the client leaves. Raises CommandError: too many watch."""
-        if len(self._queues) >= MOST_WATCHERS:
-            raise CommandError("busy", f"{MOST_WATCHERS} clients watch already; try again")
+        seat = self._seats.take(client)
         queue: asyncio.Queue[bytes] = asyncio.Queue(_BEHIND)
         self._queues.add(queue)
         try:
@@ -71,7 +71,9 @@ class FabricWatch:
                     yield await asyncio.wait_for(queue.get(), KEEPALIVE)
                 except TimeoutError:
                     yield _COMMENT
+                self._seats.read(seat)
         finally:
+            self._seats.free(seat)
             self._queues.discard(queue)
             if not self._queues and self._task is not None:
                 self._task.cancel()

@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections import deque
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 import pytest
@@ -181,6 +181,16 @@ async def test_events_are_lines_in_their_order(tmp_path):
 async def test_a_refusal_leaves_the_connection_open_no_longer(tmp_path):
     async with serving(tmp_path) as (_, _, path), following(path, {"level": "loud"}) as reader:
         assert (await line(reader))["error"]["code"] == "bad-argument"
+
+
+async def test_the_reader_whose_place_another_gets_is_disconnected(tmp_path, monkeypatch):
+    monkeypatch.setattr("fared.api.seats.TENURE", 0.0)
+    async with serving(tmp_path) as (_, _, path), AsyncExitStack() as stack:
+        readers = []
+        for _ in range(MAX_FOLLOWERS + 1):
+            readers.append(await stack.enter_async_context(following(path)))
+            assert await line(readers[-1]) == HEADER
+        assert await asyncio.wait_for(readers[0].read(), 30) == b""
 
 
 async def test_a_client_that_leaves_is_forgotten_without_an_event(tmp_path):

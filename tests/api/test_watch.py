@@ -114,6 +114,17 @@ async def test_too_many_watchers_are_refused_and_others_still_served(fabric, mon
         assert (await document(port, "fabric"))[0] == 200
 
 
+async def test_watchers_of_one_address_do_not_keep_out_another(fabric, monkeypatch):
+    monkeypatch.setattr(watch, "MOST_WATCHERS", 2)
+    async with (
+        serving(lambda: seen_from(fabric, "L1")) as port,
+        watching(port),
+        watching(port),
+        watching(port, "127.0.0.2") as following,
+    ):
+        assert await following() == ("begin", {})
+
+
 async def test_a_watcher_that_does_not_keep_up_gets_a_reset():
     seen = FabricWatch(lambda: None)
     queue = asyncio.Queue(2)
@@ -198,7 +209,7 @@ async def test_a_watcher_that_reads_nothing_is_dropped(fabric, monkeypatch):
     """Each event must be taken in time, though the stream has no end."""
     closed = asyncio.Event()
 
-    async def flood(self):
+    async def flood(self, _client):
         try:
             while True:
                 yield b":" + bytes(1 << 20)

@@ -40,9 +40,9 @@ async def serving(context):
 
 
 @asynccontextmanager
-async def watching(port):
-    """Watch events: yield a function that returns the next one, its name and data."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def watching(port, address="127.0.0.1"):
+    """Watch events from an address: yield a function that returns the next, its name and data."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
     writer.write(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
     assert head.startswith(b"HTTP/1.1 200")
