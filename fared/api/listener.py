@@ -16,7 +16,8 @@ from typing import Any
 
 _READER = "_read_ready_cb"
 """The attribute in which a transport of asyncio has a method of its own, bound to itself."""
-_LEAST_RESERVED = 128
+LEAST_RESERVED = 128
+"""Descriptors for the router, if there are twice as many."""
 _UNLIMITED = 1 << 20
 _AT_ONCE = 100
 """Clients refused in one turn of the loop: asyncio accepts as many at once."""
@@ -30,7 +31,7 @@ def ceiling() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         limit = _UNLIMITED
-    return limit - min(max(_LEAST_RESERVED, limit // 4), limit // 2)
+    return limit - min(max(LEAST_RESERVED, limit // 4), limit // 2)
 
 
 def let_go(transport: asyncio.BaseTransport) -> None:

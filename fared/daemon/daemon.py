@@ -28,7 +28,7 @@ from fared.daemon.audit import Auditor
 from fared.daemon.config_change import ConfigChanges
 from fared.daemon.config_documents import ConfigDocuments
 from fared.daemon.defence import Defence
-from fared.daemon.descriptors import is_shortage, raise_limit
+from fared.daemon.descriptors import is_shortage, provide
 from fared.daemon.errors import DaemonError
 from fared.daemon.gathering import Prompt
 from fared.daemon.http import HttpPort, http_port
@@ -170,7 +170,7 @@ class Daemon:
 
     def _open(self) -> None:
         """Open everything that needs the kernel, and create the router."""
-        raise_limit()
+        provide(self.log)
         check_privileges()
         self._open_kernel()
         self._make_router()

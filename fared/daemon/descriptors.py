@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import errno
 import resource
+from typing import Any
+
+from fared.api.listener import LEAST_RESERVED
 
 ENOUGH = 65536
 """More than any router needs, at two sockets for each interface; as in the service unit."""
+LEAST = 2 * LEAST_RESERVED
+"""With fewer, router and clients halve what there is, and clients may get no connection."""
 _SHORT = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+
+def provide(log: Any) -> None:  # noqa: ANN401 - structlog's filtering logger has no public type
+    """Raise the limit of open descriptors, and warn if it stays too low."""
+    limit = raise_limit()
+    if limit != resource.RLIM_INFINITY and limit < LEAST:
+        effect = "clients may get no connection (LimitNOFILE=, ulimit -n)"
+        log.warning("few-descriptors", limit=limit, least=LEAST, effect=effect)
 
 
 def raise_limit() -> int:

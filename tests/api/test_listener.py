@@ -39,7 +39,7 @@ time.sleep(60)
 @pytest.fixture
 def limit(monkeypatch):
     """A process that may open only a few files more, the last of which are reserved."""
-    monkeypatch.setattr(listener, "_LEAST_RESERVED", RESERVED)
+    monkeypatch.setattr(listener, "LEAST_RESERVED", RESERVED)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
     low = max(highest + FREE, 2 * RESERVED)

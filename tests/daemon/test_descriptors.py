@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import resource
+from types import SimpleNamespace
 
 import pytest
 
-from fared.daemon.descriptors import ENOUGH, is_shortage, raise_limit
+from fared.daemon.descriptors import ENOUGH, is_shortage, provide, raise_limit
 
 NO_LIMIT = resource.RLIM_INFINITY
 
@@ -41,6 +42,15 @@ def test_a_sandbox_that_forbids_a_higher_limit_is_tolerated(monkeypatch, error):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
     monkeypatch.setattr(resource, "setrlimit", refuse)
     assert raise_limit() == 1024
+
+
+@pytest.mark.parametrize(("limit", "warned"), [(40, [40]), (255, [255]), (256, []), (NO_LIMIT, [])])
+def test_the_start_says_that_the_limit_is_too_low(monkeypatch, limit, warned):
+    found = []
+    log = SimpleNamespace(warning=lambda _, limit, **__: found.append(limit))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    provide(log)
+    assert found == warned
 
 
 def test_only_exhaustion_is_a_shortage():
