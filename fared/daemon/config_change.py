@@ -219,9 +219,13 @@ class ConfigChanges:
             if text == await self._newest_text():  # it was confirmed, and the daemon then killed
                 await asyncio.to_thread(self._history.settle, newest, "final")
                 return
+            returned = await asyncio.to_thread(self._is_former, text)
             await asyncio.to_thread(self._history.settle, newest, "expired")
-            self._host.log.warning("config-returned", number=newest.number, reason="restart")
-            await self._add(text, "return", "fared", "the daemon had restarted")
+            if returned:
+                self._host.log.warning("config-returned", number=newest.number, reason="restart")
+                await self._add(text, "return", "fared", "the daemon had restarted")
+            else:  # somebody edited the file meanwhile
+                await self._add(text, "start", "fared", "")
         elif newest is None or text != await self._newest_text():
             await self._add(text, "start", "fared", "")
 
@@ -263,6 +267,13 @@ class ConfigChanges:
                 return ""
 
         return await asyncio.to_thread(read)
+
+    def _is_former(self, text: str) -> bool:
+        """Whether this ran before the newest entry; also if that is not known."""
+        try:
+            return self._former(1)[0] == text
+        except CommandError:
+            return True
 
     def _former(self, back: int) -> tuple[str, Entry]:
         """Return the text of a former configuration. Raises CommandError."""

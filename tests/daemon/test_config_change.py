@@ -142,6 +142,16 @@ async def test_the_former_configuration_returns_at_the_next_start(tmp_path: Path
     assert ("config-returned", {"number": 2, "reason": "restart"}) in following.said
 
 
+async def test_an_edit_before_the_next_start_is_no_return(tmp_path: Path):
+    killed = Host(tmp_path)
+    await killed.apply(20, confirm=60)
+    killed.write(killed.text(40))
+    following = Host(tmp_path)
+    await following.changes.started()
+    assert await following.rows() == [("start", "final"), ("apply", "expired"), ("start", "final")]
+    assert "config-returned" not in {event for event, _ in following.said}
+
+
 async def test_a_confirmation_that_a_crash_cut_short_counts(tmp_path: Path):
     """The daemon was killed when the file was saved, and the history was not."""
     killed = Host(tmp_path)
