@@ -30,6 +30,7 @@ def bfd_document(client: BfdClient, now: float) -> Bfd:
         "format": "fared-bfd/1",
         "process": {
             "pid": supervisor.pid,
+            "spare": supervisor.spare_pid,
             "priority": supervisor.priority,
             "starts": supervisor.starts,
             "reported": now - supervisor.reported_at if supervisor.reported_at else None,

@@ -162,6 +162,20 @@ async def test_the_process_is_started_again_when_it_ends(supervisor: Any):
     assert len(ends) == 2
 
 
+async def test_a_process_that_waits_takes_the_place_of_one_that_ends(supervisor: Any):
+    """It has been started: a new one would be later than the detection time of fast sessions."""
+    await loop_until(lambda: supervisor.spare_pid, 20, "a process that waits")
+    spare = supervisor.spare_pid
+    os.kill(supervisor.pid, signal.SIGKILL)
+    await loop_until(lambda: supervisor.starts == 2, 20, "another process")
+    assert supervisor.pid == spare
+    await loop_until(lambda: supervisor.spare_pid not in (None, spare), 20, "the next that waits")
+    os.kill(supervisor.spare_pid, signal.SIGKILL)
+    os.kill(spare, signal.SIGKILL)
+    supervisor.reported_at = 0.0
+    await loop_until(lambda: supervisor.reported_at, 20, "a report, though neither was left")
+
+
 async def test_the_process_is_replaced_when_it_does_not_answer(supervisor: Any):
     stopped = supervisor.pid
     os.kill(stopped, signal.SIGSTOP)
@@ -196,10 +210,12 @@ async def test_starts_after_failures_have_growing_delays(
 
 
 async def test_a_process_that_is_stopped_ends_and_is_not_started_again(supervisor: Any):
-    pid = supervisor.pid
+    await loop_until(lambda: supervisor.spare_pid, 20, "a process that waits")
+    pids = supervisor.pid, supervisor.spare_pid
     supervisor.stop()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
     supervisor.sync(KEY)
     assert supervisor.pid is None
 

@@ -11,9 +11,11 @@ class BfdProcessFacts(TypedDict):
     """The process ``fared-bfd``; ``pid`` None: it does not run.
 
     ``priority`` in words, ``starts`` counts; ``reported``: age of the counters below.
+    ``spare``: the process that is ready to take its place, None: there is none at present.
     """
 
     pid: int | None
+    spare: int | None
     priority: str
     starts: int
     reported: Seconds | None

@@ -234,7 +234,13 @@ REFUSED: Json = {
 
 BFD: Json = {
     "format": "fared-bfd/1",
-    "process": {"pid": 4711, "priority": "real-time 10", "starts": 1, "reported": 2.2},
+    "process": {
+        "pid": 4711,
+        "spare": 4712,
+        "priority": "real-time 10",
+        "starts": 1,
+        "reported": 2.2,
+    },
     "discarded": {"no-session": 2, "ttl": 1},
     "sessions": [
         sample(
