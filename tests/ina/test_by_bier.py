@@ -96,7 +96,7 @@ class Sender:
 def running(way: BierWay | None) -> tuple[RunningJob, Results]:
     results = Results()
     made = RunningJob(ROOT, Sender(), results)
-    made.install(Install(job("job", 7, bier=way), ROOT).job)
+    made.install(Install(job("job", 7, bier=way), ROOT).job, None)
     return made, results
 
 
@@ -128,7 +128,7 @@ def test_bier_that_loses_half_of_the_results_is_given_up_until_the_next_epoch():
     made.disseminate(15, packet())
     assert results.sent[-1] == (15, False)
     assert made.aggregator.counters["bier-given-up"] == 1
-    made.install(job("job", 7, epoch=2, bier=WAY))
+    made.install(job("job", 7, epoch=2, bier=WAY), None)
     made.disseminate(15, packet())
     assert results.sent[-1] == (15, True)
 
