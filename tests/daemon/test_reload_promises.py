@@ -142,6 +142,7 @@ IN_THE_DAEMON = {
     ("log", "format"),
     ("fib", "on-exit"),
     ("api", "http-names"),
+    ("api", "change-group"),
     ("ospf", "stub-router-on-shutdown"),
     ("isis", "overload-on-shutdown"),
 }
