@@ -72,7 +72,9 @@ def test_the_first_error_for_lack_of_memory_ends_the_process():
 
 
 A_FINALIZER_RAISES = """
+import sys
 import fared.daemon.process as process
+from fared.log_output import LogOutput
 
 class Finalized:
     def __del__(self):
@@ -81,7 +83,7 @@ class Finalized:
 class Daemon:
     leaving = False
     def __init__(self, *_):
-        pass
+        self.stderr = LogOutput(sys.stderr, str)
     async def serve(self):
         Finalized()
         print("goes on")
