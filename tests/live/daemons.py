@@ -36,6 +36,10 @@ NICE = -5
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
+OF_OTHERS = ("hellos are accepted", "router id is unique")
+"""The checks of ``validate`` that fail by what strangers send."""
+
+
 class Live:
     """One ``fared``: its namespace, configuration and process, with methods to query it."""
 
@@ -189,8 +193,13 @@ class Live:
         return sum(n["state"] in ("Full", "Up") for n in self.show("neighbors")["neighbors"])
 
     def settled(self) -> bool:
-        """Whether the daemon is ready, and all its routes are in the kernel."""
-        return bool(self.show("status")["ready"]) and bool(self.ask("validate")["ok"])
+        """Whether the daemon is ready, and all its routes are in the kernel.
+
+        What others have sent meanwhile, and was refused, is no part of it.
+        """
+        checks = self.ask("validate")["checks"]
+        own = [check["ok"] for check in checks if check["name"] not in OF_OTHERS]
+        return bool(self.show("status")["ready"]) and all(own)
 
     def get(self, path: str) -> tuple[int, str]:
         """HTTP GET inside the namespace: status and body."""

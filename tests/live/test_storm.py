@@ -109,8 +109,10 @@ def fire(pair: Pair, shots: Iterator[Shot]) -> Storm:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LINKS[0].encode())
 
         def send(shot: Shot) -> None:
+            # of unicasts, the kernel lets only those with TTL 255 through to the daemon
+            ttl = 1 if IPv4Address(shot.destination).is_multicast else 255
             header = _IP.pack(
-                0x45, 0xC0, 20 + len(shot.payload), 0, 0, 1, 89, 0,
+                0x45, 0xC0, 20 + len(shot.payload), 0, 0, ttl, 89, 0,
                 IPv4Address(shot.source).packed, IPv4Address(shot.destination).packed,
             )  # fmt: skip
             raw.sendto(header + shot.payload, (shot.destination, 0))
