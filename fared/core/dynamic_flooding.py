@@ -10,18 +10,12 @@ after the first change. Meanwhile LSAs follow the former one, which any single f
 connected. With the new one, the ends of a link that was not in the former compare what they have
 received lately, since routers change topologies at different times; if losses had parted the former
 topology between them, as far back as a dead neighbor may have gone unnoticed.
-
-A router of the topology may acknowledge all and pass nothing on, and two of them cut others off. So
-each router compares what it has received with some of the neighbors that it spares, shortly after:
-a neighbor that has not the same gets it. What comes over such a link first, while the topology is
-settled, is flooded to all: its way over the topology ends somewhere.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from heapq import nsmallest
 from typing import Final
 
 import msgspec
@@ -33,15 +27,6 @@ ALGORITHM: Final = 228
 LEADER_PRIORITY: Final = 64
 CALM: Final = 2.0
 """Seconds without a new link or router before a router begins to flood over a topology."""
-COMPARED_AFTER: Final = 1.0
-"""Seconds after which an LSA is compared with spared neighbors; they have it by then."""
-_COMPARED: Final = 2
-"""Neighbors that a router chooses to compare with, of those it spares. With its two parents it has
-four sources: two of them may hide something."""
-MOST_BANDWIDTHS: Final = 32
-"""LSAs that are compared together; of further ones those that only announce a bandwidth are not."""
-_SETTLED = 2.0
-"""Seconds after which all routers flood over the same topology."""
 _LONGEST_WAIT = 60.0
 _SOON = 0.1
 _PER_LINK = 1e-5
@@ -78,14 +63,12 @@ class FloodPlan(msgspec.Struct, frozen=True):
     """What is done with an LSA from one sender. Neighbors in none of the sets take no part.
 
     ``now``: it is sent at once. ``later``: it is sent after the flood delay, unless the neighbor
-    has shown by then that it has it. ``spared``: it is not sent. ``compared``: some of these, with
-    which it is compared.
+    has shown by then that it has it. ``spared``: it is not sent.
     """
 
     now: frozenset[int]
     later: frozenset[int]
     spared: frozenset[int]
-    compared: frozenset[int] = frozenset()
 
 
 class TopologyView(msgspec.Struct, frozen=True):
@@ -115,8 +98,6 @@ class DynamicFlooding:
         self._adjacent: frozenset[int] = _NO_LINKS
         self._known: frozenset[int] = _NO_LINKS
         """Our links when the topology was computed."""
-        self._companions: frozenset[int] | None = None
-        """Neighbors outside of the topology to compare with; None: not chosen yet."""
         self._stale_since: float | None = None
         self._grown_at = -math.inf
         self._computed_at = -math.inf
@@ -222,7 +203,6 @@ class DynamicFlooding:
         former = self.topology
         self._stale_since, self._computed_at = None, now
         self._plans.clear()
-        self._companions = None
         self.computations += 1
         if not self._is_agreed() or self._own not in self._graph:
             self.topology = None
@@ -296,32 +276,8 @@ class DynamicFlooding:
             # cut off: to all, until there is another topology
             if not alive and not children & self._adjacent:
                 now = known
-            spared = known - chosen - now
-            compared = spared & self._companions_of(topology)
-            plan = self._plans[sender] = FloodPlan(now, chosen - now, spared, compared)
+            plan = self._plans[sender] = FloodPlan(now, chosen - now, known - chosen - now)
         return plan
-
-    def _companions_of(self, topology: FloodingTopology) -> frozenset[int]:
-        """The neighbors that this router has chosen, and those that have chosen it."""
-        if self._companions is None:
-            own, links = self._own, self._graph.get(self._own, _NO_LINKS)
-            mine = self._chosen(topology, own)
-            others = links - topology.neighbors(own)
-            chose = {node for node in others if own in self._chosen(topology, node)}
-            self._companions = frozenset(mine | chose)
-        return self._companions
-
-    def _chosen(self, topology: FloodingTopology, node: int) -> set[int]:
-        """Whom a router chooses to compare with: as if at random, and the same for all routers."""
-        spared = self._graph[node] - topology.neighbors(node)
-        return set(nsmallest(_COMPARED, spared, key=lambda other: _mixed(node, other)))
-
-    def is_detour(self, sender: int, now: float) -> bool:
-        """Whether a neighbor should have spared us what it has sent, if the topology carried it."""
-        topology = self.topology
-        if topology is None or self._stale_since is not None or now < self._computed_at + _SETTLED:
-            return False
-        return sender in self._known and sender not in topology.neighbors(self._own)
 
     def view(self, scope: int) -> TopologyView:
         """The topology around this router."""
@@ -338,7 +294,3 @@ class DynamicFlooding:
             tuple(sorted({*place.children} - {*place.parents})),
             tuple(sorted(others)),
         )
-
-
-def _mixed(node: int, other: int) -> int:
-    return (node * 0x9E37_79B1 ^ other * 0x85EB_CA77) * 0xC2B2_AE3D >> 7 & 0xFFFF_FFFF

@@ -171,9 +171,7 @@ class Database:
             queues = [each for each in self._lsp_transmitter.active(level) if each is not source]
         for queue in queues:
             # RFC 9667: over the flooding topology, and to neighbors that take no part
-            if self._is_listed(queue, entry):
-                continue
-            if self.dynamic.is_spared(plan, queue, entry.lsp_id, bandwidth=paced):
+            if self._is_listed(queue, entry) or self.dynamic.is_spared(plan, queue, entry.lsp_id):
                 continue
             deferred = self.dynamic.is_deferred(plan, queue)
             due = None

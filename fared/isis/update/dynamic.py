@@ -2,20 +2,13 @@
 
 As in ``ospf.flooding.dynamic``. Over a link that has come into the topology, both ends send a
 complete set of CSNPs: each then sends what the other lacks, and requests what is newer there.
-Some of the neighbors that are spared an LSP are told of it in a PSNP after a second (§7.3.15.2 b)).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
 
-from fared.core.dynamic_flooding import (
-    COMPARED_AFTER,
-    MOST_BANDWIDTHS,
-    DynamicFlooding,
-    FloodPlan,
-    TopologyView,
-)
+from fared.core.dynamic_flooding import DynamicFlooding, FloodPlan, TopologyView
 from fared.core.flooding_scopes import FloodingScopes
 from fared.core.ids import SystemId
 from fared.isis.circuit import Circuit
@@ -39,53 +32,19 @@ class DynamicLevels:
         self._scopes: FloodingScopes[Level] = FloodingScopes(
             instance.process, instance.system_id, self._links_added
         )
-        self._compared: dict[tuple[Level, LspId], list[SrmSsnQueue]] = {}
-        """LSPs to be compared with the neighbors that were spared them."""
 
     def plan(self, level: Level, source: SrmSsnQueue | None) -> FloodPlan | None:
         """To whom an LSP from ``source`` is flooded; None: to all."""
         state = self._scopes.states.get(level)
         if state is None:
             return None
-        sender = None if source is None else _neighbor(source.circuit)
-        if sender is not None and state.is_detour(sender, self._process.now):
-            return None
-        return state.plan(sender)
+        return state.plan(None if source is None else _neighbor(source.circuit))
 
-    def is_spared(
-        self, plan: FloodPlan | None, queue: SrmSsnQueue, identifier: LspId, *, bandwidth: bool
-    ) -> bool:
-        """Whether a neighbor is not sent an LSP, and owes no acknowledgment of a former one.
-
-        It may be compared with the neighbor after a while. ``bandwidth``: that alone has changed.
-        """
+    def is_spared(self, plan: FloodPlan | None, queue: SrmSsnQueue, identifier: LspId) -> bool:
+        """Whether a neighbor is not sent an LSP, and owes no acknowledgment of a former one."""
         if plan is None or not self._is_synchronized(queue):
             return False
-        neighbor = _neighbor(queue.circuit)
-        if neighbor not in plan.spared or queue.is_flagged(identifier):
-            return False
-        if neighbor in plan.compared:
-            self._compare_later(queue, identifier, bandwidth=bandwidth)
-        return True
-
-    def _compare_later(self, queue: SrmSsnQueue, identifier: LspId, *, bandwidth: bool) -> None:
-        known = (queue.level, identifier) in self._compared
-        if known or not bandwidth or len(self._compared) < MOST_BANDWIDTHS:
-            if not self._compared:
-                self._process.timers.arm(self._process.now + COMPARED_AFTER, self._compare_spared)
-            self._compared.setdefault((queue.level, identifier), []).append(queue)
-
-    def _compare_spared(self) -> None:
-        """List what was received lately to the neighbors that were spared it.
-
-        A neighbor requests what it lacks, and sends what is newer there (§7.3.15.2 b) 3) to 5)).
-        """
-        compared, self._compared = self._compared, {}
-        active = {level: self._lsp_transmitter.active(level) for level, _ in compared}
-        for (level, identifier), queues in compared.items():
-            for queue in dict.fromkeys(queues):
-                if queue in active[level]:
-                    self._lsp_transmitter.acknowledge(queue, identifier)
+        return _neighbor(queue.circuit) in plan.spared and not queue.is_flagged(identifier)
 
     def is_deferred(self, plan: FloodPlan | None, queue: SrmSsnQueue) -> bool | None:
         """Whether a neighbor in the topology is sent an LSP later; None: it takes no part."""

@@ -5,10 +5,6 @@ the topology, both ends acknowledge the LSAs that they have received lately, and
 other's retransmission list, deferred: what only one of them has is sent. The database cannot be
 described again, as IS-IS does with CSNPs, without a new adjacency (§10.8). So an LSA that was
 flushed lately is kept for this purpose.
-
-Some of the neighbors that are spared an LSA compare it as well: both ends acknowledge it after a
-second, and what one of them has not acknowledged then is sent to it. Of LSAs that only announce
-another bandwidth, which are many, some are compared.
 """
 
 from __future__ import annotations
@@ -18,8 +14,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fared.core.dynamic_flooding import (
-    COMPARED_AFTER,
-    MOST_BANDWIDTHS,
     AddedLink,
     Capability,
     DynamicFlooding,
@@ -49,8 +43,6 @@ _PARENT_SENDS_SOON, _CHILD_SENDS_SOON = 0.15, 0.2
 """Seconds after which a copy is sent over a new link that was not acknowledged; acknowledgments may
 take ``ack_delay``, and the other end a moment more to learn of the change. Soon: it joins parts."""
 _FLUSHED_KEPT = 4096
-_SPARED_SENDS = 1.5
-"""Seconds after the comparison when a copy is sent to a neighbor that was spared it."""
 
 
 class Sorted(msgspec.Struct, frozen=True):
@@ -59,7 +51,6 @@ class Sorted(msgspec.Struct, frozen=True):
     now: int = 0
     later: int = 0
     spared: int = 0
-    compared: int = 0
 
 
 _NOBODY = Sorted()
@@ -80,9 +71,6 @@ class DynamicAreas:
         )
         self._sorted: dict[tuple[AreaId, int | None], tuple[FloodPlan, FloodGroup, Sorted]] = {}
         self._flushed: dict[tuple[AreaId | None, LsaKey], tuple[float, LsaEntry]] = {}
-        self._compared: dict[LsaEntry, int] = {}
-        """LSAs to be compared with the neighbors that were spared them, at ``_compare_at``."""
-        self._compare_at = 0.0
 
     @property
     def active(self) -> bool:
@@ -97,30 +85,25 @@ class DynamicAreas:
             return _NOBODY
         if lsdb.scope is Scope.AREA:
             return self._sort(lsdb.area or AreaId(0), sender, group)
-        now = later = spared = compared = 0
+        now = later = spared = 0
         for area in self._scopes.states:
             if not self._instance.areas[area].settings.stub:
                 found = self._sort(area, sender, group)
                 now, later, spared = now | found.now, later | found.later, spared | found.spared
-                compared |= found.compared
-        return Sorted(now, later, spared, compared)
+        return Sorted(now, later, spared)
 
     def _sort(
         self, area: AreaId, sender: Neighbor | None, group: Callable[[Lsdb], FloodGroup]
     ) -> Sorted:
         known = sender is not None and sender.interface.settings.area == area
         router = sender.router_id if sender is not None and known else None
-        state = self._scopes.states.get(area)
-        if state is None or (router is not None and state.is_detour(router, self._process.now)):
-            return _NOBODY
-        plan = state.plan(router)
+        plan = self._scopes.states[area].plan(router) if area in self._scopes.states else None
         if plan is None:
             return _NOBODY
         of = group(self._instance.areas[area].lsdb)
         former = self._sorted.get((area, router))
         if former is None or former[0] is not plan or former[1] is not of:
-            kinds = plan.now, plan.later, plan.spared, plan.compared
-            found = Sorted(*map(of.among, kinds))
+            found = Sorted(of.among(plan.now), of.among(plan.later), of.among(plan.spared))
             former = self._sorted[area, router] = plan, of, found
         return former[2]
 
@@ -176,30 +159,6 @@ class DynamicAreas:
         elif key.ls_type == LsType.OPAQUE_AREA and key.link_state_id == _INFORMATION:
             found = _capability(body) if isinstance(body, RouterInformation) else None
             self._scopes.state(area).capability(key.advertising_router, found, now)
-
-    # Spared neighbors
-
-    def compare_later(self, entry: LsaEntry, neighbors: int, *, bandwidth: bool) -> None:
-        """Compare an LSA after a while with neighbors that are spared it."""
-        if bandwidth and len(self._compared) >= MOST_BANDWIDTHS:
-            return
-        now = self._process.now
-        if not self._compared:
-            self._compare_at = now + COMPARED_AFTER
-            self._process.timers.arm(self._compare_at, self._compare_spared)
-        self._compared[entry] = neighbors
-        self._retransmitter.defer_until(self._compare_at + _SPARED_SENDS, entry, neighbors)
-
-    def _compare_spared(self) -> None:
-        """Acknowledge what was received lately to the neighbors that were spared it."""
-        compared, self._compared = self._compared, {}
-        now, participants = self._process.now, self._instance.participants
-        for entry, neighbors in compared.items():
-            if entry.lsdb.get(entry.key) is not entry:
-                continue  # there is a newer one, or it is flushed everywhere
-            header = entry.aged(entry.age(now))[:LSA_HEADER_SIZE]
-            for neighbor in participants.of(neighbors):
-                neighbor.interface.tx.ack(header)
 
     # The topology
 

@@ -78,9 +78,6 @@ class Flooder:
         # RFC 9667: over the flooding topology, and to neighbors that take no part
         if self._dynamic.active:
             sorted_out = self._dynamic.sort(entry.lsdb, sender, self.group)
-            if neighbors & sorted_out.compared:
-                compared = neighbors & sorted_out.compared
-                self._dynamic.compare_later(entry, compared, bandwidth=bandwidth)
             neighbors &= ~sorted_out.spared
             covered &= ~sorted_out.now & ~sorted_out.later
             later = neighbors & sorted_out.later
