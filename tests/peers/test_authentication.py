@@ -22,7 +22,7 @@ from tests.waiting import seconds_until, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
-SECRETS = ("alpha", "beta-gamma", "wrong", "longer-than-the-digest-" * 2)
+SECRETS = ("alpha", "beta-gamma", "delta-epsilon", "longer-than-the-digest-" * 2)
 ALPHA, BETA, WRONG, LONG = SECRETS
 Json = dict[str, Any]
 

@@ -22,7 +22,8 @@ from tests.waiting import seconds_until, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
-ALPHA, BETA, WRONG, AREA, DOMAIN = SECRETS = ("alpha", "beta-gamma", "wrong", "region", "realm")
+SECRETS = ("alpha", "beta-gamma", "delta-epsilon", "region", "realm")
+ALPHA, BETA, WRONG, AREA, DOMAIN = SECRETS
 Json = dict[str, Any]
 
 
