@@ -3,10 +3,11 @@ fail and heal, and the copies that each router is sent."""
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from fared.core.dynamic_flooding import CALM
+from fared.core.dynamic_flooding import CALM, SENT_AFTER
 from fared.core.reduction import Reduction, ReductionSettings
 from tests.engines import EngineNetwork
 
@@ -18,6 +19,9 @@ class SparseFlooding:
 
     convergence = 0.02
     """The time in seconds in which a change reaches all routers."""
+
+    floods: tuple[int, ...] = ()
+    """The types of packets that flood."""
 
     def __init__(self, net: EngineNetwork) -> None:
         self.net: Any = net
@@ -107,7 +111,7 @@ class SparseFlooding:
     def _settled(self, before: int, at: float, within: float, every: float) -> Counter:
         self.net.until(self.synced, every=every)
         assert self.net.now - at < within
-        self.net.run(1)
+        self.net.run(SENT_AFTER + 0.5)
         return self.copies(before)
 
     def healed(self, cables: list) -> None:
@@ -130,6 +134,38 @@ class SparseFlooding:
             self.cables_of(1) + self.cables_of(2),
             self.cables_of(101) + self.cables_of(102),
         ]
+
+    def pass_nothing_on(self, *liars: int) -> Callable[[], None]:
+        """Let routers acknowledge everything, and flood nothing; return what ends that."""
+        net = self.net
+        carry = net.carry
+
+        def carry_without_lies(end: tuple[int, int], frame: Any) -> None:
+            sent = net.trace[-1][2].payload[net.kind_at] & net.kind_mask
+            if end[0] not in liars or sent not in self.floods:
+                carry(end, frame)
+
+        net.carry = carry_without_lies
+        return partial(setattr, net, "carry", carry)
+
+    def lied_to(self, *liars: int) -> None:
+        """Changes of a leaf and of a spine reach all routers all the same, within ten seconds.
+
+        So does a lost link, whose LSA is flushed.
+        """
+        honest = self.pass_nothing_on(*liars)
+        lost = self.cables_of(104, 3)
+        try:
+            for number in (104, 3):
+                self.change(number)
+                self.net.run(10.0)
+                assert self.synced(), f"a change of {number}"
+            self.net.set_up(*lost, False)
+            self.net.run(10.0)
+            assert self.synced(), "a lost link"
+        finally:
+            honest()
+            self.healed(lost)
 
     def storm(self, rng: random.Random, patience: float) -> None:
         """Links lose packets, fail and heal at random while metrics change; then all is healed."""

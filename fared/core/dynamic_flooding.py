@@ -10,6 +10,11 @@ after the first change. Meanwhile LSAs follow the former one, which any single f
 connected. With the new one, the ends of a link that was not in the former compare what they have
 received lately, since routers change topologies at different times; if losses had parted the former
 topology between them, as far back as a dead neighbor may have gone unnoticed.
+
+A router of the topology may acknowledge all and pass nothing on, and two of them cut others off. So
+the ends of some other links compare what they have received, shortly after: one that has not the
+same gets it. What comes over such a link first, while the topology is settled, is flooded to all:
+its way over the topology ends somewhere.
 """
 
 from __future__ import annotations
@@ -27,6 +32,14 @@ ALGORITHM: Final = 228
 LEADER_PRIORITY: Final = 64
 CALM: Final = 2.0
 """Seconds without a new link or router before a router begins to flood over a topology."""
+COMPARED_AFTER: Final = 1.0
+"""Seconds after which the end of the lower id tells the other what it has, which has it by then."""
+SENT_AFTER: Final = 1.5
+"""Seconds after which the other end sends what it has not been told."""
+MOST_BANDWIDTHS: Final = 32
+"""LSAs that are compared together; of further ones those that only announce a bandwidth are not."""
+_SETTLED = 2.0
+"""Seconds after which all routers flood over the same topology."""
 _LONGEST_WAIT = 60.0
 _SOON = 0.1
 _PER_LINK = 1e-5
@@ -49,9 +62,10 @@ OWN: Final = Capability((ALGORITHM,), LEADER_PRIORITY, ALGORITHM)
 
 
 class AddedLink(msgspec.Struct, frozen=True):
-    """A link of ours that has come into the topology. ``parent``: this router is the parent.
+    """A link of ours that has come into the topology, or whose ends compare LSAs from now on.
 
-    ``joins``: losses had parted the former topology between its ends.
+    ``parent``: this router is the parent. ``joins``: losses had parted the former topology between
+    its ends.
     """
 
     neighbor: int
@@ -63,12 +77,15 @@ class FloodPlan(msgspec.Struct, frozen=True):
     """What is done with an LSA from one sender. Neighbors in none of the sets take no part.
 
     ``now``: it is sent at once. ``later``: it is sent after the flood delay, unless the neighbor
-    has shown by then that it has it. ``spared``: it is not sent.
+    has shown by then that it has it. ``spared``: it is not sent. Some of these compare it:
+    ``told`` are told that we have it, ``telling`` tell us, or else are sent it.
     """
 
     now: frozenset[int]
     later: frozenset[int]
     spared: frozenset[int]
+    told: frozenset[int] = frozenset()
+    telling: frozenset[int] = frozenset()
 
 
 class TopologyView(msgspec.Struct, frozen=True):
@@ -199,7 +216,7 @@ class DynamicFlooding:
         return max(self._stale_since + _SOON, self._computed_at + gap)
 
     def compute(self, now: float) -> list[AddedLink]:
-        """Compute the topology; return our links in it that were not in the former one."""
+        """Compute the topology; return our links that are new in it, or are compared since."""
         former = self.topology
         self._stale_since, self._computed_at = None, now
         self._plans.clear()
@@ -211,13 +228,19 @@ class DynamicFlooding:
         self._known = frozenset(self._graph[self._own])
         if former is None:
             return []
-        added = self.topology.neighbors(self._own) - former.neighbors(self._own)
+        return self._added(self.topology, former)
+
+    def _added(self, topology: FloodingTopology, former: FloodingTopology) -> list[AddedLink]:
+        own, before = self._own, former.neighbors(self._own)
+        compared = topology.companions(own) - former.companions(own) - before
+        found = [AddedLink(node, own < node, False) for node in sorted(compared)]
+        added = topology.neighbors(own) - before
         if not added:
-            return []
+            return found
         part = self._parts(former)
-        children = self.topology.places[self._own].children
-        mine = part.get(self._own)
-        return [
+        children = topology.places[own].children
+        mine = part.get(own)
+        return found + [
             AddedLink(node, node in children, mine is None or part.get(node) != mine)
             for node in sorted(added)
         ]
@@ -276,8 +299,30 @@ class DynamicFlooding:
             # cut off: to all, until there is another topology
             if not alive and not children & self._adjacent:
                 now = known
-            plan = self._plans[sender] = FloodPlan(now, chosen - now, known - chosen - now)
+            spared = known - chosen - now
+            told, telling = self._comparing(topology, spared)
+            plan = self._plans[sender] = FloodPlan(now, chosen - now, spared, told, telling)
         return plan
+
+    def _comparing(
+        self, topology: FloodingTopology, spared: frozenset[int]
+    ) -> tuple[frozenset[int], frozenset[int]]:
+        """Neighbors to compare with: those of a higher id are told, those of a lower one tell."""
+        compared = spared & topology.companions(self._own)
+        told = frozenset(node for node in compared if node > self._own)
+        return told, compared - told
+
+    def spares(self, neighbor: int) -> bool:
+        """Whether a neighbor takes part, over a link outside of the topology."""
+        topology = self.topology
+        if topology is None or neighbor not in self._known:
+            return False
+        return neighbor not in topology.neighbors(self._own)
+
+    def is_detour(self, sender: int, now: float) -> bool:
+        """Whether a neighbor should have spared us what it has sent, if the topology carried it."""
+        settled = self._stale_since is None and now >= self._computed_at + _SETTLED
+        return settled and self.spares(sender)
 
     def view(self, scope: int) -> TopologyView:
         """The topology around this router."""

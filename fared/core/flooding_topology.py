@@ -37,10 +37,16 @@ class TopologyPlace(msgspec.Struct):
 
 
 class FloodingTopology(msgspec.Struct, frozen=True):
-    """All routers with their parents and children. ``searched``: links that ears depend on."""
+    """All routers with their parents and children. ``searched``: links that ears depend on.
+
+    ``compared``: the far ends of links outside of it whose ends compare what they have. Together
+    with these links it stays connected without any two routers, where the network does: in all
+    fabrics, and in nearly all other graphs.
+    """
 
     places: dict[int, TopologyPlace]
     searched: set[tuple[int, int]]
+    compared: dict[int, set[int]]
 
     def has(self, a: int, b: int) -> bool:
         """Whether the link between two routers belongs to it."""
@@ -49,12 +55,18 @@ class FloodingTopology(msgspec.Struct, frozen=True):
 
     def is_without(self, a: int, b: int) -> bool:
         """Whether it would be the same if the link between two routers were lost."""
-        return not self.has(a, b) and (min(a, b), max(a, b)) not in self.searched
+        if self.has(a, b) or b in self.compared.get(a, ()):
+            return False
+        return (min(a, b), max(a, b)) not in self.searched
 
     def neighbors(self, node: int) -> set[int]:
         """The neighbors of a router in it."""
         place = self.places.get(node)
         return set() if place is None else {*place.parents, *place.children}
+
+    def companions(self, node: int) -> set[int]:
+        """The neighbors outside of it that a router compares with."""
+        return self.compared.get(node, set())
 
 
 def flooding_topology(graph: Graph[Node]) -> FloodingTopology:
@@ -63,7 +75,34 @@ def flooding_topology(graph: Graph[Node]) -> FloodingTopology:
     for node in grower.graph:
         if node not in grower.places:
             grower.grow(node)
-    return FloodingTopology(grower.places, grower.searched)
+    places = grower.places
+    return FloodingTopology(places, grower.searched, _forest(grower.graph, places))
+
+
+def _forest(
+    graph: Mapping[int, list[int]], places: Mapping[int, TopologyPlace]
+) -> dict[int, set[int]]:
+    """A spanning forest of the links that a topology leaves, breadth first from the highest id.
+
+    The loss of any other link changes nothing of it.
+    """
+    reached: set[int] = set()
+    found: dict[int, set[int]] = {}
+    for root in sorted(graph, reverse=True):
+        if root in reached:
+            continue
+        reached.add(root)
+        order = [root]
+        for node in order:
+            place = places[node]
+            for other in graph[node]:
+                if other in reached or other in place.parents or node in places[other].parents:
+                    continue
+                reached.add(other)
+                order.append(other)
+                found.setdefault(node, set()).add(other)
+                found.setdefault(other, set()).add(node)
+    return found
 
 
 class _Grower:

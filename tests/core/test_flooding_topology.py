@@ -1,5 +1,7 @@
 """The flooding topology: as connected as the network, and independent of most other links."""
 
+from itertools import combinations
+
 import networkx as nx
 import pytest
 from hypothesis import given, settings
@@ -56,7 +58,8 @@ def test_a_loss_that_is_said_not_to_matter_leaves_it_as_it_is(network: nx.Graph)
     for a, b in list(network.edges):
         if topology.is_without(a, b):
             network.remove_edge(a, b)
-            assert flooding_topology(claims(network)).places == topology.places
+            without = flooding_topology(claims(network))
+            assert (without.places, without.compared) == (topology.places, topology.compared)
             network.add_edge(a, b)
 
 
@@ -73,11 +76,11 @@ def test_in_a_clos_fabric_all_but_the_first_have_two_parents_and_no_router_is_ne
     assert as_graph(topology).number_of_edges() == links
 
 
-def test_in_a_leaf_spine_fabric_four_in_five_losses_do_not_matter():
+def test_in_a_leaf_spine_fabric_three_in_four_losses_do_not_matter():
     graph, _ = three_stages(16, 64)
     topology = flooding_topology(graph)
     links = [(a, b) for a in graph for b in graph[a] if a < b]
-    assert sum(topology.is_without(*link) for link in links) >= 0.8 * len(links)
+    assert sum(topology.is_without(*link) for link in links) >= 0.75 * len(links)
 
 
 def test_a_link_of_a_router_to_itself_is_no_link():
@@ -89,3 +92,21 @@ def test_a_link_of_a_router_to_itself_is_no_link():
     assert flooding.leader == 1
     flooding.links(2, (), 0.0)
     assert flooding.leader == 1
+
+
+@pytest.mark.parametrize("fabric", [(4, 8), (8, 16), (6, 6)])
+def test_no_two_routers_of_a_clos_fabric_that_hide_all_part_the_others(fabric: tuple[int, int]):
+    """The topology with the links whose ends compare what they have."""
+    network = nx.complete_bipartite_graph(*fabric)
+    graph = {node: set(network[node]) for node in network}
+    topology = flooding_topology(graph)
+    together = nx.Graph((node, other) for node in graph for other in topology.neighbors(node))
+    parted = [pair for pair in combinations(network, 2) if not connected_without(together, pair)]
+    assert parted  # two spines, two leaves
+    together.add_edges_from((a, b) for a in graph for b in topology.companions(a))
+    assert all(connected_without(together, pair) for pair in combinations(network, 2))
+
+
+def connected_without(network: nx.Graph, nodes: tuple[int, ...]) -> bool:
+    """Whether the rest of a network is connected."""
+    return nx.is_connected(network.subgraph(set(network) - set(nodes)))

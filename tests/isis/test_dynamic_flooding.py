@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 class Sparse(SparseFlooding):
     """LSPs; another metric floods one of them."""
 
+    floods = (18, 20)
+
     convergence = 0.03
 
     def ready(self) -> bool:
@@ -50,7 +52,7 @@ def state(net: Network, number: int):
 
 @pytest.fixture(scope="module")
 def fabric() -> Sparse:
-    return clos(3, 5)
+    return clos(4, 6)
 
 
 def test_no_router_is_sent_an_lsp_more_than_three_times(fabric: Sparse):
@@ -84,6 +86,12 @@ def test_an_lsp_of_which_only_dead_routers_have_told_others_is_sent_over_the_new
     net.run(60)
     assert all(net.database(n) == net.database(3) for n in net.nodes if n > 2)
     assert set(state(net, 104).view(2).parents) == {system(3), system(4)}
+
+
+@pytest.mark.parametrize("liars", [(1,), (1, 2), (101, 102), (1, 101), (2, 4)])
+def test_routers_that_acknowledge_and_pass_nothing_on_hide_no_change(fabric: Sparse, liars):
+    """Spines 1 and 2 are the parents of all leaves, leaves 101 and 102 those of all spines."""
+    fabric.lied_to(*liars)
 
 
 def test_neighbors_that_do_not_take_part_are_sent_everything():

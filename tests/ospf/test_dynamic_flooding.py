@@ -21,6 +21,8 @@ pytestmark = pytest.mark.slow
 class Sparse(SparseFlooding):
     """LSAs; another cost floods two of them."""
 
+    floods = (4,)
+
     def ready(self) -> bool:
         return self.net.all_full() and self.net.in_sync()
 
@@ -86,6 +88,12 @@ def test_an_lsa_of_which_only_dead_routers_have_told_others_is_sent_over_the_new
     net.run(20)
     assert all(net.database(n) == net.database(3) for n in net.nodes if n > 2)
     assert net.database(3)[router_lsa(104)] == net.database(104)[router_lsa(104)]
+
+
+@pytest.mark.parametrize("liars", [(1,), (1, 2), (101, 102), (1, 101), (2, 4)])
+def test_routers_that_acknowledge_and_pass_nothing_on_hide_no_change(fabric: Sparse, liars):
+    """Spines 1 and 2 are the parents of all leaves, leaves 101 and 102 those of all spines."""
+    fabric.lied_to(*liars)
 
 
 def test_neighbors_that_do_not_take_part_are_sent_everything():

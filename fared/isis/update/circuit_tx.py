@@ -161,8 +161,12 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
 
     def is_flagged(self, lsp_id: LspId) -> bool:
         """Whether SRM is set."""
+        return self.owes(lsp_id) or self.shared.is_deferred(lsp_id, self.bit)
+
+    def owes(self, lsp_id: LspId) -> bool:
+        """Whether SRM is set, and the LSP not only deferred."""
         own = self.pending, self.unacknowledged, self.unlisted
-        return any(lsp_id in flags for flags in own) or self.shared.is_deferred(lsp_id, self.bit)
+        return any(lsp_id in flags for flags in own)
 
     def is_busy(self, lsp_id: LspId) -> bool:
         """Whether SRM or SSN is set: either side has yet to acknowledge the LSP."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Container
 import msgspec
 from msgspec.structs import replace
 
+from fared.core.dynamic_flooding import FloodPlan
 from fared.core.ids import SystemId
 from fared.core.reduction import FloodDelay
 from fared.core.timers import BoundAction
@@ -171,7 +172,10 @@ class Database:
             queues = [each for each in self._lsp_transmitter.active(level) if each is not source]
         for queue in queues:
             # RFC 9667: over the flooding topology, and to neighbors that take no part
-            if self._is_listed(queue, entry) or self.dynamic.is_spared(plan, queue, entry.lsp_id):
+            if self._is_listed(queue, entry):
+                continue
+            if self.dynamic.is_spared(plan, queue, entry.lsp_id):
+                self._compare_later(plan, queue, entry, bandwidth=paced)
                 continue
             deferred = self.dynamic.is_deferred(plan, queue)
             due = None
@@ -189,6 +193,14 @@ class Database:
         self._watch(level, entry)
         self.dynamic.lsp_changed(level, entry, previous)
         self._watcher.changed(level, entry, previous)
+
+    def _compare_later(
+        self, plan: FloodPlan | None, queue: SrmSsnQueue, entry: StoredLsp, *, bandwidth: bool
+    ) -> None:
+        due = self.dynamic.compare_later(plan, queue, entry, bandwidth=bandwidth)
+        if due is not None:
+            queue.defer(entry, due)
+            self._lsp_transmitter.arm_shared(queue.level)
 
     def _is_listed(self, queue: SrmSsnQueue, entry: StoredLsp) -> bool:
         """Acknowledge this instance to a neighbor that has listed it; return whether it has."""

@@ -2,13 +2,25 @@
 
 As in ``ospf.flooding.dynamic``. Over a link that has come into the topology, both ends send a
 complete set of CSNPs: each then sends what the other lacks, and requests what is newer there.
+
+Some of the neighbors that are spared an LSP compare it: one end lists it in a PSNP after a second.
+An end that lacks it requests it (§7.3.15.2 b) 4), 5)); the other sends it later, unless it has been
+listed by then (b) 2)). LSPs that only announce another bandwidth, which are many, are listed by
+both ends, and only some of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
 
-from fared.core.dynamic_flooding import DynamicFlooding, FloodPlan, TopologyView
+from fared.core.dynamic_flooding import (
+    COMPARED_AFTER,
+    MOST_BANDWIDTHS,
+    SENT_AFTER,
+    DynamicFlooding,
+    FloodPlan,
+    TopologyView,
+)
 from fared.core.flooding_scopes import FloodingScopes
 from fared.core.ids import SystemId
 from fared.isis.circuit import Circuit
@@ -32,19 +44,53 @@ class DynamicLevels:
         self._scopes: FloodingScopes[Level] = FloodingScopes(
             instance.process, instance.system_id, self._links_added
         )
+        self._told: dict[StoredLsp, list[SrmSsnQueue]] = {}
+        """LSPs to be listed, with the neighbors that were spared them."""
 
     def plan(self, level: Level, source: SrmSsnQueue | None) -> FloodPlan | None:
         """To whom an LSP from ``source`` is flooded; None: to all."""
         state = self._scopes.states.get(level)
         if state is None:
             return None
-        return state.plan(None if source is None else _neighbor(source.circuit))
+        sender = None if source is None else _neighbor(source.circuit)
+        # over a detour: to all, since its way over the topology ends somewhere
+        if sender is not None and state.is_detour(sender, self._process.now):
+            return None
+        return state.plan(sender)
 
     def is_spared(self, plan: FloodPlan | None, queue: SrmSsnQueue, identifier: LspId) -> bool:
         """Whether a neighbor is not sent an LSP, and owes no acknowledgment of a former one."""
         if plan is None or not self._is_synchronized(queue):
             return False
-        return _neighbor(queue.circuit) in plan.spared and not queue.is_flagged(identifier)
+        return _neighbor(queue.circuit) in plan.spared and not queue.owes(identifier)
+
+    def compare_later(
+        self, plan: FloodPlan | None, queue: SrmSsnQueue, entry: StoredLsp, *, bandwidth: bool
+    ) -> float | None:
+        """Compare an LSP that a neighbor is spared; return when to send it if it is not listed.
+
+        ``bandwidth``: it only announces another bandwidth.
+        """
+        neighbor, now = _neighbor(queue.circuit), self._process.now
+        if plan is None or (neighbor not in plan.told and neighbor not in plan.telling):
+            return None
+        if neighbor in plan.telling and not bandwidth:
+            return now + SENT_AFTER
+        if not bandwidth or entry in self._told or len(self._told) < MOST_BANDWIDTHS:
+            if not self._told:
+                self._process.timers.arm(now + COMPARED_AFTER, self._tell)
+            self._told.setdefault(entry, []).append(queue)
+        return None
+
+    def _tell(self) -> None:
+        """List what was received lately to the neighbors that were spared it."""
+        told, self._told = self._told, {}
+        for entry, queues in told.items():
+            for queue in queues:
+                active = queue in self._lsp_transmitter.active(queue.level)
+                # a newer one is listed in its turn
+                if active and queue.database.get(entry.lsp_id) is entry:
+                    self._lsp_transmitter.acknowledge(queue, entry.lsp_id)
 
     def is_deferred(self, plan: FloodPlan | None, queue: SrmSsnQueue) -> bool | None:
         """Whether a neighbor in the topology is sent an LSP later; None: it takes no part."""

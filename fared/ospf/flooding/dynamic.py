@@ -4,11 +4,14 @@ Router LSAs give the links, router information LSAs who takes part. Over a link 
 the topology, both ends acknowledge the LSAs that they have received lately, and put them on the
 other's retransmission list, deferred: what only one of them has is sent. The database cannot be
 described again, as IS-IS does with CSNPs, without a new adjacency (§10.8). So an LSA that was
-flushed lately is kept for this purpose.
+flushed lately is kept for this purpose. Some of the neighbors that are spared an LSA compare it too
+(``comparison``).
 """
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -51,6 +54,17 @@ class Sorted(msgspec.Struct, frozen=True):
     now: int = 0
     later: int = 0
     spared: int = 0
+    told: int = 0
+    telling: int = 0
+
+    def __or__(self, other: Sorted) -> Sorted:
+        return Sorted(
+            self.now | other.now,
+            self.later | other.later,
+            self.spared | other.spared,
+            self.told | other.told,
+            self.telling | other.telling,
+        )
 
 
 _NOBODY = Sorted()
@@ -85,27 +99,38 @@ class DynamicAreas:
             return _NOBODY
         if lsdb.scope is Scope.AREA:
             return self._sort(lsdb.area or AreaId(0), sender, group)
-        now = later = spared = 0
-        for area in self._scopes.states:
-            if not self._instance.areas[area].settings.stub:
-                found = self._sort(area, sender, group)
-                now, later, spared = now | found.now, later | found.later, spared | found.spared
-        return Sorted(now, later, spared)
+        areas = self._instance.areas
+        found = [
+            self._sort(area, sender, group)
+            for area in self._scopes.states
+            if not areas[area].settings.stub
+        ]
+        return reduce(or_, found, _NOBODY)
 
     def _sort(
         self, area: AreaId, sender: Neighbor | None, group: Callable[[Lsdb], FloodGroup]
     ) -> Sorted:
         known = sender is not None and sender.interface.settings.area == area
         router = sender.router_id if sender is not None and known else None
-        plan = self._scopes.states[area].plan(router) if area in self._scopes.states else None
+        state = self._scopes.states.get(area)
+        # over a detour: to all, since its way over the topology ends somewhere
+        if state is None or (router is not None and state.is_detour(router, self._process.now)):
+            return _NOBODY
+        plan = state.plan(router)
         if plan is None:
             return _NOBODY
         of = group(self._instance.areas[area].lsdb)
         former = self._sorted.get((area, router))
         if former is None or former[0] is not plan or former[1] is not of:
-            found = Sorted(of.among(plan.now), of.among(plan.later), of.among(plan.spared))
+            kinds = plan.now, plan.later, plan.spared, plan.told, plan.telling
+            found = Sorted(*map(of.among, kinds))
             former = self._sorted[area, router] = plan, of, found
         return former[2]
+
+    def spares(self, neighbor: Neighbor) -> bool:
+        """Whether a neighbor takes part, over a link outside of the topology."""
+        state = self._scopes.states.get(neighbor.interface.settings.area)
+        return state is not None and state.spares(neighbor.router_id)
 
     def area(self, area: AreaId) -> DynamicFlooding | None:
         """The state of an area; None: no dynamic flooding."""

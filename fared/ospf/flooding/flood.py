@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fared.core.ids import AreaId
+from fared.ospf.flooding.comparison import Comparison
 from fared.ospf.flooding.dynamic import DynamicAreas
 from fared.ospf.flooding.group import FloodGroup
 from fared.ospf.flooding.retransmit import Retransmitter
@@ -30,12 +31,14 @@ class Flooder:
         instance: Instance,
         retransmitter: Retransmitter,
         dynamic: DynamicAreas,
+        comparison: Comparison,
         requests_served: Callable[[Neighbor], None],
     ) -> None:
         self._instance = instance
         self._process = instance.process
         self._retransmitter = retransmitter
         self._dynamic = dynamic
+        self._comparison = comparison
         self._requests_served = requests_served
         self._groups: dict[Lsdb, FloodGroup] = {}
 
@@ -78,6 +81,9 @@ class Flooder:
         # RFC 9667: over the flooding topology, and to neighbors that take no part
         if self._dynamic.active:
             sorted_out = self._dynamic.sort(entry.lsdb, sender, self.group)
+            told, telling = neighbors & sorted_out.told, neighbors & sorted_out.telling
+            if told or telling:
+                self._comparison.later(entry, told, telling, bandwidth=bandwidth)
             neighbors &= ~sorted_out.spared
             covered &= ~sorted_out.now & ~sorted_out.later
             later = neighbors & sorted_out.later

@@ -12,6 +12,7 @@ from fared.core.ids import dotted
 from fared.core.wire import DecodeError
 from fared.ospf.flooding.acknowledge import acknowledge, acknowledge_directly
 from fared.ospf.flooding.bandwidth import BandwidthChanges
+from fared.ospf.flooding.comparison import Comparison
 from fared.ospf.flooding.copies import KnownUpdates
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
 from fared.ospf.flooding.duplicates import Duplicates
@@ -91,7 +92,10 @@ class Flooding:
         self.duplicates = Duplicates(instance, retransmitter)
         self.dynamic = DynamicAreas(instance, retransmitter, database)
         self.limits = DatabaseLimits(instance, request)
-        self._flooder = Flooder(instance, retransmitter, self.dynamic, requests_served)
+        self._comparison = Comparison(instance, retransmitter, self.limits, request)
+        self._flooder = Flooder(
+            instance, retransmitter, self.dynamic, self._comparison, requests_served
+        )
         self._withdrawals = Withdrawals(instance, database, self._flooder, self._covered)
 
     def lsdb_for(self, ls_type: int, interface: Interface) -> Lsdb | None:
@@ -148,12 +152,15 @@ class Flooding:
         area = self._instance.areas[neighbor.interface.settings.area].lsdb.listed
         beyond = self._instance.as_scope.listed
         link = neighbor.interface.lsdb.listed
+        told: list[bytes] = []
         for age, instance in split_headers(ack.packed):
             entry = area.get(instance) or beyond.get(instance) or link.get(instance)
             # §13.7: only of the listed instance; others are not logged, since they are frequent
             if entry is None or not entry.unacknowledged & bit:
                 if instance[_ADVERTISING_ROUTER] == self._us:
                     self._own_acknowledged(neighbor, age.to_bytes(2, "big") + instance)
+                elif age < MAX_AGE:
+                    told.append(age.to_bytes(2, "big") + instance)
                 continue
             # §13.1: instances with equal fields are the same if neither is old, as nearly always,
             # or both are at MaxAge
@@ -163,6 +170,15 @@ class Flooding:
                 if compare(entry.header(self._process.now), acknowledged) != 0:
                     continue
             self._retransmitter.acknowledged(entry, bit)
+        if told and self.dynamic.active and self.dynamic.spares(neighbor):
+            self._compare_told(neighbor, told)
+
+    def _compare_told(self, neighbor: Neighbor, told: list[bytes]) -> None:
+        """Acknowledgments of a neighbor that is spared LSAs tell what it has (``comparison``)."""
+        headers = map(decode_header, told)
+        found = [(self.lsdb_for(each.ls_type, neighbor.interface), each) for each in headers]
+        known = [(lsdb, each) for lsdb, each in found if lsdb is not None]
+        self._comparison.request_unknown(neighbor, known)
 
     def _own_acknowledged(self, neighbor: Neighbor, header: bytes) -> None:
         """An acknowledgment of an own LSA that is not listed: list ours if it is of a newer one.

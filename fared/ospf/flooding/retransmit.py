@@ -144,8 +144,11 @@ class Retransmitter:
         return due
 
     def defer_until(self, due: float, entry: LsaEntry, neighbors: int) -> None:
-        """Put ``entry`` on more lists and send it at ``due``, unless it is off by then."""
-        neighbors &= ~entry.unacknowledged
+        """Put ``entry`` on more lists and send it at ``due``, unless it is off by then.
+
+        One that is deferred already is sent at the earlier time.
+        """
+        neighbors &= ~entry.unacknowledged | entry.deferred
         if neighbors:
             self._list((entry,), neighbors)
             entry.marks |= neighbors << DEFERRED_SHIFT
