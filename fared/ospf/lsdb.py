@@ -48,6 +48,7 @@ SCOPES: dict[int, Scope] = {
     LsType.OPAQUE_AS: Scope.AS,
 }
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
+_FIRST_OPAQUE, _LAST_OPAQUE = int(min(OPAQUE_TYPES)), int(max(OPAQUE_TYPES))
 _ROUTER_ADDRESS, _ROUTER_ADDRESS_SIZE = b"\0\1", LSA_HEADER_SIZE + 8
 """A TLV of RFC 3630 §2.4.1, and the size of an LSA that has it alone."""
 _GENERATION = 2048
@@ -281,15 +282,15 @@ class Lsdb:
 
     def count(self, key: LsaKey, raw: bytes, old: bytes | None) -> None:
         """Count an LSA that enters, in place of the instance ``old`` if there is one."""
-        self.size += len(raw)
-        self.checksum += raw[16] << 8 | raw[17]
         if old is None:
+            self.size += len(raw)
+            self.checksum += raw[16] << 8 | raw[17]
             self.originators[key.advertising_router] += 1
             self.kinds[kind_of(key, raw)] += 1
             return
-        self.size -= len(old)
-        self.checksum -= old[16] << 8 | old[17]
-        if min(len(raw), len(old)) <= _ROUTER_ADDRESS_SIZE:
+        self.size += len(raw) - len(old)
+        self.checksum += (raw[16] << 8 | raw[17]) - (old[16] << 8 | old[17])
+        if len(raw) <= _ROUTER_ADDRESS_SIZE or len(old) <= _ROUTER_ADDRESS_SIZE:
             self.kinds[kind_of(key, old)] -= 1
             self.kinds[kind_of(key, raw)] += 1
 
@@ -328,9 +329,10 @@ def kind_of(key: LsaKey, raw: bytes) -> int:
 
     FRR puts the router address before each link: only an LSA of nothing else is one.
     """
-    if key.ls_type not in OPAQUE_TYPES:
-        return key.ls_type << 8
-    kind = key.ls_type << 8 | key.link_state_id >> 24
+    ls_type = key.ls_type
+    if ls_type < _FIRST_OPAQUE or ls_type > _LAST_OPAQUE:
+        return ls_type << 8
+    kind = ls_type << 8 | key.link_state_id >> 24
     alone = len(raw) <= _ROUTER_ADDRESS_SIZE and raw[LSA_HEADER_SIZE:].startswith(_ROUTER_ADDRESS)
     return -kind if alone and kind & 0xFF == OpaqueType.TRAFFIC_ENGINEERING else kind
 
