@@ -34,6 +34,7 @@ from fared.config.spf import SpfDelays
 from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.state_directory import DEFAULT as DEFAULT_STATE_DIRECTORY
 from fared.te.advertise import DEFAULT_ADVERTISE
 
 _DEAD_INTERVAL_HELLOS = 4
@@ -263,7 +264,7 @@ class Config(Section, frozen=True):
 
     router_id: Annotated[values.RouterIdText | None, Reload.RESTART] = None
     hostname: values.Hostname | None = None
-    state_directory: Annotated[values.Directory, Reload.RESTART] = "/var/lib/fared"
+    state_directory: Annotated[values.Directory, Reload.RESTART] = DEFAULT_STATE_DIRECTORY
     interfaces: dict[values.InterfaceGlob, LinkFacts] = field(default_factory=dict)
     ospf: Annotated[Ospf | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     isis: Annotated[Isis | None, EMPTY_IS_MEANT, Reload.RESTART] = None

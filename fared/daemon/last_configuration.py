@@ -7,10 +7,10 @@ start. Used with ``--fallback``, as the service unit does.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from fared.config import Config, ConfigErrors, load_runnable
+from fared import state_directory
+from fared.config import ConfigErrors, load_runnable
 from fared.config.load import Loaded
 from fared.daemon.history import History
 
@@ -28,7 +28,7 @@ def last_configuration(path: str, refused: ConfigErrors) -> Loaded | None:
     The state directory is that of the service manager: the file that would name it is refused.
     Configurations that were never confirmed do not count.
     """
-    history = History(os.environ.get("STATE_DIRECTORY", Config().state_directory), _Silent())
+    history = History(str(state_directory.of_this_machine()), _Silent())
     for entry in history.entries():
         if entry.state != "final":
             continue

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fared import __version__
+from fared import __version__, state_directory
 from fared.recording import calls, checkpoint, files
 from fared.recording.digests import outputs_digest, state_digests
 from fared.recording.files import RecordingError, Segment
 from fared.recording.recording import PYTHON
-from fared.recording.signature import KEY_NAME, is_ours, keys_of_this_machine, state_of
+from fared.recording.signature import KEY_NAME, is_ours, state_of
 from fared.recording.taped import answered
 from fared.recording.until import Until, names_of
 from fared.recording.values import NamedClass, UnreadableValueError, ValueReader
@@ -93,7 +93,7 @@ def play(
         del found[0]
     if not found:
         raise RecordingError(f"{directory} has no recording that a replay can begin with")
-    player = _Player(Until(until), None if trust else keys or keys_of_this_machine())
+    player = _Player(Until(until), None if trust else keys or state_directory.of_this_machine())
     for segment in found:
         player.play(segment)
         if player.result.reached:

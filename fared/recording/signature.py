@@ -16,15 +16,8 @@ from pathlib import Path
 from typing import Final
 
 KEY_NAME: Final = "recording.key"
-DEFAULT_DIRECTORY: Final = Path("/var/lib/fared")
-"""The state directory, if neither configuration nor service manager name another."""
 _SIZE: Final = 32
 _UNSIGNED: Final = bytes(_SIZE)
-
-
-def keys_of_this_machine() -> Path:
-    """Return the directory of the key: the state directory of the service, or the default."""
-    return Path(os.environ.get("STATE_DIRECTORY", DEFAULT_DIRECTORY))
 
 
 def made_key(directory: Path) -> bytes | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from fared import state_directory
 from fared.core import igp
 from fared.recording.digests import databases_text, routes_text
 from fared.recording.files import SegmentRing
 from fared.recording.recording import Recording
-from fared.recording.signature import keys_of_this_machine
 from fared.router import events
 from fared.router.router import Router
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
@@ -31,7 +31,9 @@ class TapedNetwork(Network):
         router = super().new_router(node, seed)
         if self.only not in (None, node.name):
             return router
-        ring = SegmentRing(self.directory / node.name, LIMIT, 100, keys_of_this_machine())
+        ring = SegmentRing(
+            self.directory / node.name, LIMIT, 100, state_directory.of_this_machine()
+        )
         recording = Recording(ring, lambda: self.now)
         self.recordings[node.name] = recording
         return recording.begin_new(router, seed, self.now, 0.0)
