@@ -39,7 +39,7 @@ def diff(old: Config, new: Config) -> list[Change]:
 
     Secrets are compared too, and hidden: both sides may show the same word.
     """
-    return list(_Comparison(old, new).sections((), old, new))
+    return list(_Differ(old, new).sections((), old, new))
 
 
 def merged(running: S, wanted: S) -> S:
@@ -57,7 +57,7 @@ def merged(running: S, wanted: S) -> S:
     return msgspec.structs.replace(wanted, **kept) if kept else wanted
 
 
-class _Comparison:
+class _Differ:
     """Two configurations side by side."""
 
     def __init__(self, old: Config, new: Config) -> None:
