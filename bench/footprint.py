@@ -110,12 +110,14 @@ def ours_alone(fabric: Fabric) -> dict[str, float]:
 
 def cpu_to_ready(fabric: Fabric) -> float:
     """Restart a leaf; return its CPU seconds when it logs READY."""
+    (process,) = fabric.node(NODE).processes
+    told = len(process.log.read_bytes())
     fabric.stop_node(NODE)
     time.sleep(SETTLE)
     fabric.start_node(NODE)
     (process,) = fabric.node(NODE).processes
     deadline = time.monotonic() + READY
-    while '"stage": "ready"' not in process.log.read_text("utf-8").rpartition(STARTING)[2]:
+    while b'"stage": "ready"' not in process.log.read_bytes()[told:]:
         if time.monotonic() > deadline:
             raise RuntimeError(f"{NODE} was not ready in {READY:g} s")
         time.sleep(0.002)
