@@ -24,14 +24,14 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fared.rib.settings import SolverSettings
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.extensions.sim.levels import clos3_isis, clos5_levels
+from fared.extensions.sim.load import Demands, OnOff, Traffic, all_to_all, ring
+from fared.extensions.sim.watch import Watch, Watched
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
 from fared.router import events
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
-from fared.sim.levels import clos3_isis, clos5_levels
-from fared.sim.load import Demands, OnOff, Traffic, all_to_all, ring
-from fared.sim.watch import Watch, Watched
-from fared.weights.adaptation import AdaptationSettings
-from fared.weights.path_capacity import WeightMode
 
 FIFTH = DEFAULT_CAPACITY / 5
 SETTLING = 60

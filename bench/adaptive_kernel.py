@@ -36,7 +36,7 @@ sys.path.insert(0, str(ROOT))
 if TYPE_CHECKING:
     from bench.recorder import Behaviour, Moment
     from bench.steady import Stream
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 RESULTS = ROOT / "build" / "bench" / "adaptive_kernel"
 RATE, TCP_RATE = 10e6 / 8, 40e6 / 8
@@ -145,8 +145,8 @@ def watch(fabric: Fabric, name: str, settling: float, seconds: float) -> Behavio
 
 def rings(fabric: Fabric, period: float, seconds: float) -> None:
     """Repeat an all-reduce over TCP between all hosts."""
-    from fared.lab.jobs import Job
-    from fared.lab.workload import run
+    from fared.extensions.lab.jobs import Job
+    from fared.extensions.lab.workload import run
 
     job = Job(
         "all-reduce-ring",
@@ -177,9 +177,9 @@ def play(names: Sequence[str], seconds: float, settling: dict[str, float]) -> di
     """Measure runs one after another, in one fabric for each link rate."""
     from bench.labs import clos
     from bench.recorder import Behaviour
-    from fared.lab import sandbox
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab import sandbox
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     if sandbox.problem() is not None:
         return {}

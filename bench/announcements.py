@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fared.sim.load import OnOff
-from fared.te.advertise import DEFAULT_ADVERTISE
-from fared.te.budget import WINDOW, AnnounceBudget
-from fared.weights.adaptation import AdaptationSettings
+from fared.extensions.sim.load import OnOff
+from fared.paths.te.advertise import DEFAULT_ADVERTISE
+from fared.paths.te.budget import WINDOW, AnnounceBudget
+from fared.paths.weights.adaptation import AdaptationSettings
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

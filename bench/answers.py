@@ -25,7 +25,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 ROUTES = 10_000
 CLIENTS = 8
@@ -44,7 +44,7 @@ def answer(fabric: Fabric, kind: str) -> tuple[float, int]:
 
 def slowest_small_answer(fabric: Fabric) -> float:
     """The slowest of some thousand answers of a few bytes, in seconds."""
-    from fared.api.client import ControlClient
+    from fared.management.api.client import ControlClient
 
     client = ControlClient(str(fabric.node("B").directory / "fared.sock"))
     slowest, until = 0.0, time.monotonic() + LOAD_SECONDS
@@ -103,7 +103,7 @@ def main() -> int:
     parser.add_argument("routes", nargs="?", type=int, default=ROUTES)
     chosen = parser.parse_args()
     from bench.externals import ZEBRA
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     kinds = ["fared", *(["frr"] if shutil.which(ZEBRA) else [])]
 

@@ -42,7 +42,7 @@ from bench.beside_fabric import COST, RATE, Fabric, Link
 from bench.beside_report import missing_row, report, rows_of
 from bench.beside_speakers import IsisSpeaker, OspfSpeaker
 from bench.sandboxed import measured, possible
-from fared.lab.errors import LabError
+from fared.extensions.lab.errors import LabError
 
 DEVICES = ("frr-ospf", "bird-ospf", "fared-ospf", "frr-isis", "fared-isis")
 FABRIC = (64, 512)

@@ -19,12 +19,12 @@ from typing import Any
 from bench.beside_configs import commands, fared_config, files
 from bench.beside_fabric import Fabric
 from bench.beside_speakers import DEAD, HELLO, MTU, IsisSpeaker, OspfSpeaker
-from fared.api.client import ControlClient
 from fared.core.ids import dotted
-from fared.isis.ids import ALL_ISS
+from fared.extensions.lab.namespaces import Netns
 from fared.kernel.isis_socket import ETH_P_802_2, frame, strip_ethernet_header
 from fared.kernel.ospf_socket import strip_ipv4_header
-from fared.lab.namespaces import Netns
+from fared.management.api.client import ControlClient
+from fared.protocols.isis.ids import ALL_ISS
 
 READY = 30.0
 _ISIS_MTU = 1500

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fared.core.ids import ipv4_prefix
-from fared.isis.ids import LspId, lsp_id
-from fared.isis.pdu.codec import encode_pdu, encode_tlv
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import (
+from fared.paths.te.attributes import NO_ATTRIBUTES, TeAttributes
+from fared.protocols.isis.ids import LspId, lsp_id
+from fared.protocols.isis.pdu.codec import encode_pdu, encode_tlv
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
     AreaAddresses,
     Hostname,
@@ -26,11 +27,10 @@ from fared.isis.pdu.tlvs import (
     TeRouterId,
     Tlv,
 )
-from fared.ospf.packet.bodies import E_BIT, RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import encode_body, opaque_link_state_id
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsaKey, LsType, encode_lsa
-from fared.ospf.packet.opaque import OpaqueType, TeLink
-from fared.te.attributes import NO_ATTRIBUTES, TeAttributes
+from fared.protocols.ospf.packet.bodies import E_BIT, RouterLink, RouterLinkType, RouterLsa
+from fared.protocols.ospf.packet.body import encode_body, opaque_link_state_id
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsaKey, LsType, encode_lsa
+from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink
 
 RATE = 50e9
 """400 Gb/s in bytes/s."""

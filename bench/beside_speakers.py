@@ -15,10 +15,10 @@ from itertools import islice
 from bench.beside_fabric import AREA
 from fared.core.ids import SystemId
 from fared.core.wire import DecodeError
-from fared.isis.ids import LevelSet, LspId
-from fared.isis.pdu.codec import decode_raw, encode_pdu, peek_lsp, read_pdu
-from fared.isis.pdu.model import Csnp, P2pHello, PduType, Psnp
-from fared.isis.pdu.tlvs import (
+from fared.protocols.isis.ids import LevelSet, LspId
+from fared.protocols.isis.pdu.codec import decode_raw, encode_pdu, peek_lsp, read_pdu
+from fared.protocols.isis.pdu.model import Csnp, P2pHello, PduType, Psnp
+from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
     AreaAddresses,
     InterfaceAddresses,
@@ -29,9 +29,9 @@ from fared.isis.pdu.tlvs import (
     ThreeWayState,
     of_type,
 )
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import Lsa, LsaKey
-from fared.ospf.packet.packets import (
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.lsa import Lsa, LsaKey
+from fared.protocols.ospf.packet.packets import (
     DatabaseDescription,
     DdFlags,
     Hello,

@@ -31,11 +31,11 @@ from bench.beside_devices import Device
 from bench.beside_fabric import COST, RATE, Fabric
 from bench.beside_speakers import MTU, OspfSpeaker
 from bench.sandboxed import measured, possible
-from fared.api.client import ControlClient, DaemonUnreachableError
-from fared.bfd.messages import OpenSession, SessionKey, StateChange
-from fared.bfd.packet import State
 from fared.core.bfd import SessionSettings
-from fared.ospf.packet.lsa import Lsa
+from fared.management.api.client import ControlClient, DaemonUnreachableError
+from fared.protocols.bfd.messages import OpenSession, SessionKey, StateChange
+from fared.protocols.bfd.packet import State
+from fared.protocols.ospf.packet.lsa import Lsa
 from tests.bfd.bfdd import Process
 
 FABRIC = (64, 512)

@@ -18,16 +18,16 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fared.bier.bift import make_bifts
-from fared.bier.birt import BfrNeighbor, BirtEntry, make_birt
-from fared.bier.header import ETHERTYPE, BierHeader, encode_header
 from fared.core.bier import bift_id
 from fared.core.ids import ipv4_prefix
-from fared.fib.bier import BierFib, BierPlanner, BierPort
+from fared.extensions.lab import sandbox
+from fared.extensions.lab.errors import LabError
 from fared.kernel.bier import KernelBier, open_bier
 from fared.kernel.bier_user import UserBier
-from fared.lab import sandbox
-from fared.lab.errors import LabError
+from fared.paths.bier.bift import make_bifts
+from fared.paths.bier.birt import BfrNeighbor, BirtEntry, make_birt
+from fared.paths.bier.header import ETHERTYPE, BierHeader, encode_header
+from fared.paths.fib.bier import BierFib, BierPlanner, BierPort
 from tests.kernel.netns import Namespaces, inside
 
 LEAVES, SPINES = 512, 64

@@ -31,20 +31,20 @@ from bench.beside_fabric import RATE, Fabric
 from bench.beside_speakers import MTU, OspfSpeaker
 from bench.rows import compared
 from bench.scale_fabric import announced
-from fared.core import igp
 from fared.core.ids import AreaId, RouterId
 from fared.core.links import InterfaceAddress, Link
 from fared.core.wire import Reader
-from fared.fib.simulated import SimulatedFib
-from fared.ospf.packet.bodies import AsExternalLsa, RouterLsa
-from fared.ospf.packet.body import decode_body, encode_body
-from fared.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey, LsType, decode_lsa, encode_lsa
-from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
-from fared.rib.settings import SolverSettings
+from fared.paths.fib.simulated import SimulatedFib
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.path_capacity import WeightMode
+from fared.protocols.igp import events as igp
+from fared.protocols.ospf.packet.bodies import AsExternalLsa, RouterLsa
+from fared.protocols.ospf.packet.body import decode_body, encode_body
+from fared.protocols.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey, LsType, decode_lsa, encode_lsa
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from fared.router import events
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
-from fared.weights.path_capacity import WeightMode
 
 NEIGHBORS = 4
 HELD = (1_000, 10_000, 100_000)

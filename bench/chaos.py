@@ -33,8 +33,8 @@ sys.path.insert(0, str(ROOT))
 if TYPE_CHECKING:
     from bench.chaos_checks import Plane
     from bench.chaos_faults import Fault, Faults
-    from fared.lab.addressing import PortAddresses
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.addressing import PortAddresses
+    from fared.extensions.lab.fabric import Fabric
     from tests.stream import Stream
 
 FABRIC = ROOT / "containerlab" / "planes-mixed.clab.yml"
@@ -209,7 +209,7 @@ def running(file: Path, directory: Path) -> Iterator[Fabric]:
     """A fabric with graceful restart at every router that supports it."""
     import yaml
 
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
     with Fabric.from_file(file, directory=directory) as fabric:
         for plan in fabric.plan.routers:
@@ -310,7 +310,7 @@ def table(ledger: Collection[Entry]) -> list[str]:
 
 def rows() -> list[Row]:
     """The rows of ``make bench``: ten minutes over a fixed set of seeds."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     reason = sandbox.problem()
     if reason is not None:
@@ -362,7 +362,7 @@ def rows_of(ledger: Collection[Entry]) -> list[Row]:
 
 def main() -> int:
     """Run one seed."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     parser = argparse.ArgumentParser(description="Faults at random in a live fabric.")
     parser.add_argument("--minutes", type=float, default=1.0)

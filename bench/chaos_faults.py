@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import yaml
 
+from fared.extensions.lab.addressing import NodePlan, PortAddresses
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.processes import send_signal
 from fared.kernel import socketfilter as bpf
-from fared.lab.addressing import NodePlan, PortAddresses
-from fared.lab.fabric import Fabric, RunningNode
-from fared.lab.namespaces import Netns
-from fared.lab.processes import send_signal
 
 RATES = (25e6 / 8, 50e6 / 8, 100e6 / 8)
 FLAP = 0.05

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fared.lab.fabric import Fabric, RunningNode
+    from fared.extensions.lab.fabric import Fabric, RunningNode
 
 PATIENCE = 15.0
 """Seconds for which BIRD may repair its routes by itself; it originates once in five."""

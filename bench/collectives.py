@@ -54,8 +54,8 @@ from bench.elephants import (  # noqa: E402
 
 if TYPE_CHECKING:
     from bench.dataplane import Rate
-    from fared.lab.fabric import Fabric
-    from fared.lab.jobs import Job
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.jobs import Job
 
 RESULTS = ROOT / "build" / "bench" / "collectives.json"
 RING_ONE, ALL_ONE = f"{RING}, one connection", f"{ALL}, one connection"
@@ -127,8 +127,8 @@ def everything() -> list[Run]:
 def measure(runs: Sequence[Run], hosts: str) -> None:
     """Do all runs, in three fabrics; add the results to those in the file."""
     from bench.labs import TOPOLOGY, TOPOLOGY_ISIS, clos
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     found: Found = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     for kind in dict.fromkeys(run.kind for run in runs):
@@ -188,7 +188,7 @@ def _limit(fabric: Fabric, buffers: str) -> None:
 @contextmanager
 def slower(fabric: Fabric) -> Iterator[tuple[Rate, Callable[[float | None], None]]]:
     """Reduce the rate of all links between routers; yield the rates, and what sets the queues."""
-    from fared.lab.bounds import kernel_rates
+    from fared.extensions.lab.bounds import kernel_rates
 
     ports = [port for router in fabric.plan.routers for port in router.fabric_ports]
     former = {(port.node, port.peer): fabric.rate(port) for port in ports}
@@ -212,8 +212,8 @@ def _job(fabric: Fabric, workload: str) -> Job:
 
 
 def _time(fabric: Fabric, run: Run, rates: Rate) -> dict[str, Any]:
-    from fared.lab.workload import bound
-    from fared.lab.workload import run as play
+    from fared.extensions.lab.workload import bound
+    from fared.extensions.lab.workload import run as play
 
     job = _job(fabric, run.workload)
     report = play(fabric, [job], ipv6=run.family == IPV6).jobs[0]
@@ -231,7 +231,7 @@ def _time(fabric: Fabric, run: Run, rates: Rate) -> dict[str, Any]:
 def rows(runs: Sequence[Run] | None = None, hosts: str = "advised") -> list[dict[str, Any]]:
     """Run the selection of ``make bench``, or other runs."""
     from bench.collectives_report import rows_of
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     if sandbox.problem() is not None or not Path("/usr/lib/frr/zebra").exists():
         return []

@@ -47,11 +47,11 @@ from bench.fabrics import (
     without,
 )
 from fared.core.ids import NodeId
-from fared.rib.area import AreaSolver
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.ted.database import Ted
-from fared.ted.model import NodeBlock
+from fared.paths.rib.area import AreaSolver
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.database import Ted
+from fared.paths.ted.model import NodeBlock
 
 AREA = 0
 BATCH = 100

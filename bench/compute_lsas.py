@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from bench.beside_fabric import Fabric
 from bench.lsas import Fed, by_key, changed_bandwidths, costlier, external, lost, restored
-from fared.ospf.packet.lsa import Lsa
+from fared.protocols.ospf.packet.lsa import Lsa
 
 SIZES = ((4, 8), (16, 64), (64, 512))
 PREFIXES = (1_000, 10_000, 100_000)

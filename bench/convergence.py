@@ -53,9 +53,9 @@ sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
     from bench.fib_replay import Prefix, Switch, Use, Watcher
-    from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses
-    from fared.lab.fabric import Fabric
-    from fared.lab.kinds import NodeKind
+    from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.kinds import NodeKind
 
 RESULTS = ROOT / "build" / "bench" / "convergence.json"
 READY = 90.0
@@ -172,7 +172,7 @@ class DefaultTimers:
 def measure(case: Case, failures: int) -> list[Event]:
     """Build the fabric of a case, fail links and restore them."""
     from bench.fib_replay import Watcher
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
     fabric = Fabric.from_file(
         ROOT / "containerlab" / f"{case.topology}.clab.yml", as_kind=case.kind
@@ -333,7 +333,7 @@ def _told(event: Event) -> str:
 
 def run(wanted: Mapping[str, int]) -> Results:
     """Measure the cases in a sandbox; write their results to ``RESULTS`` as well."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     problem = sandbox.problem()
     if problem is not None:

@@ -40,11 +40,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.addressing import PortAddresses
-    from fared.lab.bounds import Rate
-    from fared.lab.fabric import Fabric
-    from fared.lab.jobs import Job
-    from fared.lab.kernel_view import KernelView
+    from fared.extensions.lab.addressing import PortAddresses
+    from fared.extensions.lab.bounds import Rate
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.jobs import Job
+    from fared.extensions.lab.kernel_view import KernelView
 
 RESULTS = ROOT / "build" / "bench" / "dataplane"
 FRR, OFF, CAPACITY, AVAILABLE = "FRR", "adaptive-off", "capacity", "available"
@@ -149,7 +149,7 @@ def _draws(scenario: str, routing: str, workload: str, draws: int) -> int:
 
 def jobs(hosts: tuple[str, ...]) -> dict[str, Job]:
     """The workloads."""
-    from fared.lab.jobs import Job
+    from fared.extensions.lab.jobs import Job
 
     return {
         PAIR: Job("broadcast", hosts[:2], 256_000_000, elephants=128, iterations=1),
@@ -167,7 +167,7 @@ def state(fabric: Fabric, scenario: str) -> Iterator[Rate]:
 
     The end of the context restores the links.
     """
-    from fared.lab.bounds import kernel_rates
+    from fared.extensions.lab.bounds import kernel_rates
 
     undo: list[Callable[[], None]] = []
 
@@ -228,8 +228,8 @@ def background(fabric: Fabric) -> Iterator[None]:
 def measure(runs: Sequence[Run], mtu: int) -> None:
     """Do all runs, in as few fabrics as possible; write the results to files."""
     from bench.labs import clos, configure, doubled
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     for kind in ("frr", "fared"):
         for split in (False, True):
@@ -260,9 +260,9 @@ def measure(runs: Sequence[Run], mtu: int) -> None:
 
 def _measure(fabric: Fabric, runs: Sequence[Run], directory: Path) -> None:
     """Run workloads in one scenario over one routing."""
-    from fared.lab.expected import path_capacities
-    from fared.lab.kernel_view import shares
-    from fared.lab.workload import bound
+    from fared.extensions.lab.expected import path_capacities
+    from fared.extensions.lab.kernel_view import shares
+    from fared.extensions.lab.workload import bound
 
     if not runs:
         return
@@ -312,8 +312,8 @@ def _settle_soon(fabric: Fabric, rates: Rate) -> None:
 
 def _draw(fabric: Fabric, job: Job, seed: int, scenario: str) -> tuple[float, float | None]:
     """Run a job once; return its duration, and the time that the busiest link needed."""
-    from fared.lab.bounds import kernel_rates
-    from fared.lab.workload import run
+    from fared.extensions.lab.bounds import kernel_rates
+    from fared.extensions.lab.workload import run
 
     limits = kernel_rates(fabric)
     before = _sent(fabric)
@@ -376,10 +376,10 @@ def _living(rates: Rate) -> Rate:
 
 def await_weights(fabric: Fabric, routing: str, rates: Rate) -> None:
     """Wait until the leaves' kernels use the live paths to the leaf, with the right weights."""
-    from fared.lab.bounds import kernel_rates
-    from fared.lab.expected import expected_shares, path_capacities
-    from fared.lab.kernel_view import shares
-    from fared.lab.waiting import wait_until
+    from fared.extensions.lab.bounds import kernel_rates
+    from fared.extensions.lab.expected import expected_shares, path_capacities
+    from fared.extensions.lab.kernel_view import shares
+    from fared.extensions.lab.waiting import wait_until
 
     plan = fabric.plan
     now = _living(rates if routing == AVAILABLE else kernel_rates(fabric))
@@ -406,7 +406,7 @@ def await_weights(fabric: Fabric, routing: str, rates: Rate) -> None:
 def rows(runs: Sequence[Run] | None = None, mtu: int = MTU) -> list[dict[str, Any]]:
     """Run the selection of ``make bench``, or other runs; compare them with FRR."""
     from bench.dataplane_report import found_in, rows_of
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     if sandbox.problem() is not None or not Path("/usr/lib/frr/zebra").exists():
         return []

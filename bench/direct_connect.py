@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from bench.sandboxed import measured_rows  # noqa: E402 - the tree is found first
 
 if TYPE_CHECKING:
-    from fared.lab.jobs import Job
+    from fared.extensions.lab.jobs import Job
 
 NODES, DEGREE = 5, 2
 MBITS = 20
@@ -38,8 +38,8 @@ def rows() -> list[dict[str, Any]]:
 
 
 def _row() -> dict[str, Any]:
-    from fared.lab.jobs import Job
-    from fared.lab.permutation import Permutation, best_steps, ring_all_reduce_seconds
+    from fared.extensions.lab.jobs import Job
+    from fared.extensions.lab.permutation import Permutation, best_steps, ring_all_reduce_seconds
 
     orders = [[step * at % NODES for at in range(NODES)] for step in best_steps(NODES, DEGREE)]
     orders += [order[::-1] for order in orders]
@@ -93,9 +93,9 @@ def _measured(topology: str, jobs: Sequence[Job]) -> float:
 
     Jobs begin their iterations by themselves, so the slowest one counts.
     """
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
-    from fared.lab.workload import run
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
+    from fared.extensions.lab.workload import run
 
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "topology.clab.yml")

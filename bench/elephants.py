@@ -40,7 +40,7 @@ from bench.dataplane import (  # noqa: E402 - behind the path of the package
 
 if TYPE_CHECKING:
     from bench.dataplane import Rate
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 RESULTS = ROOT / "build" / "bench" / "elephants"
 FRR, FLOW, FLOWLET, PACKET = "FRR", "flow", "flowlet", "packet"
@@ -108,8 +108,8 @@ def everything() -> list[Run]:
 def measure(runs: Sequence[Run], hosts: str, draws: int) -> None:
     """Do all runs, in two fabrics; add the results to those in the file."""
     from bench.labs import clos, configure
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     file = RESULTS / f"{hosts}.json"
     found: Found = json.loads(file.read_text("utf-8")) if file.exists() else {}
@@ -149,8 +149,8 @@ def _measure(fabric: Fabric, run: Run, rates: Rate, draws: int) -> dict[str, Any
 
 
 def _times(fabric: Fabric, connections: int, rates: Rate, draws: int) -> dict[str, Any]:
-    from fared.lab.jobs import Job
-    from fared.lab.workload import bound, run
+    from fared.extensions.lab.jobs import Job
+    from fared.extensions.lab.workload import bound, run
 
     hosts = tuple(node.name for node in fabric.plan.hosts[:2])
     job = Job("broadcast", hosts, SIZE, elephants=connections, iterations=1)
@@ -166,8 +166,8 @@ def await_routing(fabric: Fabric, routing: str, rates: Rate, *, ipv6: bool = Fal
     """Wait until the kernels have the weights, and nftables the same shares if it sprays."""
     from bench.dataplane import OFF, await_weights
     from bench.elephants_udp import prefix, sprayed
-    from fared.lab.expected import expected_shares, path_capacities
-    from fared.lab.waiting import wait_until
+    from fared.extensions.lab.expected import expected_shares, path_capacities
+    from fared.extensions.lab.waiting import wait_until
 
     await_weights(fabric, OFF if routing == FRR else CAPACITY, rates)
     if routing == FRR:
@@ -195,7 +195,7 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Run the selection of ``make bench``, or other runs."""
     from bench.elephants_report import rows_of
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     if sandbox.problem() is not None or not Path("/usr/lib/frr/zebra").exists():
         return []

@@ -11,8 +11,8 @@ from bench.dataplane import LEAF, RATE, SENDER, SPINE
 
 if TYPE_CHECKING:
     from bench.dataplane import Rate
-    from fared.lab.fabric import Fabric
-    from fared.lab.namespaces import Netns
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.namespaces import Netns
 
 PAYLOAD, OVERHEAD = 8900, 42
 """Bytes of a UDP packet, and of its headers on the wire."""
@@ -49,13 +49,13 @@ def prefix(fabric: Fabric, *, ipv6: bool = False) -> str:
 
 def _packets_a_second(fabric: Fabric, rates: Rate) -> float:
     """The packets a second that fit the paths from host to host."""
-    from fared.lab.bounds import least_seconds
+    from fared.extensions.lab.bounds import least_seconds
 
     return 1 / least_seconds(fabric.plan, rates, {(SENDER, LEAF): float(PAYLOAD + OVERHEAD)})
 
 
 def _send(fabric: Fabric, rate: float, packets: int, flows: int = 1) -> dict[str, Any]:
-    from fared.lab.traffic import measure as send
+    from fared.extensions.lab.traffic import measure as send
 
     hosts = [node.name for node in fabric.plan.hosts]
     report = send(

@@ -22,7 +22,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 SIZES = (10_000, 50_000)
 REPORTED = 100_000
@@ -95,8 +95,8 @@ def usage(fabric: Fabric, name: str) -> tuple[float, float]:
 
 def row_of(kind: str) -> Fabric:
     """The row of three, not started; it runs while it is entered."""
-    from fared.lab import topology as files
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab import topology as files
+    from fared.extensions.lab.fabric import Fabric
 
     return Fabric.from_topology(
         files.from_document(topology(kind), ROOT / "externals.clab.yml", None)
@@ -105,7 +105,7 @@ def row_of(kind: str) -> Fabric:
 
 def await_route(fabric: Fabric, name: str) -> None:
     """Wait until a router has a route to A. Raises RuntimeError."""
-    from fared.lab.waiting import wait_until
+    from fared.extensions.lab.waiting import wait_until
 
     loopback = f"{fabric.plan.node('A').loopback}/32"
     if wait_until({name: fabric.view(name)}, lambda _, v: bool(v.hops(loopback)), 30.0) is None:
@@ -163,7 +163,7 @@ def kinds() -> list[str]:
 def rows() -> list[Row]:
     """The report's rows; none if no sandbox can be made or BIRD is not installed."""
     from bench.rows import compared
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     if sandbox.problem() is not None or shutil.which("bird") is None:
         return []
@@ -200,7 +200,7 @@ def main() -> int:
     parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--kind", choices=("fared", "frr"))
     chosen = parser.parse_args()
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     def run() -> int:
         for size in chosen.sizes:

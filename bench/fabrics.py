@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

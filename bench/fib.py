@@ -29,7 +29,13 @@ if __name__ == "__main__":
 from bench import fib_groups, fib_loss, fib_ospf
 from bench.rows import compared
 from fared.core.ids import Prefix, format_address
-from fared.fib.model import (
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.namespaces import Netns
+from fared.kernel.fib import KernelFib
+from fared.kernel.monitor import KernelMonitor
+from fared.kernel.requests import RequestSocket
+from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
+from fared.paths.fib.model import (
     DeleteRoute,
     FibOperation,
     Member,
@@ -37,16 +43,10 @@ from fared.fib.model import (
     PutNextHop,
     PutRoute,
 )
-from fared.fib.planner import FibPlanner
-from fared.fib.settings import FibSettings
-from fared.kernel.fib import KernelFib
-from fared.kernel.monitor import KernelMonitor
-from fared.kernel.requests import RequestSocket
-from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
-from fared.lab.errors import LabError
-from fared.lab.namespaces import Netns
-from fared.rib.model import HopKey, NextHop, NextHopSet, Route
-from fared.ted.model import PathType
+from fared.paths.fib.planner import FibPlanner
+from fared.paths.fib.settings import FibSettings
+from fared.paths.rib.model import HopKey, NextHop, NextHopSet, Route
+from fared.paths.ted.model import PathType
 from tests.kernel.netns import Namespaces, inside
 
 WAYS = 64

@@ -41,9 +41,9 @@ from bench.beside_devices import Device
 from bench.beside_fabric import COST, RATE, Fabric
 from bench.beside_speakers import MTU, OspfSpeaker
 from bench.rows import compared
-from fared.api.client import ControlClient
-from fared.lab.namespaces import Netns
-from fared.ospf.packet.lsa import Lsa
+from fared.extensions.lab.namespaces import Netns
+from fared.management.api.client import ControlClient
+from fared.protocols.ospf.packet.lsa import Lsa
 
 ZEBRA = "/usr/lib/frr/zebra"
 ROOT = Path(__file__).resolve().parent.parent
@@ -302,7 +302,7 @@ def middle(found: dict[str, Any], what: str, *events: str) -> float:
 
 def rows(events: int = EVENTS) -> list[Row]:
     """Compare new weights with ``ip -batch``, and changed members with zebra."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     reason = sandbox.problem()
     if reason is not None:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.rows import compared
 from fared.core.ids import Prefix
-from fared.fib.model import DeleteGroup, FibOperation, Member, PutGroup, PutNextHop, PutRoute
-from fared.fib.settings import FibSettings
+from fared.paths.fib.model import DeleteGroup, FibOperation, Member, PutGroup, PutNextHop, PutRoute
+from fared.paths.fib.settings import FibSettings
 
 if TYPE_CHECKING:
     from bench.fib import Box

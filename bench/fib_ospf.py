@@ -28,9 +28,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric, RunningNode
-    from fared.lab.kernel_view import KernelView
-    from fared.lab.namespaces import Netns
+    from fared.extensions.lab.fabric import Fabric, RunningNode
+    from fared.extensions.lab.kernel_view import KernelView
+    from fared.extensions.lab.namespaces import Netns
 
 RESULTS = ROOT / "build" / "bench" / "fib_ospf.json"
 ROUTES = 10_000
@@ -129,10 +129,10 @@ def topology(kind: str) -> dict[str, Any]:
 
 def measure(kind: str) -> dict[str, float]:
     """Run the square with a kind of router under test; return the times in seconds."""
-    from fared.api.client import ControlClient
-    from fared.lab import topology as files
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import wait_until
+    from fared.extensions.lab import topology as files
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import wait_until
+    from fared.management.api.client import ControlClient
 
     source = files.from_document(topology(kind), ROOT / "fib-ospf.clab.yml", None)
     with Fabric.from_topology(source) as fabric:
@@ -199,7 +199,7 @@ def measure_all() -> int:
 
 def rows() -> list[Row]:
     """Four figures, compared with FRR's."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     reason = sandbox.problem()
     if reason is not None:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fared.lab.addressing import PortAddresses
-    from fared.lab.namespaces import Netns
+    from fared.extensions.lab.addressing import PortAddresses
+    from fared.extensions.lab.namespaces import Netns
 
 NEWLINK, NEWROUTE, DELROUTE, GETROUTE = 16, 24, 25, 26
 NEWNEXTHOP, DELNEXTHOP, GETNEXTHOP = 104, 105, 106

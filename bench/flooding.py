@@ -31,7 +31,7 @@ from bench.flooding_wires import ACKS, KINDS, UPDATES, duplicate_rows, virtual_r
 from bench.labs import settle
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 TOPOLOGIES = {"ospf": "clos3.clab.yml", "isis": "clos3-isis.clab.yml"}
 RESULTS = ROOT / "build" / "bench" / "flooding.json"
@@ -121,8 +121,8 @@ class Watch:
 
 def measure(kind: str, proto: str, cycles: int) -> dict[str, Events]:
     """Run a fabric, fail links and heal them; for fared also with reduction, under ``leaf``."""
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     found = {}
     with Fabric.from_file(ROOT / "containerlab" / TOPOLOGIES[proto], as_kind=kind) as fabric:
@@ -165,7 +165,7 @@ def events(fabric: Fabric, kind: str, cycles: int) -> Events:
 
 def reduce(fabric: Fabric, proto: str) -> None:
     """Enable flooding reduction on the leaves."""
-    from fared.api.client import ControlClient
+    from fared.management.api.client import ControlClient
 
     for plan in fabric.plan.leaves:
         directory = fabric.node(plan.name).directory
@@ -180,7 +180,7 @@ def reduce(fabric: Fabric, proto: str) -> None:
 
 def lab_rows(proto: str, cycles: int) -> list[Row]:
     """One row per figure and event, compared with FRR."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     if sandbox.problem() is not None or not Path("/usr/lib/frr/zebra").exists():
         return []

@@ -25,7 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fared.core.flooding_topology import FloodingTopology, flooding_topology
+from fared.protocols.igp.flooding_topology import FloodingTopology, flooding_topology
 
 WIRE = (0.0002, 0.005)
 """Seconds: delay of a packet, its processing included."""

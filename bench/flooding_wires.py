@@ -25,23 +25,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.beside_fabric import Fabric as Described
 from bench.rows import compared
-from fared.core import igp
 from fared.core.ids import AreaId, RouterId, SystemId
 from fared.core.links import InterfaceAddress, Link
-from fared.core.reduction import Reduction, ReductionSettings
-from fared.isis.engine import IsisEngine
-from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.settings import CircuitSettings, IsisSettings
-from fared.ospf.engine import OspfEngine
-from fared.ospf.flooding.suppression import FloodSuppression
-from fared.ospf.packet.bodies import RouterLink, RouterLsa
-from fared.ospf.packet.body import encode_router_lsa
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.lsa import encode_lsa
-from fared.ospf.packet.packets import LsUpdate
-from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from fared.protocols.igp import events as igp
+from fared.protocols.igp.reduction import Reduction, ReductionSettings
+from fared.protocols.isis.engine import IsisEngine
+from fared.protocols.isis.ids import LevelSet, lsp_id
+from fared.protocols.isis.pdu.codec import encode_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.settings import CircuitSettings, IsisSettings
+from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.flooding.suppression import FloodSuppression
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa
+from fared.protocols.ospf.packet.body import encode_router_lsa
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.lsa import encode_lsa
+from fared.protocols.ospf.packet.packets import LsUpdate
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
 
 UPDATES, ACKS = "updates", "acks"
 KINDS = {
@@ -216,7 +216,7 @@ def copies(proto: str, spines: int, leaves: int, reduction: ReductionSettings) -
 def all_copies(proto: str, spines: int, leaves: int) -> dict[str, float]:
     """The same without flood suppression: no neighbor is covered by the originator."""
     with (
-        patch("fared.isis.update.database.covered", lambda *_: frozenset()),
+        patch("fared.protocols.isis.update.database.covered", lambda *_: frozenset()),
         patch.object(FloodSuppression, "covered", lambda *_: 0),
     ):
         return copies(proto, spines, leaves, NONE)

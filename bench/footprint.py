@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
-    from fared.lab.kernel_view import KernelView
-    from fared.lab.processes import NodeProcess
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.kernel_view import KernelView
+    from fared.extensions.lab.processes import NodeProcess
 
 STARTING = '"starting"'
 TOPOLOGY = ROOT / "containerlab" / "clos3.clab.yml"
@@ -58,7 +58,8 @@ FORGOTTEN = 5.0
 READY_RUNS = 5
 IMPORT_RUNS = 3
 IMPORTS = {
-    "main": "import fared.daemon.main, fared.config, fared.daemon.process, fared.ospf.engine",
+    "main": "import fared.daemon.main, fared.config, fared.daemon.process,"
+    " fared.protocols.ospf.engine",
     "numpy": "import asyncio, numpy",
 }
 Row = dict[str, Any]
@@ -67,8 +68,8 @@ Row = dict[str, Any]
 def figures_of(kind: str, idle: float) -> dict[str, float]:
     """Build the fabric with daemons of one kind, and measure."""
     from bench.labs import settle
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     with Fabric.from_file(TOPOLOGY, as_kind=kind) as fabric:
         if await_paths(fabric, READY) is None:
@@ -151,7 +152,7 @@ def start_ups(fabric: Fabric, restarted: tuple[str, ...]) -> list[float]:
 
     Start-up ends when its kernel has the prefixes of all running leaves over all equal-cost ports.
     """
-    from fared.lab.waiting import interfaces, wait_until
+    from fared.extensions.lab.waiting import interfaces, wait_until
 
     plan = fabric.plan
 
@@ -202,7 +203,7 @@ def measure(idle: float) -> int:
 
 def rows(idle: float = IDLE) -> list[Row]:
     """One row per figure and peer; a ratio above 1 means that fared needs less."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     reason = sandbox.problem()
     if reason is not None:

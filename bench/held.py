@@ -25,7 +25,7 @@ import numpy as np
 from bench import changes
 from bench.externals import LSA_BYTES
 from bench.rows import compared
-from fared.weights.path_capacity import WeightMode
+from fared.paths.weights.path_capacity import WeightMode
 
 Row = dict[str, Any]
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)

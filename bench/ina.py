@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from bench.fabrics import fabric, leaf
-from fared.ina.plan.bounds import least_cut
-from fared.ina.plan.planner import plan_job
-from fared.ina.plan.stars import widths_of_graph
-from fared.ina.plan.stripes import stripe_weights
-from fared.offline.ina.columns import best_stars_and_relays
-from fared.ted.database import Ted
+from fared.extensions.ina.plan.bounds import least_cut
+from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.ina.plan.stars import widths_of_graph
+from fared.extensions.ina.plan.stripes import stripe_weights
+from fared.extensions.offline.ina.columns import best_stars_and_relays
+from fared.paths.ted.database import Ted
 from tests.ina.fabrics import damaged, workers
 
 SPINES, LEAVES = 64, 512

@@ -23,8 +23,8 @@ sys.path.insert(0, str(ROOT))
 from bench.sandboxed import measured_rows  # noqa: E402 - the tree is found first
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
-    from fared.lab.workload import WorkloadReport
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.workload import WorkloadReport
 
 TOPOLOGY = ROOT / "containerlab" / "ina.clab.yml"
 MBIT = 1e6 / 8
@@ -50,8 +50,8 @@ def rows() -> list[dict[str, Any]]:
 
 
 def _rows() -> Iterator[dict[str, Any]]:
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     with Fabric.from_file(TOPOLOGY) as fabric:
         if await_paths(fabric, READY) is None:
@@ -145,15 +145,15 @@ def _state(fabric: Fabric, name: str, parts: dict[str, float]) -> Iterator[dict[
 def _aggregated(
     fabric: Fabric, size: int = SMALL, iterations: int = ITERATIONS, *, relays: bool = True
 ) -> WorkloadReport:
-    from fared.lab.ina_workload import run_ina
+    from fared.extensions.lab.ina_workload import run_ina
 
     hosts = [host.name for host in fabric.plan.hosts]
     return run_ina(fabric, hosts, size, iterations, timeout=120, relays=relays)
 
 
 def _collective(fabric: Fabric, name: str, size: int) -> WorkloadReport:
-    from fared.lab.jobs import Job
-    from fared.lab.workload import run
+    from fared.extensions.lab.jobs import Job
+    from fared.extensions.lab.workload import run
 
     hosts = tuple(host.name for host in fabric.plan.hosts)
     return run(fabric, [Job(name, hosts, size, ELEPHANTS, 3)], timeout=120)
@@ -174,8 +174,8 @@ def _sent(fabric: Fabric) -> dict[tuple[str, str], int]:
 
 def _sizes() -> int:
     """Print seconds of aggregation and ring, by rate of the links and size of the array."""
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     with Fabric.from_file(TOPOLOGY) as fabric:
         if await_paths(fabric, READY) is None:
@@ -190,8 +190,8 @@ def _sizes() -> int:
 
 
 def _compare_size(fabric: Fabric, rate: float, size: int) -> None:
-    from fared.lab.errors import LabError
-    from fared.lab.ina_workload import run_ina
+    from fared.extensions.lab.errors import LabError
+    from fared.extensions.lab.ina_workload import run_ina
 
     hosts = [host.name for host in fabric.plan.hosts]
     try:
@@ -208,7 +208,7 @@ def _compare_size(fabric: Fabric, rate: float, size: int) -> None:
 
 
 def _print_sizes() -> None:
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     problem = sandbox.problem()
     if problem is not None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
-    from fared.lab.topology import LabTopology
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.topology import LabTopology
 
 STARTING, SETTLED = '"starting"', '"views-loaded"'
 TOPOLOGY = Path(__file__).resolve().parent.parent / "containerlab" / "clos3.clab.yml"
@@ -29,7 +29,7 @@ def clos(
     ``hosts``: more settings of the hosts, as in the topology file; ``file``: ``TOPOLOGY_ISIS`` for
     IS-IS, with IPv6.
     """
-    from fared.lab import topology
+    from fared.extensions.lab import topology
 
     document: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
     for group in ("spine", "leaf"):
@@ -42,7 +42,7 @@ def clos(
 
 def doubled(whole: LabTopology, a: str, b: str, rate: str) -> LabTopology:
     """Replace the link between a and b by two links of the given rate and of the same MTU."""
-    from fared.lab import topology
+    from fared.extensions.lab import topology
 
     document = copy.deepcopy(whole.document)
     pair = {a, b}
@@ -81,7 +81,7 @@ def _is_settled(log: str) -> bool:
 
 def configure(fabric: Fabric, adaptive: dict[str, Any]) -> None:
     """Replace the section ``adaptive`` in the configuration of every daemon, and reload it."""
-    from fared.api.client import ControlClient
+    from fared.management.api.client import ControlClient
 
     for router in fabric.plan.routers:
         directory = fabric.node(router.name).directory

@@ -14,23 +14,23 @@ from msgspec.structs import replace
 
 from bench.beside_fabric import COST, RATE, Fabric, Link
 from fared.core.ids import AreaId, NodeId
-from fared.fib.model import OperationResult
-from fared.ospf.instance import Area, Instance
-from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.bodies import AsExternalLsa
-from fared.ospf.packet.body import encode_body
-from fared.ospf.packet.lsa import Lsa, LsaKey, LsType
-from fared.ospf.settings import AreaSettings, OspfSettings
-from fared.ospf.ted.builder import TedBuilder
-from fared.rib.settings import SolverSettings
+from fared.paths.fib.model import OperationResult
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.te.attributes import TeAttributes
+from fared.paths.ted.events import LocalLinksChanged
+from fared.paths.ted.model import LocalLink
+from fared.paths.weights.path_capacity import WeightMode
+from fared.protocols.ospf.instance import Area, Instance
+from fared.protocols.ospf.lsdb import LsaEntry
+from fared.protocols.ospf.packet.bodies import AsExternalLsa
+from fared.protocols.ospf.packet.body import encode_body
+from fared.protocols.ospf.packet.lsa import Lsa, LsaKey, LsType
+from fared.protocols.ospf.settings import AreaSettings, OspfSettings
+from fared.protocols.ospf.ted.builder import TedBuilder
 from fared.router import events
 from fared.router.protocols import OSPF
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
-from fared.te.attributes import TeAttributes
-from fared.ted.events import LocalLinksChanged
-from fared.ted.model import LocalLink
-from fared.weights.path_capacity import WeightMode
 
 AREA = AreaId(0)
 

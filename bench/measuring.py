@@ -66,7 +66,7 @@ class Router:
     """One daemon at one end of all links."""
 
     def __init__(self, number: int, directory: Path) -> None:
-        from fared.lab.namespaces import Netns
+        from fared.extensions.lab.namespaces import Netns
 
         self.number = number
         self.directory = directory
@@ -104,7 +104,7 @@ class Router:
 
     def request(self, command: str, what: str | None = None) -> Json:
         """Request one document from the daemon."""
-        from fared.api.client import ControlClient
+        from fared.management.api.client import ControlClient
 
         return ControlClient(str(self.directory / "fared.sock"), READY).request(command, what, {})
 
@@ -114,7 +114,7 @@ class Router:
 
     def await_neighbors(self) -> None:
         """Wait until there is a full neighbor on every link. Raises TimeoutError."""
-        from fared.api.client import DaemonRefusedError, DaemonUnreachableError
+        from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
 
         deadline = time.monotonic() + READY
         while time.monotonic() < deadline and self.process and self.process.poll() is None:
@@ -283,7 +283,7 @@ def _whole(name: str, value: float) -> Json:
 
 def rows(rounds: int = ROUNDS) -> list[Json]:
     """Measure in a sandbox; no rows if none can be made."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     if sandbox.problem() is not None:
         return []

@@ -26,14 +26,14 @@ from distributed import Client, LocalCluster
 
 from bench.fabrics import RATE, Blocks, fabric, leaf, pods, spine, with_capacity
 from bench.rows import compared
-from fared.offline.plan import sets
-from fared.offline.plan.cluster import compute_on_cluster
-from fared.offline.plan.equal import classes_of_doubles, equal_routers
-from fared.offline.plan.fabric import PlanFabric, read_fabric
-from fared.offline.plan.rows import SetResult, merged
-from fared.offline.plan.run import PlanTask, compute_all, parts_of
-from fared.offline.plan.sweep import capacities
-from fared.offline.world import World
+from fared.extensions.offline.plan import sets
+from fared.extensions.offline.plan.cluster import compute_on_cluster
+from fared.extensions.offline.plan.equal import classes_of_doubles, equal_routers
+from fared.extensions.offline.plan.fabric import PlanFabric, read_fabric
+from fared.extensions.offline.plan.rows import SetResult, merged
+from fared.extensions.offline.plan.run import PlanTask, compute_all, parts_of
+from fared.extensions.offline.plan.sweep import capacities
+from fared.extensions.offline.world import World
 
 SECONDS_GOAL = 60.0
 WORKERS = 2

@@ -27,8 +27,8 @@ sys.path.insert(0, str(ROOT))
 from bench.sandboxed import measured_rows  # noqa: E402 - the tree is found first
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
-    from fared.lab.jobs import Job
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.jobs import Job
 
 TOPOLOGY = ROOT / "containerlab" / "clos3.clab.yml"
 HOSTS = (("h1", "h2"), ("h1", "h3"), ("h1", "h4"))
@@ -49,10 +49,10 @@ def rows() -> list[dict[str, Any]]:
 
 
 def _rows() -> Iterator[dict[str, Any]]:
-    from fared.lab.fabric import Fabric
-    from fared.lab.jobs import Job
-    from fared.lab.waiting import await_paths
-    from fared.lab.workload import run
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.jobs import Job
+    from fared.extensions.lab.waiting import await_paths
+    from fared.extensions.lab.workload import run
 
     with Fabric.from_file(TOPOLOGY) as fabric:
         if await_paths(fabric, READY) is None:
@@ -113,7 +113,7 @@ def _ticks(seconds: float) -> float:
 
 def _cycle(fabric: Fabric, jobs: Sequence[Job]) -> float:
     """Return the mean time from one iteration to the next, of all jobs, once they have settled."""
-    from fared.lab.workload import run
+    from fared.extensions.lab.workload import run
 
     found = []
     for report in run(fabric, jobs).jobs:

@@ -37,12 +37,16 @@ from bench.compute import in_turn
 from bench.fabrics import Blocks, fabric, leaf, local_links
 from bench.rows import compared
 from fared.core.ids import Prefix, SystemId, isis_node
-from fared.isis.ids import Level, LevelSet, lsp_id
-from fared.isis.instance import Instance
-from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.codec import Former, decode_raw, encode_pdu, read_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import (
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.events import PrefixesUpdated, TedUpdated
+from fared.paths.ted.model import LocalLink
+from fared.protocols.isis.ids import Level, LevelSet, lsp_id
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.lsdb import StoredLsp
+from fared.protocols.isis.pdu.codec import Former, decode_raw, encode_pdu, read_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
     IpReach,
     IpReachability,
@@ -50,12 +54,8 @@ from fared.isis.pdu.tlvs import (
     IsReachability,
     ProtocolsSupported,
 )
-from fared.isis.settings import IsisSettings
-from fared.isis.ted.builder import TedBuilder
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.ted.events import PrefixesUpdated, TedUpdated
-from fared.ted.model import LocalLink
+from fared.protocols.isis.settings import IsisSettings
+from fared.protocols.isis.ted.builder import TedBuilder
 
 AREA = 0
 HELD = (1_000, 10_000, 100_000)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
     from bench.dataplane import Rate
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 SIZE = 128_000_000
 CONTROLS = ("cubic", "reno", "bbr")
@@ -53,8 +53,8 @@ def measure(controls: list[str], draws: int) -> list[str]:
     from bench.elephants import PACKET, await_routing
     from bench.labs import clos, configure
     from bench.report import layout
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     body = []
     with Fabric.from_topology(clos(mtu=MTU)) as fabric:
@@ -84,8 +84,8 @@ def _set(fabric: Fabric, settings: dict[str, int], *, single: bool) -> None:
 
 
 def _cell(fabric: Fabric, rates: Rate, control: str, count: int, draws: int) -> str:
-    from fared.lab.jobs import Job
-    from fared.lab.workload import bound, run
+    from fared.extensions.lab.jobs import Job
+    from fared.extensions.lab.workload import bound, run
 
     hosts = tuple(node.name for node in fabric.plan.hosts[:2])
     job = Job("broadcast", hosts, SIZE, elephants=count, iterations=1)
@@ -97,7 +97,7 @@ def _cell(fabric: Fabric, rates: Rate, control: str, count: int, draws: int) -> 
 
 def main() -> None:
     """Print the table."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     parser = argparse.ArgumentParser(description="Settings of hosts under sprayed packets.")
     parser.add_argument("--control", action="append", choices=CONTROLS)

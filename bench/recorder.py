@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from fared.api.client import ControlClient
 from fared.core.units import BytesPerSecond
-from fared.lab.addressing import PortAddresses
-from fared.lab.bounds import kernel_rates
-from fared.lab.errors import LabError
-from fared.lab.expected import VETH_RATE
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView, Queue, shares
+from fared.extensions.lab.addressing import PortAddresses
+from fared.extensions.lab.bounds import kernel_rates
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.expected import VETH_RATE
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import KernelView, Queue, shares
+from fared.management.api.client import ControlClient
 
 _TE_LINK = "te-link"
 

@@ -26,10 +26,10 @@ from bench.beside_fabric import Fabric
 from bench.changes import Leaf
 from bench.scale_fabric import announced
 from fared.core.wire import Reader
-from fared.ospf.packet.lsa import decode_lsa
-from fared.recording import checkpoint
-from fared.recording.files import SegmentRing
-from fared.recording.recording import Recording
+from fared.management.recording import checkpoint
+from fared.management.recording.files import SegmentRing
+from fared.management.recording.recording import Recording
+from fared.protocols.ospf.packet.lsa import decode_lsa
 
 TURNS = 5
 CHANGES = 30

@@ -12,7 +12,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "build" / "bench"
 
 def possible() -> bool:
     """Return whether namespaces can be made here."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     return sandbox.problem() is None
 
@@ -22,7 +22,7 @@ def measured(name: str, measure: Callable[[], object]) -> Any | None:  # noqa: A
 
     Results are JSON. They stay in ``build/bench/NAME.json``.
     """
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     target = RESULTS / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)

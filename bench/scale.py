@@ -373,7 +373,7 @@ def _shown(found: Json) -> str:
 
 def measure(cases: Sequence[Case]) -> list[Json]:
     """Run cases one after another, each in a sandbox of its own; those that fail are left out."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     found = []
     for case in cases:
@@ -404,7 +404,7 @@ def both(cases: Sequence[Case]) -> list[Case]:
 
 def rows() -> list[Json]:
     """The report's rows; none if no sandbox can be made."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     if sandbox.problem() is not None:
         return []

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from bench.beside_fabric import RATE, Fabric, Link
 from fared.core.checksum import fletcher16
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
-from fared.ospf.packet.packets import DdFlags, Options, PacketType
-from fared.ospf.packet.te import LinkSubTlv
+from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
+from fared.protocols.ospf.packet.packets import DdFlags, Options, PacketType
+from fared.protocols.ospf.packet.te import LinkSubTlv
 
 MTU = 9000
 _HEADERS = 20 + 24

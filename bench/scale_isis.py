@@ -22,10 +22,11 @@ from bench.scale_lsps import (
 )
 from bench.scale_script import Script
 from fared.core.ids import SystemId
-from fared.isis.ids import ALL_ISS, LevelSet, LspId
-from fared.isis.pdu.codec import decode_pdu, encode_pdu
-from fared.isis.pdu.model import P2pHello, PduType
-from fared.isis.pdu.tlvs import (
+from fared.kernel.isis_socket import LLC, frame
+from fared.protocols.isis.ids import ALL_ISS, LevelSet, LspId
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu
+from fared.protocols.isis.pdu.model import P2pHello, PduType
+from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
     AreaAddresses,
     InterfaceAddresses,
@@ -34,7 +35,6 @@ from fared.isis.pdu.tlvs import (
     ThreeWayState,
     of_type,
 )
-from fared.kernel.isis_socket import LLC, frame
 
 _CSNP_TLVS, _PSNP_TLVS = 33, 17
 _ENTRY = struct.Struct(">2x8sI2x")

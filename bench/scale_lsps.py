@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from bench.beside_fabric import RATE, Fabric, Link
 from bench.scale_fabric import LinkCuts
 from fared.core.checksum import fletcher16
-from fared.isis.ids import LspId
+from fared.protocols.isis.ids import LspId
 
 LSP_ID, SEQUENCE, CHECKSUM, FLAGS = 12, 20, 24, 26
 """Offsets in an LSP (ISO 10589 §9.9)."""

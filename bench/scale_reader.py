@@ -13,7 +13,7 @@ _DOCUMENTS = ("status", "interfaces", "neighbors", "database", "lsdb", "topology
 
 def main() -> None:
     """Read in turn."""
-    from fared.api.client import ControlClient
+    from fared.management.api.client import ControlClient
 
     path, port = sys.argv[1:]
     client = ControlClient(path, 60)

@@ -19,8 +19,8 @@ from itertools import islice
 
 from bench.scale_fabric import Content, LsaContents, content, description, packet
 from bench.scale_script import Script
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
-from fared.ospf.packet.packets import Options, PacketType
+from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
+from fared.protocols.ospf.packet.packets import Options, PacketType
 
 _HELLO = struct.Struct(">IHBBIII")
 _INSTANCES = struct.Struct("2x18s")

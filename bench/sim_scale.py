@@ -39,9 +39,9 @@ if __name__ == "__main__":
 import numpy as np
 
 from fared.core.ids import Prefix
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import Fabric, clos3
-from fared.sim.network import Node
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import Fabric, clos3
+from fared.extensions.sim.network import Node
 
 POD_SPINES, POD_LEAVES = 4, 12
 POD = POD_SPINES + POD_LEAVES

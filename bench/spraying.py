@@ -25,15 +25,15 @@ if __name__ == "__main__":
 
 from bench.rows import compared
 from fared.core.ids import Prefix
-from fared.fib.model import Member, PutGroup, PutNextHop, PutRoute
-from fared.fib.settings import FibSettings, Granularity, SpraySettings
-from fared.fib.spray import SprayState
-from fared.fib.spray_planner import SprayPlanner
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.namespaces import Netns
 from fared.kernel.fib import KernelFib
 from fared.kernel.spray import open_spray
 from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
-from fared.lab.errors import LabError
-from fared.lab.namespaces import Netns
+from fared.paths.fib.model import Member, PutGroup, PutNextHop, PutRoute
+from fared.paths.fib.settings import FibSettings, Granularity, SpraySettings
+from fared.paths.fib.spray import SprayState
+from fared.paths.fib.spray_planner import SprayPlanner
 from tests.kernel.netns import Namespaces, inside, run
 from tests.waiting import wait_for
 

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 RESULTS = ROOT / "build" / "bench" / "starting.json"
 LABS = {"clos3": ("4x8", 3.5), "clos5": ("five stages", 7.0)}
@@ -48,7 +48,7 @@ Figures = dict[str, float]
 def started(fabric: Fabric, quiet: float = 0.0) -> Figures:
     """Build and start a fabric; with ``quiet`` it must keep its routes for so many seconds."""
     from bench.convergence import cpu_seconds
-    from fared.lab.waiting import has_all_paths, wait_until
+    from fared.extensions.lab.waiting import has_all_paths, wait_until
 
     try:
         fabric.build()
@@ -85,7 +85,7 @@ def lost_neighbors(fabric: Fabric) -> int:
 
 def measure(runs: int) -> int:
     """Start every fabric with every installed kind; write the results to ``RESULTS``."""
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
     kinds = [kind for kind, program in KINDS.items() if shutil.which(program)]
     results: dict[str, dict[str, list[Figures]]] = {}
@@ -104,9 +104,9 @@ def measure(runs: int) -> int:
 
 def figure2(watched: float) -> Figures:
     """Start Figure 2 of the draft, and watch it for so long."""
-    from fared.lab import topology
-    from fared.lab.fabric import Fabric
-    from fared.lab.generate import Clos5
+    from fared.extensions.lab import topology
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.generate import Clos5
 
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "figure2.clab.yml"
@@ -126,7 +126,7 @@ def told(figures: Figures) -> str:
 
 def rows(runs: int = RUNS) -> list[Row]:
     """The rows of ``make bench``; a ratio above 1 means that fared is sooner, or needs less."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     reason = sandbox.problem()
     if reason is not None:
@@ -195,7 +195,7 @@ def compared(name: str, most: float, kinds: dict[str, list[Figures]]) -> list[Ro
 
 def main() -> int:
     """Measure what the arguments select."""
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     parser = argparse.ArgumentParser(description="Start of a whole fabric, beside FRR.")
     parser.add_argument("--runs", type=int, default=RUNS)

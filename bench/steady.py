@@ -22,9 +22,9 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from fared.core.units import BytesPerSecond
-from fared.lab.errors import LabError
-from fared.lab.fabric import Fabric
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.namespaces import Netns
 
 OVERHEAD = 14 + 20 + 8
 """Bytes of the Ethernet, IPv4 and UDP headers of a packet."""

@@ -27,7 +27,7 @@ from bench.sandboxed import measured_rows
 from bench.starting import lost_neighbors
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric
+    from fared.extensions.lab.fabric import Fabric
 
 RATE = 40_000
 SECONDS = 8.0
@@ -62,8 +62,8 @@ TOPOLOGY: dict[str, Any] = {
 
 def flood(fabric: Fabric, victim: str) -> int:
     """Send hellos in the name of a router to its neighbor's address; return how many."""
-    from fared.ospf.packet.codec import encode_packet
-    from fared.ospf.packet.packets import Hello
+    from fared.protocols.ospf.packet.codec import encode_packet
+    from fared.protocols.ospf.packet.packets import Hello
 
     port = fabric.plan.nodes[victim].ports[0]
     plan = fabric.plan.nodes["W"].node
@@ -100,9 +100,9 @@ def once(fabric: Fabric, victim: str) -> dict[str, float]:
 
 def measure(runs: int) -> list[dict[str, Any]]:
     """Flood both routers in turn; the rows of all runs."""
-    from fared.lab import topology
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab import topology
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     found: dict[str, list[dict[str, float]]] = {FARED: [], FRR: []}
     with Fabric.from_topology(topology.from_document(TOPOLOGY, Path(__file__))) as fabric:

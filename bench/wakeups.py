@@ -53,8 +53,8 @@ def measure(seconds: float) -> int:
     """Build the fabric, let it become quiet, and print its wakeups."""
     from bench.footprint import TOPOLOGY
     from bench.labs import settle
-    from fared.lab.fabric import Fabric
-    from fared.lab.waiting import await_paths
+    from fared.extensions.lab.fabric import Fabric
+    from fared.extensions.lab.waiting import await_paths
 
     with Fabric.from_file(TOPOLOGY, as_kind="fared") as fabric:
         if await_paths(fabric, READY) is None:
@@ -74,7 +74,7 @@ def measure(seconds: float) -> int:
 
 
 if __name__ == "__main__":
-    from fared.lab import sandbox
+    from fared.extensions.lab import sandbox
 
     parser = argparse.ArgumentParser(description="What wakes idle daemons.")
     parser.add_argument("seconds", nargs="?", type=float, default=30.0)

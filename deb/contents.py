@@ -9,24 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 TOOLS = (
-    "fared.lab",
-    "fared.offline",
-    "fared.sim",
-    "fared.cli.decode",
-    "fared.cli.ina",
-    "fared.cli.ina_tables",
-    "fared.cli.lsdb",
-    "fared.cli.offline",
-    "fared.cli.offline_arguments",
-    "fared.cli.offline_tables",
-    "fared.cli.plan",
-    "fared.cli.plan_arguments",
-    "fared.cli.plan_jobs",
-    "fared.cli.plan_jobs_tables",
-    "fared.cli.plan_report",
-    "fared.cli.plan_tables",
-    "fared.cli.plan_traffic",
-    "fared.cli.what_if",
+    "fared.extensions.lab",
+    "fared.extensions.offline",
+    "fared.extensions.sim",
 )
 """Modules, with all below them, that are in ``fared-tools``; all others are in ``fared``."""
 
@@ -47,8 +32,8 @@ PRIVATE = Path("usr/lib/fared")
 
 FILES = {
     "fared": {
-        "fared/api/static/*.*": "usr/lib/fared/fared/api/static",
-        "fared/api/static/vendor/*": "usr/lib/fared/fared/api/static/vendor",
+        "fared/management/api/static/*.*": "usr/lib/fared/fared/management/api/static",
+        "fared/management/api/static/vendor/*": "usr/lib/fared/fared/management/api/static/vendor",
         "systemd/fared.service": "lib/systemd/system/fared.service",
         "systemd/fared-ina.service": "lib/systemd/system/fared-ina.service",
         "systemd/sysusers.d/fared.conf": "usr/lib/sysusers.d/fared.conf",
@@ -71,10 +56,10 @@ CONFFILES = ("etc/fared/fared.yaml", "etc/iproute2/rt_protos.d/fared.conf")
 PROGRAMS = {
     "fared": {
         "fared": "fared.__main__",
-        "fared-cli": "fared.cli.main",
-        "fared-ina": "fared.inad.main",
+        "fared-cli": "fared.management.cli.main",
+        "fared-ina": "fared.extensions.ina.inad.main",
     },
-    "fared-tools": {"fared-lab": "fared.lab.main"},
+    "fared-tools": {"fared-lab": "fared.extensions.lab.main"},
 }
 """Programs in /usr/bin, by the module whose ``main`` they call."""
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import click
 
-from fared.cli.main import main as cli
 from fared.config import json_schema
 from fared.daemon.main import parser
-from fared.inad.main import parser as ina_parser
-from fared.lab.main import main as lab
+from fared.extensions.ina.inad.main import parser as ina_parser
+from fared.extensions.lab.main import main as lab
+from fared.management.cli.main import main as cli
 
 Json = Mapping[str, Any]
 

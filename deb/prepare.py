@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))  # as a program, this module finds its neighbors
 from deb import build, contents  # noqa: E402
 
 OUT = ROOT / "build" / "deb-test"
-OLD, NEW = "0.1.0", "0.1.1~test"
+OLD, NEW = "0.2.0", "0.2.1~test"
 CLEAN = OUT / "debian-12.tar"
 _INCLUDED = ",".join(
     (

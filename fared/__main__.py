@@ -1,6 +1,6 @@
 """The ``fared`` command: signals wait from its first instruction on, before all other imports."""
 
-from fared.signals import hold
+from fared.runtime.signals import hold
 
 
 def main() -> None:

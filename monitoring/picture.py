@@ -20,10 +20,10 @@ from matplotlib.dates import DateFormatter
 from matplotlib.figure import Figure
 
 from fared.core.units import parse_bandwidth
-from fared.lab import sandbox
-from fared.lab.fabric import Fabric
-from fared.lab.udp import Stream, send
-from fared.lab.waiting import await_paths
+from fared.extensions.lab import sandbox
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.udp import Stream, send
+from fared.extensions.lab.waiting import await_paths
 from monitoring.scraping import Prometheus, board_expressions
 
 TOPOLOGY = Path(__file__).parents[1] / "containerlab" / "clos3.clab.yml"

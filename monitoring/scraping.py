@@ -21,8 +21,8 @@ from typing import Any, Self
 
 import yaml
 
-from fared.lab.fabric import Fabric
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.namespaces import Netns
 
 HERE = Path(__file__).parent
 RULES = HERE / "fared.rules.yml"

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fared.lab import sandbox
-from fared.lab.namespaces import Netns
+from fared.extensions.lab import sandbox
+from fared.extensions.lab.namespaces import Netns
 
 # what the helpers assert is explained as in the tests: a red run must say what it saw
 pytest.register_assert_rewrite("tests")

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fared.core.links import Link
-from fared.sim.wire import Cable, End, Frame, VirtualWire
+from fared.extensions.sim.wire import Cable, End, Frame, VirtualWire
 
 
 def drained(engine: Any) -> Iterator[Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from fared.isis.pdu.header import checksum_of, with_checksum
-from fared.isis.pdu.model import PduType
+from fared.protocols.isis.pdu.header import checksum_of, with_checksum
+from fared.protocols.isis.pdu.model import PduType
 from tests.forged import other_body
 
 HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)

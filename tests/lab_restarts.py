@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fared.api.client import DaemonRefusedError, DaemonUnreachableError
-from fared.lab.fabric import RunningNode
+from fared.extensions.lab.fabric import RunningNode
+from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
 from tests.peers.peers import fared
 from tests.waiting import wait_for
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fared.core.igp import LogRecord
+from fared.protocols.igp.events import LogRecord
 
 _SMALLEST_ID = 1 << 24
 """1.0.0.0: no id of a test is smaller; no MTU, key id or count of a test is as large."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from fared.core.igp import (
+from fared.paths.ted.events import TedUpdated
+from fared.protocols.igp.events import (
     AdjacencyChanged,
     GracefulRestartBegun,
     GracefulRestartRequested,
     LinkChanged,
     LogRecord,
 )
-from fared.ted.events import TedUpdated
 from tests.engines import Node
 
 PERIOD = 60.0

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from fared.core.dynamic_flooding import CALM, SENT_AFTER
-from fared.core.reduction import Reduction, ReductionSettings
+from fared.protocols.igp.dynamic_flooding import CALM, SENT_AFTER
+from fared.protocols.igp.reduction import Reduction, ReductionSettings
 from tests.engines import EngineNetwork
 
 DYNAMIC = ReductionSettings(Reduction.DYNAMIC)

@@ -10,8 +10,8 @@ import threading
 import time
 from typing import Self
 
-from fared.lab.fabric import Fabric
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.namespaces import Netns
 
 RATE = 1000
 """Packets/s, where a test does not choose another rate."""

@@ -6,11 +6,11 @@ on. fared requires "not less" as RFC 2328 §D.3 does; ``refuse_equal_numbers`` r
 
 from __future__ import annotations
 
-from fared.ospf.auth.signature import AuthInfo
-from fared.ospf.interface import Interface
-from fared.ospf.packet.packets import AuType
-from fared.ospf.processing import authenticate
-from fared.ospf.processing.authenticate import Refusal
+from fared.protocols.ospf.auth.signature import AuthInfo
+from fared.protocols.ospf.interface import Interface
+from fared.protocols.ospf.packet.packets import AuType
+from fared.protocols.ospf.processing import authenticate
+from fared.protocols.ospf.processing.authenticate import Refusal
 
 _lenient = authenticate.sequence_problem
 

@@ -33,7 +33,7 @@ def test_a_signal_does_not_end_a_daemon_that_is_being_loaded(number: signal.Sign
 @pytest.mark.parametrize("number", WAITS)
 def test_a_signal_waits_for_the_next_program_in_the_same_process(number: signal.Signals):
     code = (
-        "import os, sys; from fared.signals import hold\n"
+        "import os, sys; from fared.runtime.signals import hold\n"
         f"hold(); os.kill(os.getpid(), {number.value})\n"
         "os.execv(sys.executable, [sys.executable, '-c',"
         "'import signal; print(*map(int, signal.sigpending()))'])"
@@ -53,7 +53,7 @@ def test_a_check_of_a_file_can_be_interrupted():
 
 def test_a_program_may_have_handlers_of_its_own():
     code = (
-        "import os, signal; from fared.signals import hold\n"
+        "import os, signal; from fared.runtime.signals import hold\n"
         "signal.signal(signal.SIGUSR1, lambda *_: print('mine')); hold()\n"
         "os.kill(os.getpid(), signal.SIGUSR1)"
     )

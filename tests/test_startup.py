@@ -35,7 +35,7 @@ def test_names_of_a_lazy_package_are_available():
 
 def test_a_module_is_executed_when_a_name_of_it_is_used():
     code = (
-        "import sys; from fared.startup import import_when_needed\n"
+        "import sys; from fared.runtime.startup import import_when_needed\n"
         "import_when_needed('hashlib', 'hmac')\n"
         "import hashlib, hmac; print('_hashlib' in sys.modules, end=' ')\n"
         "print(hmac.new(b'k', b'm', 'md5').digest_size, '_hashlib' in sys.modules)"
@@ -101,7 +101,8 @@ def test_a_package_imported_before_is_not_replaced():
 
 def test_a_package_that_does_not_exist_fails_when_it_is_imported():
     code = (
-        "from fared.startup import import_when_needed; import_when_needed('no_such_package')\n"
+        "from fared.runtime.startup import import_when_needed\n"
+        "import_when_needed('no_such_package')\n"
         "try: import no_such_package\n"
         "except ModuleNotFoundError: print('missing')"
     )
@@ -110,7 +111,7 @@ def test_a_package_that_does_not_exist_fails_when_it_is_imported():
 
 def test_a_hidden_package_is_hidden_only_within_the_block():
     code = (
-        "import sys; from fared.startup import without\n"
+        "import sys; from fared.runtime.startup import without\n"
         "with without('json'):\n"
         "    try: import json\n"
         "    except ImportError: print('hidden', end=' ')\n"
@@ -121,7 +122,7 @@ def test_a_hidden_package_is_hidden_only_within_the_block():
 
 def test_a_package_that_is_loaded_is_not_hidden():
     code = (
-        "import json; from fared.startup import without\n"
+        "import json; from fared.runtime.startup import without\n"
         "with without('json'): import json; print(1)"
     )
     assert answer(code) == "1"
@@ -137,14 +138,14 @@ def test_the_daemon_loads_no_help_texts_of_numpy():
 
 def test_a_module_that_is_loaded_is_not_emptied():
     code = (
-        "import numpy, sys; from fared.startup import leave_empty\n"
+        "import numpy, sys; from fared.runtime.startup import leave_empty\n"
         "leave_empty('numpy._core._add_newdocs')\n"
         "print(sys.modules['numpy._core._add_newdocs'].__file__ is not None)"
     )
     assert answer(code) == "True"
 
 
-@pytest.mark.parametrize("program", ["fared.daemon.main", "fared.cli.main"])
+@pytest.mark.parametrize("program", ["fared.daemon.main", "fared.management.cli.main"])
 def test_a_program_relaxes_the_collector_before_it_imports_anything(program):
     code = (
         "import gc, importlib, sys; relaxed = []\n"
@@ -161,20 +162,24 @@ def test_no_garbage_is_collected_while_the_daemon_is_loaded():
     code = (
         "import gc, fared.daemon.main as main\n"
         "def count(): return sum(generation['collections'] for generation in gc.get_stats())\n"
-        "before = count(); main.load_daemon(); import fared.ospf.engine\n"
+        "before = count(); main.load_daemon(); import fared.protocols.ospf.engine\n"
         "print(count() - before, gc.isenabled())"
     )
     assert answer(code) == "0 True"
 
 
 def test_frozen_objects_are_not_examined_again():
-    code = "import gc; from fared import startup; startup.set_aside(); print(len(gc.get_objects()))"
+    code = (
+        "import gc; from fared.runtime import startup; startup.set_aside();"
+        "print(len(gc.get_objects()))"
+    )
     assert int(answer(code)) < 200
 
 
 def test_a_running_daemon_collects_the_youngest_in_portions_and_the_rest_as_often_as_before():
     code = (
-        "import gc; from fared import startup; startup.relax_collector(); a = gc.get_threshold()\n"
+        "import gc; from fared.runtime import startup\n"
+        "startup.relax_collector(); a = gc.get_threshold()\n"
         "startup.set_aside(); startup.set_aside(); b = gc.get_threshold()\n"
         "print(b[0] <= a[0] / 4, a[0] * a[1] == b[0] * b[1], a[2] == b[2])"
     )
@@ -185,14 +190,14 @@ def test_the_tool_exits_without_a_last_collection():
     """The collection follows the handlers of atexit, of which the last to run comes first here."""
     code = (
         "import atexit, gc; atexit.register(lambda: print(len(gc.get_objects()) < 200))\n"
-        "import fared.cli.main"
+        "import fared.management.cli.main"
     )
     assert answer(code) == "True"
 
 
 def test_no_garbage_is_collected_while_a_large_file_is_read():
     code = (
-        "import gc; from fared import startup\n"
+        "import gc; from fared.runtime import startup\n"
         "with startup.collector_paused(): print(gc.isenabled(), end=' ')\n"
         "print(gc.isenabled())"
     )
@@ -201,7 +206,7 @@ def test_no_garbage_is_collected_while_a_large_file_is_read():
 
 REUSE = """
 import resource, sys
-from fared.startup import keep_freed
+from fared.runtime.startup import keep_freed
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 def turn():
@@ -224,7 +229,7 @@ def test_memory_that_is_freed_stays_with_the_process():
 
 RELEASE = """
 import sys
-from fared.startup import keep_freed, release_freed
+from fared.runtime.startup import keep_freed, release_freed
 def resident():
     with open("/proc/self/statm") as file: return int(file.read().split()[1]) * 4096
 keep_freed(16 << 20)
@@ -244,7 +249,7 @@ def test_memory_freed_before_is_returned_when_the_daemon_has_started():
 
 HEAPS = """
 import threading
-from fared.startup import share_heap
+from fared.runtime.startup import share_heap
 SHARE
 def sizes():
     for line in open("/proc/self/maps"):

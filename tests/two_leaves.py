@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from fared.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.fabric import Fabric, RunningNode
 
 ROUTERS = ("S1", "S2", "L1", "L2")
 WAYS = (("h1", "h2"), ("h2", "h1"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from fared.te.attributes import TeAttributes
+from fared.paths.te.attributes import TeAttributes
 
 NEEDED = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 ETHERNET, RAW_IP = 1, 101

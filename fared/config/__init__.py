@@ -1,7 +1,7 @@
 """The configuration file: model, loading with line numbers, defaults, differences.
 
 ``load`` returns a ``Config`` or raises ``ConfigErrors`` with all errors of the file;
-``fared.daemon.settings`` converts a ``Config`` to engine settings.
+``fared.daemon.change.settings`` converts a ``Config`` to engine settings.
 """
 
 from fared.config.changes import Change, diff, merged

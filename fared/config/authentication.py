@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from fared.config import values
 from fared.config.secrets import KeyFilePath, SecretText, Timestamp
 from fared.config.section import Section
-from fared.core.keys import Algorithm, AuthKey, Keyring, TimedKey
+from fared.protocols.igp.keys import Algorithm, AuthKey, Keyring, TimedKey
 
 _OSPF_ALGORITHMS: Final = "cleartext, md5, hmac-sha-1, hmac-sha-256, hmac-sha-384 or hmac-sha-512"
 _ISIS_ALGORITHMS: Final = (

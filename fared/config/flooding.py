@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fared.config import quantities, values
 from fared.config.section import Section
 from fared.config.shapes import Note
-from fared.core.reduction import Reduction, ReductionSettings
+from fared.protocols.igp.reduction import Reduction, ReductionSettings
 
 _SHORTEST, _LONGEST = 0.01, 1.0
 """Seconds: neighbors usually retransmit after a second, so a longer delay would overlap that."""

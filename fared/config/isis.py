@@ -20,8 +20,8 @@ from fared.config.section import Reload, Section
 from fared.config.shapes import Note, Scalar
 from fared.config.spf import SpfDelays
 from fared.core.ids import SystemId, format_system_id
-from fared.isis.ids import PATH_CAPACITY
-from fared.isis.settings import DEFAULT_LSP_MTU
+from fared.protocols.isis.ids import PATH_CAPACITY
+from fared.protocols.isis.settings import DEFAULT_LSP_MTU
 
 _HEX = re.compile(r"^(?:[0-9a-fA-F]{2})(?:\.?[0-9a-fA-F]{2})*$")
 _SYSTEM_BYTES = 6

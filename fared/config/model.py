@@ -33,9 +33,9 @@ from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
 from fared.config.spf import SpfDelays
 from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId
-from fared.ospf.packet.extended_prefix import PATH_CAPACITY
-from fared.state_directory import DEFAULT as DEFAULT_STATE_DIRECTORY
-from fared.te.advertise import DEFAULT_ADVERTISE
+from fared.paths.te.advertise import DEFAULT_ADVERTISE
+from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.runtime.state_directory import DEFAULT as DEFAULT_STATE_DIRECTORY
 
 _DEAD_INTERVAL_HELLOS = 4
 _LAST_METRIC = 0xFFFFFE

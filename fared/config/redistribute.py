@@ -9,7 +9,7 @@ from msgspec import field
 from fared.config import values
 from fared.config.section import Section
 from fared.config.shapes import EMPTY_IS_MEANT
-from fared.isis.settings import MAX_PATH_METRIC
+from fared.protocols.isis.settings import MAX_PATH_METRIC
 
 LevelName = Literal["level-1", "level-2", "level-1-2"]
 

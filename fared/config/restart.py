@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fared.config import quantities
 from fared.config.section import Section
-from fared.core.restart import ISIS_GRACE_PERIOD, OSPF_GRACE_PERIOD
+from fared.protocols.igp.restart import ISIS_GRACE_PERIOD, OSPF_GRACE_PERIOD
 
 
 class IsisGracefulRestart(Section, frozen=True):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import orjson
 
-from fared.children import end_with_parent
 from fared.config.errors import ConfigErrors
 from fared.config.load import load
+from fared.runtime.children import end_with_parent
 
 _NICER = 5
 

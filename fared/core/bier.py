@@ -1,7 +1,7 @@
 """BIER as both protocols advertise it, and its settings; not loaded without BIER (RFC 8279).
 
 RFC 8444 (OSPFv2) and RFC 8401 (IS-IS) attach the same facts to the prefix of a BFR, each in its own
-layout: ``fared.ospf.packet.bier`` and ``fared.isis.pdu.bier``.
+layout: ``fared.protocols.ospf.packet.bier`` and ``fared.protocols.isis.pdu.bier``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The process: loop, sockets, logs, systemd, reload, shutdown."""
 
-from fared.startup import (
+from fared.runtime.startup import (
     import_when_needed,
     leave_empty,
     leave_untranslated,

@@ -17,44 +17,45 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from fared.api.control import ControlServer, SocketInUse
-from fared.api.respond import Responder
 from fared.config import Config, Loaded
-from fared.core import igp
 from fared.core.ids import format_node
-from fared.daemon import actions, health
-from fared.daemon.after_flood import AfterFlood, AfterManyRoutes, clear_caches
-from fared.daemon.audit import Auditor
-from fared.daemon.config_change import ConfigChanges
-from fared.daemon.config_documents import ConfigDocuments
-from fared.daemon.defence import Defence
-from fared.daemon.descriptors import is_shortage, provide
-from fared.daemon.errors import DaemonError
-from fared.daemon.gathering import Prompt
-from fared.daemon.http import HttpPort, http_port
-from fared.daemon.inputs import Inputs, Sockets
+from fared.daemon.change.config_change import ConfigChanges
+from fared.daemon.change.config_documents import ConfigDocuments
+from fared.daemon.change.operation import Operation
+from fared.daemon.change.restart import GracefulRestart
 from fared.daemon.kernel import KernelSide
 from fared.daemon.lock import InstanceLock
-from fared.daemon.logs import DaemonLog
-from fared.daemon.notify import Notifier
-from fared.daemon.operation import Operation
-from fared.daemon.rate_limited import RateLimitedLog
-from fared.daemon.repairs import Repairs
-from fared.daemon.reports import Reports
-from fared.daemon.restart import GracefulRestart
-from fared.daemon.runner import Runner
-from fared.daemon.runtime import Runtime
-from fared.daemon.services import Services
-from fared.daemon.views import ViewSource
-from fared.fib.model import FibState
+from fared.daemon.loop import health
+from fared.daemon.loop.after_flood import AfterFlood, AfterManyRoutes, clear_caches
+from fared.daemon.loop.audit import Auditor
+from fared.daemon.loop.defence import Defence
+from fared.daemon.loop.descriptors import is_shortage, provide
+from fared.daemon.loop.errors import DaemonError
+from fared.daemon.loop.gathering import Prompt
+from fared.daemon.loop.inputs import Inputs, Sockets
+from fared.daemon.loop.notify import Notifier
+from fared.daemon.loop.rate_limited import RateLimitedLog
+from fared.daemon.loop.repairs import Repairs
+from fared.daemon.loop.runner import Runner
+from fared.daemon.loop.runtime import Runtime
+from fared.daemon.people import actions
+from fared.daemon.people.http import HttpPort, http_port
+from fared.daemon.people.logs import DaemonLog
+from fared.daemon.people.reports import Reports
+from fared.daemon.people.views import ViewSource
+from fared.daemon.services.running import Services
 from fared.kernel.isis_socket import IsisSockets
 from fared.kernel.ospf_socket import OspfSockets
 from fared.kernel.privileges import check_privileges
+from fared.management.api.control import ControlServer, SocketInUse
+from fared.management.api.respond import Responder
+from fared.paths.fib.model import FibState
+from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
-from fared.signals import release
-from fared.startup import empty_free_lists, release_freed, set_aside
+from fared.runtime.signals import release
+from fared.runtime.startup import empty_free_lists, release_freed, set_aside
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""

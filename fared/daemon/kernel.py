@@ -9,17 +9,17 @@ import asyncio
 from typing import Any, Protocol
 
 from fared.config import Config
-from fared.daemon.errors import DaemonError
-from fared.daemon.inputs import Inputs
-from fared.daemon.machine import named_interfaces, router_id_of, sysctls_of
-from fared.daemon.operation import Operation
-from fared.daemon.runtime import Runtime
-from fared.daemon.settings import fib_settings
-from fared.daemon.sysctls import SettingsGuard
-from fared.fib.model import FibState
+from fared.daemon.change.machine import named_interfaces, router_id_of, sysctls_of
+from fared.daemon.change.operation import Operation
+from fared.daemon.change.settings import fib_settings
+from fared.daemon.loop.errors import DaemonError
+from fared.daemon.loop.inputs import Inputs
+from fared.daemon.loop.runtime import Runtime
+from fared.daemon.loop.sysctls import SettingsGuard
 from fared.kernel import monitor
 from fared.kernel.fib import KernelFib
 from fared.kernel.sysctl import SysctlMode, Wanted
+from fared.paths.fib.model import FibState
 
 ADOPT_WITHIN = 10.0
 """Seconds for attempts to read the kernel before start-up fails."""

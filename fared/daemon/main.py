@@ -16,8 +16,8 @@ from typing import NoReturn
 from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
 from fared.config.load import Loaded
-from fared.signals import hold, release
-from fared.startup import collector_paused, without
+from fared.runtime.signals import hold, release
+from fared.runtime.startup import collector_paused, without
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -57,7 +57,7 @@ def _load(path: str, *, fallback: bool) -> Loaded:
     except ConfigErrors as errors:
         sys.stderr.write(f"{errors}\n")
         if fallback:
-            from fared.daemon.last_configuration import last_configuration  # noqa: PLC0415 - rare
+            from fared.daemon.change.last_configuration import last_configuration  # noqa: PLC0415 - rare
 
             found = last_configuration(path, errors)
             if found is not None:

@@ -6,14 +6,14 @@ import asyncio
 import os
 import sys
 
-from fared.api.control import SocketInUse
 from fared.config import Loaded
 from fared.daemon.daemon import Daemon
-from fared.daemon.errors import DaemonError, end_out_of_memory, handle_unraisable
 from fared.daemon.lock import LockError
+from fared.daemon.loop.errors import DaemonError, end_out_of_memory, handle_unraisable
 from fared.kernel.errors import PrivilegeError
-from fared.signals import hold
-from fared.startup import share_heap
+from fared.management.api.control import SocketInUse
+from fared.runtime.signals import hold
+from fared.runtime.startup import share_heap
 
 
 def run(path: str, loaded: Loaded, record: str | None = None) -> None:

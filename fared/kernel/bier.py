@@ -1,4 +1,4 @@
-"""BIER in the kernel: writes states of ``fared.fib.bier`` and reads whether they are intact.
+"""BIER in the kernel: writes states of ``fared.paths.fib.bier`` and reads whether they are intact.
 
 The first change of a process rewrites the rules of a former one in place, whatever they are: the
 hooks stay, and packets see the old rules or the new ones.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fared.fib.bier import BierFib
 from fared.kernel.bier_table import (
     FAMILY,
     NOTHING,
@@ -22,6 +21,7 @@ from fared.kernel.bier_table import (
     transaction,
 )
 from fared.kernel.nft_program import NftError, NftProgram, find_nft
+from fared.paths.fib.bier import BierFib
 
 
 class KernelBier:

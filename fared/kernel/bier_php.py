@@ -14,11 +14,11 @@ import socket
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from fared.bier.bit_string import bfr_ids
-from fared.bier.header import ETHERTYPE, PROTO_IPV4, PROTO_IPV6, decode_header
 from fared.core.bier import bift_id
 from fared.core.wire import DecodeError
-from fared.fib.bier import BierFib, BierPort
+from fared.paths.bier.bit_string import bfr_ids
+from fared.paths.bier.header import ETHERTYPE, PROTO_IPV4, PROTO_IPV6, decode_header
+from fared.paths.fib.bier import BierFib, BierPort
 
 _BURST = 64
 _RCVBUFFORCE, _BUFFER = 33, 8 << 20

@@ -34,11 +34,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fared.bier.birt import BfrNeighbor
-from fared.bier.header import ETHERTYPE, FIXED_SIZE
 from fared.core.bier import bift_id
-from fared.fib.bier import BierFib
 from fared.kernel.leftovers import BIER_TABLE
+from fared.paths.bier.birt import BfrNeighbor
+from fared.paths.bier.header import ETHERTYPE, FIXED_SIZE
+from fared.paths.fib.bier import BierFib
 
 FAMILY, TABLE = "netdev", BIER_TABLE
 COPY = "copy_"

@@ -14,10 +14,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from fared.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
 from fared.core.bier import bift_id
 from fared.core.wire import DecodeError
-from fared.fib.bier import BierFib, BierPort
 from fared.kernel.bier_table import (
     COUNTERS,
     DELIVERED,
@@ -28,6 +26,8 @@ from fared.kernel.bier_table import (
     CounterValue,
     counter_of,
 )
+from fared.paths.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
+from fared.paths.fib.bier import BierFib, BierPort
 
 _BURST = 64
 """Packets read from a port before other work is done."""

@@ -29,17 +29,6 @@ from itertools import groupby
 from typing import cast
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.fib.model import (
-    DeleteGroup,
-    DeleteNextHop,
-    DeleteRoute,
-    FibOperation,
-    FibState,
-    OperationResult,
-    PutNextHop,
-    PutRoute,
-)
-from fared.fib.settings import FibSettings
 from fared.kernel import netlink
 from fared.kernel.claims import Claims
 from fared.kernel.dumps import SlicedDump
@@ -51,7 +40,18 @@ from fared.kernel.neighbor_cache import NeighborCache
 from fared.kernel.netlink import Message, RequestFailure
 from fared.kernel.requests import LOST, RequestSocket
 from fared.kernel.rtnetlink import RTA_DST, RTM_NEWROUTE
-from fared.rib.model import HopKey
+from fared.paths.fib.model import (
+    DeleteGroup,
+    DeleteNextHop,
+    DeleteRoute,
+    FibOperation,
+    FibState,
+    OperationResult,
+    PutNextHop,
+    PutRoute,
+)
+from fared.paths.fib.settings import FibSettings
+from fared.paths.rib.model import HopKey
 
 _PUT = netlink.NLM_F_CREATE | netlink.NLM_F_REPLACE
 _NEW = netlink.NLM_F_CREATE | netlink.NLM_F_EXCL

@@ -14,8 +14,6 @@ from collections.abc import Collection, Iterator, Mapping
 import msgspec
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.fib.model import FibState, Member
-from fared.fib.settings import FibSettings
 from fared.kernel.netlink import Message, attributes, u32
 from fared.kernel.rtnetlink import (
     AF,
@@ -46,6 +44,8 @@ from fared.kernel.rtnetlink import (
     delete_nexthop,
     route_body,
 )
+from fared.paths.fib.model import FibState, Member
+from fared.paths.fib.settings import FibSettings
 
 _LAYOUT = (RTA_TABLE, RTA_DST, RTA_PRIORITY, RTA_NH_ID)
 

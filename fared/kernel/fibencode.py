@@ -8,15 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.fib.model import (
-    DeleteGroup,
-    DeleteNextHop,
-    FibOperation,
-    Member,
-    PutGroup,
-    PutNextHop,
-)
-from fared.fib.settings import FibSettings
 from fared.kernel.fibdump import RoutePlace
 from fared.kernel.netlink import (
     NLA_F_NESTED,
@@ -59,7 +50,16 @@ from fared.kernel.rtnetlink import (
     delete_nexthop,
     route_body,
 )
-from fared.rib.model import HopKey
+from fared.paths.fib.model import (
+    DeleteGroup,
+    DeleteNextHop,
+    FibOperation,
+    Member,
+    PutGroup,
+    PutNextHop,
+)
+from fared.paths.fib.settings import FibSettings
+from fared.paths.rib.model import HopKey
 
 _PUT = NLM_F_CREATE | NLM_F_REPLACE
 _MAX_WEIGHT = 65535

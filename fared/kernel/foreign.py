@@ -6,8 +6,6 @@ It is kept until somebody repairs it: by a notification each, a program may dele
 from __future__ import annotations
 
 from fared.core.ids import Prefix
-from fared.fib.model import ForeignChanges
-from fared.fib.settings import FibSettings
 from fared.kernel.claims import Claims
 from fared.kernel.fibdump import RoutePlace, holder
 from fared.kernel.netlink import attributes, u32
@@ -19,6 +17,8 @@ from fared.kernel.rtnetlink import (
     RTM_NEWNEXTHOP,
     RTM_NEWROUTE,
 )
+from fared.paths.fib.model import ForeignChanges
+from fared.paths.fib.settings import FibSettings
 
 _MOST_ROUTES = 1000
 """Routes that are repaired in one turn of the loop."""

@@ -26,8 +26,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fared.core.igp import PacketReceived, PacketsReceived, Received, SendPacket
-from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
 from fared.kernel.arrived import count_error
 from fared.kernel.frames import Frames
 from fared.kernel.packet_sockets import (
@@ -52,6 +50,8 @@ from fared.kernel.socketfilter import (
     Instruction,
     attach_filter,
 )
+from fared.protocols.igp.events import PacketReceived, PacketsReceived, Received, SendPacket
+from fared.protocols.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
 
 ETH_P_802_2 = 0x0004
 ETHERTYPE_LLC = 0x8870

@@ -1,4 +1,4 @@
-"""Rules and tables that lead packets with a mark through one next hop (``fared.fib.spray``).
+"""Rules and tables that lead packets with a mark through one next hop (``fared.paths.fib.spray``).
 
 The mark, its table and the next hop have one number. The rules come just before that of the main
 table, so that an operator's own rules come first, and lookups in the table local always do. They
@@ -14,8 +14,6 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.fib.settings import FibSettings
-from fared.fib.spray import DeleteMark, DeleteMatch, PutMark, PutMatch, SprayOperation
 from fared.kernel.netlink import (
     NLM_F_CREATE,
     NLM_F_EXCL,
@@ -39,6 +37,8 @@ from fared.kernel.rtnetlink import (
     RTN_UNICAST,
     route_body,
 )
+from fared.paths.fib.settings import FibSettings
+from fared.paths.fib.spray import DeleteMark, DeleteMatch, PutMark, PutMatch, SprayOperation
 
 RTM_NEWRULE, RTM_DELRULE, RTM_GETRULE = 32, 33, 34
 _FRA_GOTO, _FRA_PRIORITY, _FRA_FWMARK, _FRA_TABLE, _FRA_FWMASK, _FRA_PROTOCOL = 4, 6, 10, 15, 16, 21

@@ -24,7 +24,7 @@ from fared.kernel import netlink
 from fared.kernel.netlink import Message, attribute, u32_attribute
 from fared.kernel.requests import RequestSocket
 from fared.kernel.rtnetlink import AF, BYTES
-from fared.rib.model import HopKey
+from fared.paths.rib.model import HopKey
 
 _RTM_NEWNEIGH = 28
 _NDA_DST, _NDA_PROTOCOL, _NDA_FLAGS_EXT = 1, 12, 15

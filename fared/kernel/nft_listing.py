@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from fared.fib.settings import SprayMatch
-from fared.fib.spray import Block, SprayRound, SprayState
 from fared.kernel.nft_table import (
     BASE,
     BLOCKS,
@@ -26,6 +24,8 @@ from fared.kernel.nft_table import (
     SPRAY,
     flows_name,
 )
+from fared.paths.fib.settings import SprayMatch
+from fared.paths.fib.spray import Block, SprayRound, SprayState
 
 Json = dict[str, Any]
 _DADDR = (("ip", "ipv4"), ("ip6", "ipv6"))

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
-from fared.fib.settings import SprayMatch
-from fared.fib.spray import (
+from fared.paths.fib.settings import SprayMatch
+from fared.paths.fib.spray import (
     Block,
     DeleteBlock,
     DeleteMark,

@@ -10,10 +10,10 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 
-from fared.fib.spray import SprayOperation, SprayState
 from fared.kernel.nft_listing import Counted, parse
 from fared.kernel.nft_program import NftError, NftProgram, find_nft
 from fared.kernel.nft_table import TABLE, Transaction
+from fared.paths.fib.spray import SprayOperation, SprayState
 
 __all__ = ["Nft", "NftError", "find_nft"]
 

@@ -1,7 +1,7 @@
 """Filters that refuse what comes from beyond the link before it wakes this process.
 
 A host far away can send packets to a router's address as fast as it likes; what it can forge and
-what not is told by the receiver of each protocol (``core.igp.Unicasts``, RFC 5881 §5). Its checks
+what not is told by the receiver of each protocol (``igp.events.Unicasts``, RFC 5881 §5). Its checks
 remain, for one refused packet in ``SAMPLE`` passes: so a flood is counted and logged.
 """
 
@@ -11,7 +11,6 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 
 from fared.core.ids import length_mask
-from fared.core.igp import Unicasts
 from fared.kernel.socketfilter import (
     ALL,
     AND,
@@ -24,6 +23,7 @@ from fared.kernel.socketfilter import (
     RETURN,
     Instruction,
 )
+from fared.protocols.igp.events import Unicasts
 
 SAMPLE = 1024
 """A power of two."""

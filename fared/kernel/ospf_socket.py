@@ -15,7 +15,6 @@ from types import MappingProxyType
 
 import msgspec
 
-from fared.core.igp import PacketReceived, SendPacket
 from fared.kernel.arrived import RECEIVE_SIZE
 from fared.kernel.on_link import REFUSE, Program, admitting, to, unless
 from fared.kernel.packet_sockets import (
@@ -33,6 +32,7 @@ from fared.kernel.socketfilter import (
     RETURN,
     attach_filter,
 )
+from fared.protocols.igp.events import PacketReceived, SendPacket
 
 IPPROTO_OSPF = 89
 ALL_SPF_ROUTERS = 0xE000_0005

@@ -23,12 +23,12 @@ from collections.abc import Callable, Container
 from itertools import chain
 from typing import ClassVar
 
-from fared.core.igp import PacketReceived, Received, SendPacket, Unicasts, number_of
 from fared.kernel.arrived import WHOLE_QUEUE, arrived, count_error, receive_buffer
 from fared.kernel.closing import close_together
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.readers import Readers
 from fared.kernel.reopening import Reopening, Report, ignore
+from fared.protocols.igp.events import PacketReceived, Received, SendPacket, Unicasts, number_of
 
 _SO_RCVBUFFORCE = 33
 PRIORITY_CONTROL = 7

@@ -1,4 +1,4 @@
-"""Sprayed packets in the kernel: executes the operations of ``fared.fib.spray``, and reads back.
+"""Sprayed packets in the kernel: executes the operations of ``fib.spray``, and reads back.
 
 ``begin`` and ``end`` write rules and routes, within microseconds; ``Nft`` runs for milliseconds
 between them, in a thread.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fared.fib.spray import SprayOperation, SprayState
 from fared.kernel.fib import KernelFib
 from fared.kernel.marks import KernelMarks
 from fared.kernel.nft_listing import Counted
 from fared.kernel.nftables import Nft, find_nft
 from fared.kernel.spray_watch import SprayWatch
+from fared.paths.fib.spray import SprayOperation, SprayState
 
 
 class KernelSpray:

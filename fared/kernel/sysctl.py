@@ -2,9 +2,9 @@
 
 With the defaults of Linux all RoCE flows between two hosts take one link, all routers of a fabric
 in namespaces hash alike, and a group rewrite costs 400 times more than necessary. Without
-forwarding the host is no router. So ``daemon.sysctls`` writes the settings at start and watches
-them: ``netconf`` reports changes of some at once, the others are polled. ``/proc/sys/net`` is that
-of the network namespace of the process that opens it.
+forwarding the host is no router. So ``daemon.loop.sysctls`` writes the settings at start and
+watches them: ``netconf`` reports changes of some at once, the others are polled.
+``/proc/sys/net`` is that of the network namespace of the process that opens it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from fared.core.disputes import Disputes
+from fared.paths.fib.disputes import Disputes
 
 PROC_SYS = Path("/proc/sys")
 _MEMBERSHIPS = 20

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fared.weights.path_capacity import WeightMode
+from fared.paths.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
     from fared.core.rng import Rng
-    from fared.rib.settings import SolverSettings
-    from fared.weights.adaptation import AdaptationSettings
+    from fared.paths.rib.settings import SolverSettings
+    from fared.paths.weights.adaptation import AdaptationSettings
 
 STEP_AFTER = 0.005
 """Seconds from computing what the flooded load changes to the step: packets are read between."""

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from fared.bier.bift import Bift, make_bifts
-from fared.bier.birt import BfrNeighbor, BirtEntry, entry_of, make_birt
-from fared.core import igp
 from fared.core.bier import MAX_SETS, BierEncapsulation, BierInfo, BierSettings
 from fared.core.ids import NodeId, Prefix, format_node, ipv4_prefix
 from fared.core.links import Link
-from fared.fib.bier import BierPlanner, BierPort
-from fared.rib.table import RoutingTable
+from fared.paths.bier.bift import Bift, make_bifts
+from fared.paths.bier.birt import BfrNeighbor, BirtEntry, entry_of, make_birt
+from fared.paths.fib.bier import BierPlanner, BierPort
+from fared.paths.rib.table import RoutingTable
+from fared.paths.ted.events import BierUpdated, LocalLinksChanged
+from fared.paths.ted.model import LocalLink
+from fared.protocols.igp import events as igp
 from fared.router import events
-from fared.ted.events import BierUpdated, LocalLinksChanged
-from fared.ted.model import LocalLink
 
 _HOST_LENGTH = 32
 _FAMILY = 4

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fared.paths.ted.change import ChangeKind
 from fared.router import events
 from fared.router.convergence import Journal, PendingChange, SpfRecord
 from fared.router.programming import SolvedChange
-from fared.ted.change import ChangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fared.rib.model import RouteDelta
-    from fared.rib.table import RoutingTable
+    from fared.paths.rib.model import RouteDelta
+    from fared.paths.rib.table import RoutingTable
     from fared.router.adapting import AdaptationClock
     from fared.router.instance import ProtocolInstance
     from fared.router.multicast import Multicast

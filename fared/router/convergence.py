@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from fared.core.ids import Prefix
-from fared.core.packed_ring import PackedRing
+from fared.router.packed_ring import PackedRing
 
 MAX_CAUSES = 8
 MOST_RECORDS = 256

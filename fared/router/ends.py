@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.spf.search import UNREACHABLE
-from fared.ted.events import EndsCounted
+from fared.paths.spf.search import UNREACHABLE
+from fared.paths.ted.events import EndsCounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fared.rib.solver import RouteSolver
+    from fared.paths.rib.solver import RouteSolver
+    from fared.paths.spf.plan import SpfPlan
     from fared.router.engine import Engine
-    from fared.spf.plan import SpfPlan
 
 
 class EndsCounter:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from fared.core import igp
-from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix
-from fared.core.process import ProtocolCounters
-from fared.core.refusals import RefusedHello
 from fared.core.routes import TagOf
-from fared.te.budget import AnnounceBudget
-from fared.ted import events as ted
+from fared.paths.te.budget import AnnounceBudget
+from fared.paths.ted import events as ted
+from fared.protocols.igp import events as igp
+from fared.protocols.igp.database_limit import LimitView
+from fared.protocols.igp.process import ProtocolCounters
+from fared.protocols.igp.refusals import RefusedHello
 
 EngineInput = igp.Input[Any, Any] | ted.Computed
 EngineOutput = igp.Output | ted.Output

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fared.core import igp
 from fared.core.bfd import BfdChanged, BfdWanted
-from fared.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
+from fared.paths.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
+from fared.protocols.igp import events as igp
 from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
 from fared.router.settings import RouterSettings
 
 if TYPE_CHECKING:
-    from fared.fib.bier import BierFib
-    from fared.fib.spray import SprayOperation, SprayState
+    from fared.paths.fib.bier import BierFib
+    from fared.paths.fib.spray import SprayOperation, SprayState
 
 
 class FibAdopted(msgspec.Struct, frozen=True):

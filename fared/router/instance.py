@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, Prefix, format_node
-from fared.core.igp import LogRecord
 from fared.core.log_limit import LogRateLimiter, Verdict
 from fared.core.rng import Rng
 from fared.core.tables import shrink
-from fared.rib.adapted import AdaptedRoutes
-from fared.rib.solved import FamilyRoutes
-from fared.rib.solver import RibUpdate, RouteSolver, WeightMode
-from fared.router.ends import EndsCounter
-from fared.router.engine import Engine, EngineSettings
-from fared.router.protocols import RoutingProtocol
-from fared.router.stages import AdjacencyProgress
-from fared.ted.change import ChangeKind
-from fared.ted.events import (
+from fared.paths.rib.adapted import AdaptedRoutes
+from fared.paths.rib.solved import FamilyRoutes
+from fared.paths.rib.solver import RibUpdate, RouteSolver, WeightMode
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.events import (
     AdvertisedRoute,
     LocalLinksChanged,
     LocalNetworksChanged,
@@ -31,13 +26,18 @@ from fared.ted.events import (
     RoutesComputed,
     TedUpdated,
 )
+from fared.protocols.igp.events import LogRecord
+from fared.router.ends import EndsCounter
+from fared.router.engine import Engine, EngineSettings
+from fared.router.protocols import RoutingProtocol
+from fared.router.stages import AdjacencyProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fared.rib.model import Route, RouteDelta
-    from fared.rib.settings import SolverSettings
-    from fared.ted.model import LocalLink
+    from fared.paths.rib.model import Route, RouteDelta
+    from fared.paths.rib.settings import SolverSettings
+    from fared.paths.ted.model import LocalLink
 
 _TRICKLE = 1e-6
 """Share of its capacity that a full link is assumed to have left, so that it stays a path."""

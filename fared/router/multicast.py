@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fared.core.bier import BierSettings
-    from fared.rib.table import RoutingTable
+    from fared.paths.rib.table import RoutingTable
+    from fared.paths.ted.events import BierUpdated, LocalLinksChanged
     from fared.router import events
     from fared.router.bier import BierRouting
-    from fared.ted.events import BierUpdated, LocalLinksChanged
 
 
 class Multicast:

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from fared.core import igp
-from fared.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
-from fared.fib.planner import FibPlanner
-from fared.rib.model import RouteDelta
+from fared.paths.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
+from fared.paths.fib.planner import FibPlanner
+from fared.paths.rib.model import RouteDelta
+from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.convergence import Journal, SpfRecord, StageTimes
 

@@ -18,8 +18,8 @@ from fared.core.rng import Rng
 from fared.router.engine import Engine
 
 if TYPE_CHECKING:
-    from fared.isis.settings import IsisSettings
-    from fared.ospf.settings import OspfSettings
+    from fared.protocols.isis.settings import IsisSettings
+    from fared.protocols.ospf.settings import OspfSettings
 
 OSPF = "ospf"
 ISIS = "isis"
@@ -53,13 +53,13 @@ class RoutingProtocol(msgspec.Struct, frozen=True):
 
 
 def _start_ospf(settings: OspfSettings, rng: Rng) -> Started:
-    from fared.ospf.engine import OspfEngine  # noqa: PLC0415 - where it is spoken
+    from fared.protocols.ospf.engine import OspfEngine  # noqa: PLC0415 - where it is spoken
 
     return Started(OspfEngine(settings, rng), NodeId(settings.router_id), (4,))
 
 
 def _start_isis(settings: IsisSettings, rng: Rng) -> Started:
-    from fared.isis.engine import IsisEngine  # noqa: PLC0415 - where it is spoken
+    from fared.protocols.isis.engine import IsisEngine  # noqa: PLC0415 - where it is spoken
 
     return Started(IsisEngine(settings, rng), isis_node(settings.system_id), settings.families)
 

@@ -18,11 +18,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from fared.core import igp
 from fared.core.rng import Rng
-from fared.fib.planner import FibPlanner
-from fared.rib.solver import RouteSolver
-from fared.rib.table import RoutingTable
+from fared.paths.fib.planner import FibPlanner
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.rib.table import RoutingTable
+from fared.paths.ted.events import (
+    BierUpdated,
+    LocalLinksChanged,
+    LocalNetworksChanged,
+    PrefixesUpdated,
+    TedUpdated,
+)
+from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.adapting import AdaptationClock
 from fared.router.computing import Computing, Consumers
@@ -36,13 +43,6 @@ from fared.router.settings import RouterSettings
 from fared.router.spraying import Spraying
 from fared.router.stages import AdjacencyProgress, Stage, StartUp
 from fared.router.starting import Starting
-from fared.ted.events import (
-    BierUpdated,
-    LocalLinksChanged,
-    LocalNetworksChanged,
-    PrefixesUpdated,
-    TedUpdated,
-)
 
 
 class Router:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fared.core.backoff import BackoffSettings, SpfBackoff
-from fared.ted.change import ChangeKind
+from fared.paths.ted.change import ChangeKind
 
 LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01

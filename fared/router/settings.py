@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.backoff import BackoffSettings
-from fared.fib.settings import FibSettings, SpraySettings
-from fared.rib.settings import SolverSettings
+from fared.paths.fib.settings import FibSettings, SpraySettings
+from fared.paths.rib.settings import SolverSettings
 from fared.router.engine import EngineSettings
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fared.core import igp
-from fared.fib.settings import SpraySettings
-from fared.fib.spray_planner import SprayPlanner
+from fared.paths.fib.settings import SpraySettings
+from fared.paths.fib.spray_planner import SprayPlanner
+from fared.protocols.igp import events as igp
 from fared.router import events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fared.core.ids import Prefix
-    from fared.fib.planner import FibPlanner
+    from fared.paths.fib.planner import FibPlanner
     from fared.router.programming import FibProgramming
 
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fared.fib.settings import Granularity
+from fared.paths.fib.settings import Granularity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fared.core.ids import Prefix
     from fared.core.routes import LocalRoute, RouteKey
-    from fared.fib.planner import FibPlanner
-    from fared.fib.settings import SpraySettings
+    from fared.paths.fib.planner import FibPlanner
+    from fared.paths.fib.settings import SpraySettings
     from fared.router import events
     from fared.router.programming import FibProgramming
     from fared.router.spray_programming import SprayProgramming

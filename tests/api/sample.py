@@ -8,7 +8,7 @@ _PLAIN: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, Any: None}
 
 
 def sample(hint: Any, **given: Any) -> Any:
-    """Return a value of a type of ``fared.api.schema``; ``given`` are keys of a TypedDict.
+    """Return a value of a type of ``api.schema``; ``given`` are keys of a TypedDict.
 
     Raises KeyError for a key that is not in the schema.
     """

@@ -6,9 +6,9 @@ import sys
 import typing
 from typing import Any
 
-from fared.api.dispatch import view_of
-from fared.api.documents import Document
-from fared.api.sliced import Sliced
+from fared.management.api.dispatch import view_of
+from fared.management.api.documents import Document
+from fared.management.api.sliced import Sliced
 
 
 def schema_of(entry: Document) -> Any:

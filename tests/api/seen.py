@@ -4,13 +4,13 @@ import time
 from collections import Counter
 from types import SimpleNamespace
 
-from fared.api.log_ring import LogRing
-from fared.api.views.context import ViewContext
 from fared.config import load_text
-from fared.daemon.counters import counters_of
-from fared.daemon.metrics import families
-from fared.daemon.runtime import Runtime
-from fared.sim.fabric import Fabric
+from fared.daemon.loop.runtime import Runtime
+from fared.daemon.people.counters import counters_of
+from fared.daemon.people.metrics import families
+from fared.extensions.sim.fabric import Fabric
+from fared.management.api.log_ring import LogRing
+from fared.management.api.views.context import ViewContext
 
 CONFIG = """
 router-id: 10.255.0.1

@@ -2,8 +2,8 @@
 
 from contextlib import asynccontextmanager
 
-from fared.api.http_server import HttpServer
-from fared.api.listener import ClientListener
+from fared.management.api.http_server import HttpServer
+from fared.management.api.listener import ClientListener
 
 
 @asynccontextmanager

@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from fared.api.views.routes import quantization_error, written_weights
-from fared.fib.settings import FibSettings
-from fared.rib.model import NextHop, NextHopSet
+from fared.management.api.views.routes import quantization_error, written_weights
+from fared.paths.fib.settings import FibSettings
+from fared.paths.rib.model import NextHop, NextHopSet
 
 CAPACITIES = (333e6, 400e6, 123e6, 398e6)
 

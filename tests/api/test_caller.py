@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.api.caller import PEER, Peer, may_change, name_of, peer_of
-from fared.api.errors import CommandError
-from fared.daemon import actions
+from fared.daemon.people import actions
+from fared.management.api.caller import PEER, Peer, may_change, name_of, peer_of
+from fared.management.api.errors import CommandError
 
 GROUP = grp.getgrgid(1)
 """Any group that every system has."""

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
-from fared.api.control import MAX_REQUEST, ControlServer, SocketInUse
-from fared.api.errors import CommandError
-from fared.api.respond import Responder
-from fared.api.rows import Rows
+from fared.management.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
+from fared.management.api.control import MAX_REQUEST, ControlServer, SocketInUse
+from fared.management.api.errors import CommandError
+from fared.management.api.respond import Responder
+from fared.management.api.rows import Rows
 from tests.api.uncollected import collector_off, number_of
 
 

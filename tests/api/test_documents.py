@@ -4,15 +4,15 @@ import inspect
 
 import pytest
 
-from fared.api.dispatch import run_view, view_of
-from fared.api.documents import ACTIONS, DOCUMENTS, PROTOCOLS
-from fared.api.durations import Observed
-from fared.api.errors import CommandError
-from fared.api.metrics import Metrics
-from fared.daemon.metrics import families
-from fared.sim.levels import clos3_isis
-from fared.sim.network import Network
-from fared.sim.protocols import OspfBuilder
+from fared.daemon.people.metrics import families
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import OspfBuilder
+from fared.management.api.dispatch import run_view, view_of
+from fared.management.api.documents import ACTIONS, DOCUMENTS, PROTOCOLS
+from fared.management.api.durations import Observed
+from fared.management.api.errors import CommandError
+from fared.management.api.metrics import Metrics
 from tests.api import documents, isis_documents
 from tests.api.conforms import faults
 from tests.api.schemas import schema_of
@@ -95,7 +95,7 @@ def test_arguments_are_checked_before_the_view_is_called(context, command, args,
 
 
 def test_every_metric_that_is_promised_is_exported(context):
-    text = Metrics(lambda: families(context, {}), "0.1.0", Observed()).render().decode()
+    text = Metrics(lambda: families(context, {}), "0.2.0", Observed()).render().decode()
     promised = """build_info ready init_stage_seconds neighbors neighbor_transitions_total
         packets_total packet_errors_total lsdb_entries lsdb_checksum spf_runs_total
         spf_duration_seconds convergence_seconds routes fib_operations_total fib_drift_routes

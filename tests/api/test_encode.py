@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.api.encode import BLOCK, encode, slices
-from fared.api.respond import Responder
-from fared.api.rows import Rows
+from fared.management.api.encode import BLOCK, encode, slices
+from fared.management.api.respond import Responder
+from fared.management.api.rows import Rows
 
 VALUES = st.recursive(
     st.none()

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fared.api.errors import CommandError
-from fared.api.views import explain, path, protocol, routes, system
-from fared.cli.render import console
-from fared.cli.tables import write
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import Fabric
-from fared.sim.network import Network
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.network import Network
+from fared.management.api.errors import CommandError
+from fared.management.api.views import explain, path, protocol, routes, system
+from fared.management.cli.render import console
+from fared.management.cli.tables import write
 from tests.api.seen import seen_from
 from tests.sim.externals import OUTSIDE, announce, started
 

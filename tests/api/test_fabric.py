@@ -2,16 +2,16 @@
 
 import pytest
 
-from fared.api.encode import encode
-from fared.api.fabric_changes import changed_links, changed_nodes, is_other
-from fared.api.views import fabric_image
-from fared.api.views.context import Derating
-from fared.api.views.fabric import fabric
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3, clos5
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import OspfBuilder
+from fared.management.api.encode import encode
+from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
+from fared.management.api.views import fabric_image
+from fared.management.api.views.context import Derating
+from fared.management.api.views.fabric import fabric
 from fared.router.events import RouterSettingsApplied
-from fared.sim.fabric import DEFAULT_CAPACITY, clos3, clos5
-from fared.sim.levels import clos3_isis
-from fared.sim.network import Network
-from fared.sim.protocols import OspfBuilder
 from tests.api.seen import seen_from
 
 

@@ -9,10 +9,10 @@ from functools import partial
 
 import pytest
 
-from fared.api.control import ControlServer
-from fared.api.errors import CommandError
-from fared.api.feed import MAX_FOLLOWERS, QUEUE, EventFeed
-from fared.api.respond import Responder
+from fared.management.api.control import ControlServer
+from fared.management.api.errors import CommandError
+from fared.management.api.feed import MAX_FOLLOWERS, QUEUE, EventFeed
+from fared.management.api.respond import Responder
 from tests.waiting import wait_for
 
 HEADER = {"ok": True, "stream": "fared-events/1"}
@@ -100,7 +100,7 @@ async def test_an_event_that_is_not_wanted_does_not_displace_others():
 
 
 async def test_since_begins_with_what_the_log_still_has(monkeypatch):
-    monkeypatch.setattr("fared.api.feed.time.time", lambda: 1000.0)
+    monkeypatch.setattr("fared.management.api.feed.time.time", lambda: 1000.0)
     ring = deque([record("old", at=900.0), record("new", at=950.0), record("fine", "debug", 960.0)])
     feed = EventFeed(ring)
     follower = feed.follow({"since": 60})
@@ -184,7 +184,7 @@ async def test_a_refusal_leaves_the_connection_open_no_longer(tmp_path):
 
 
 async def test_the_reader_whose_place_another_gets_is_disconnected(tmp_path, monkeypatch):
-    monkeypatch.setattr("fared.api.seats.TENURE", 0.0)
+    monkeypatch.setattr("fared.management.api.seats.TENURE", 0.0)
     async with serving(tmp_path) as (_, _, path), AsyncExitStack() as stack:
         readers = []
         for _ in range(MAX_FOLLOWERS + 1):

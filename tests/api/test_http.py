@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fared.api.durations import Observed
-from fared.api.errors import CommandError
-from fared.api.http import App
-from fared.api.metrics import Metrics, counter, gauge
-from fared.api.respond import Responder
-from fared.api.static_files import ROOT
-from fared.daemon.http import HttpPort, Served
+from fared.daemon.people.http import HttpPort, Served
+from fared.management.api.durations import Observed
+from fared.management.api.errors import CommandError
+from fared.management.api.http import App
+from fared.management.api.metrics import Metrics, counter, gauge
+from fared.management.api.respond import Responder
+from fared.management.api.static_files import ROOT
 from tests.api.documents import ANSWERS
 from tests.api.documents.routing import ROUTES
 from tests.api.served import served
@@ -50,7 +50,7 @@ def answers(command, args):
 @asynccontextmanager
 async def serving(*, ready=True, dispatcher=answers, on_error=None):
     app = App(
-        Responder(dispatcher, on_error), Metrics(families, "0.1.0", Observed()), lambda: ready
+        Responder(dispatcher, on_error), Metrics(families, "0.2.0", Observed()), lambda: ready
     )
     async with served(app) as port:
         yield f"http://127.0.0.1:{port}"
@@ -75,7 +75,7 @@ async def test_metrics_in_the_exposition_format():
         status, headers, text = await get(base + "/metrics")
     assert status == 200
     assert headers["content-type"].startswith("text/plain")
-    assert 'fared_build_info{version="0.1.0"} 1.0' in text
+    assert 'fared_build_info{version="0.2.0"} 1.0' in text
     assert 'fared_packets_total{direction="received",proto="ospf",type="hello"} 12.0' in text
     assert 'fared_link_capacity_bytes_per_second{interface="swp1"} 5e+10' in text
     assert "# TYPE fared_routes gauge" in text
@@ -87,7 +87,7 @@ def test_histograms_count_what_happened():
     observed = Observed()
     observed.spf.observe(0.002)
     observed.observe_convergence("total", 0.03)
-    text = Metrics(families, "0.1.0", observed).render().decode()
+    text = Metrics(families, "0.2.0", observed).render().decode()
     assert 'fared_spf_duration_seconds_bucket{le="0.0025"} 1.0' in text
     assert "fared_spf_duration_seconds_count 1.0" in text
     assert 'fared_convergence_seconds_count{stage="total"} 1.0' in text
@@ -219,7 +219,8 @@ async def test_a_port_that_nobody_asked_is_closed_too():
 def test_http_costs_nothing_when_it_is_off():
     """Neither uvicorn nor prometheus is imported by the control socket."""
     code = (
-        "import sys, fared.api.control, fared.api.client, fared.api.schema;"
+        "import sys, fared.management.api.control, fared.management.api.client;"
+        "import fared.management.api.schema;"
         "print([m for m in ('uvicorn', 'prometheus_client', 'h11') if m in sys.modules])"
     )
     result = subprocess.run(

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fared.api import http_server
-from fared.api.durations import Observed
-from fared.api.http import App
-from fared.api.http_server import SPARE_CONNECTIONS
-from fared.api.metrics import Metrics
-from fared.api.respond import Responder
-from fared.api.rows import Rows
+from fared.management.api import http_server
+from fared.management.api.durations import Observed
+from fared.management.api.http import App
+from fared.management.api.http_server import SPARE_CONNECTIONS
+from fared.management.api.metrics import Metrics
+from fared.management.api.respond import Responder
+from fared.management.api.rows import Rows
 from tests.api.served import served
 from tests.api.test_http import families
 from tests.api.uncollected import collector_off, number_of
@@ -33,7 +33,7 @@ def large(*_):
 @asynccontextmanager
 async def serving(dispatcher=large, names=()):
     app = App(
-        Responder(dispatcher), Metrics(families, "0.1.0", Observed()), lambda: True, lambda: names
+        Responder(dispatcher), Metrics(families, "0.2.0", Observed()), lambda: True, lambda: names
     )
     async with served(app) as port:
         yield port

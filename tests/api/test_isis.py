@@ -6,18 +6,18 @@ from itertools import chain
 import pytest
 from msgspec.structs import replace
 
-from fared.api.dispatch import run_view
-from fared.api.documents import DOCUMENTS, NARROWED
-from fared.api.encode import encode
-from fared.api.errors import CommandError
-from fared.api.views import explain, graph, kernel, path, protocol, routes, system
-from fared.api.views.load import load
-from fared.api.views.protocol import lsdb
-from fared.isis.pdu.codec import decode_pdu
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.sim.levels import clos3_isis, clos5_levels
-from fared.sim.network import Network
-from fared.sim.protocols import OspfBuilder
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.extensions.sim.levels import clos3_isis, clos5_levels
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import OspfBuilder
+from fared.management.api.dispatch import run_view
+from fared.management.api.documents import DOCUMENTS, NARROWED
+from fared.management.api.encode import encode
+from fared.management.api.errors import CommandError
+from fared.management.api.views import explain, graph, kernel, path, protocol, routes, system
+from fared.management.api.views.load import load
+from fared.management.api.views.protocol import lsdb
+from fared.protocols.isis.pdu.codec import decode_pdu
 from tests.api.seen import scraped, seen_from
 
 L1_ID, S1_ID = "0000.0aff.0003", "0000.0aff.0001"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fared.api.views import graph, path, protocol, system
-from fared.isis.ids import LevelSet
-from fared.isis.settings import CircuitKind, CircuitSettings
-from fared.sim.fabric import LANS, Fabric, FabricBuilder
-from fared.sim.levels import COMMON
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder
+from fared.extensions.sim.fabric import LANS, Fabric, FabricBuilder
+from fared.extensions.sim.levels import COMMON
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder
+from fared.management.api.views import graph, path, protocol, system
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.settings import CircuitKind, CircuitSettings
 from tests.api.seen import scraped, seen_from
 
 NAMES = ("R1", "R2", "R3")

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from fared.api import control, http_server, listener
-from fared.api.control import ControlServer
-from fared.api.durations import Observed
-from fared.api.http import App
-from fared.api.http_server import HttpServer
-from fared.api.listener import ClientListener
-from fared.api.metrics import Metrics
-from fared.api.respond import Responder
+from fared.management.api import control, http_server, listener
+from fared.management.api.control import ControlServer
+from fared.management.api.durations import Observed
+from fared.management.api.http import App
+from fared.management.api.http_server import HttpServer
+from fared.management.api.listener import ClientListener
+from fared.management.api.metrics import Metrics
+from fared.management.api.respond import Responder
 
 RESERVED, FREE = 40, 80
 """Descriptors that are the router's, and how many are free where a test begins."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.api.views import protocol, system
-from fared.core.refusals import NeighborProblem, RefusedHello
-from fared.sim.levels import clos3_isis
-from fared.sim.network import Network
-from fared.sim.protocols import OspfBuilder
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import OspfBuilder
+from fared.management.api.views import protocol, system
+from fared.protocols.igp.refusals import NeighborProblem, RefusedHello
 from tests.api.seen import seen_from
 
 WHY = "its hello interval differs: 10, ours 1"

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from fared.api.errors import CommandError
-from fared.api.seats import TENURE, Seats
+from fared.management.api.errors import CommandError
+from fared.management.api.seats import TENURE, Seats
 
 MOST = 4
 

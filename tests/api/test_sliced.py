@@ -5,15 +5,24 @@ from collections import Counter
 
 import pytest
 
-from fared.api.dispatch import run_view
-from fared.api.errors import CommandError
-from fared.api.respond import Responder
-from fared.api.sliced import PORTION, Sliced, Work, beside, chosen, each, finished, in_order
-from fared.ospf import snapshot
-from fared.ospf.lsdb import LsaEntry, kind_of
-from fared.sim.fabric import clos3
-from fared.sim.levels import clos3_isis
-from fared.sim.network import Network
+from fared.extensions.sim.fabric import clos3
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.network import Network
+from fared.management.api.dispatch import run_view
+from fared.management.api.errors import CommandError
+from fared.management.api.respond import Responder
+from fared.management.api.sliced import (
+    PORTION,
+    Sliced,
+    Work,
+    beside,
+    chosen,
+    each,
+    finished,
+    in_order,
+)
+from fared.protocols.ospf import snapshot
+from fared.protocols.ospf.lsdb import LsaEntry, kind_of
 from tests.api.seen import scraped, seen_from
 
 

@@ -3,16 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
-from fared.api.errors import CommandError
-from fared.api.views import explain, graph, kernel, path, protocol, routes, system
-from fared.api.views.context import ViewContext
 from fared.core.ids import AreaId, ipv4_prefix
-from fared.ospf.settings import AreaSettings, RangeSettings
-from fared.rib.settings import SolverSettings
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import DEFAULT_CAPACITY, clos3
-from fared.sim.levels import clos3_isis
-from fared.sim.network import Network
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.network import Network
+from fared.management.api.errors import CommandError
+from fared.management.api.views import explain, graph, kernel, path, protocol, routes, system
+from fared.management.api.views.context import ViewContext
+from fared.paths.rib.settings import SolverSettings
+from fared.protocols.ospf.settings import AreaSettings, RangeSettings
 from tests.api.seen import seen_from
 
 POD = ipv4_prefix(0x0A000000, 16)

@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 import pytest
 
 from bench import fabrics
-from fared.api import http_server, watch
-from fared.api.watch import FabricWatch
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
+from fared.extensions.sim.network import Network
+from fared.management.api import http_server, watch
+from fared.management.api.watch import FabricWatch
 from fared.router import events
-from fared.sim.fabric import DEFAULT_CAPACITY, clos3
-from fared.sim.network import Network
 from tests.api.seen import seen_from
 from tests.api.test_http import fetch
 from tests.api.watched import Large, serving, watching
@@ -190,8 +190,8 @@ async def test_what_would_change_is_what_the_offline_solver_says(fabric, tmp_pat
 def offline(file, root, hostname, changes):
     from click.testing import CliRunner
 
-    from fared.cli.main import main
-    from fared.cli.what_if import MOST_ROUTES
+    from fared.extensions.offline.cli.what_if import MOST_ROUTES
+    from fared.management.cli.main import main
 
     words = [word for change in changes for word in ("--" + change).split(" ", 1)]
     command = ["spf", "--lsdb", str(file), "--root", root, "--diff", "--json", *words]

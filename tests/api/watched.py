@@ -11,22 +11,22 @@ import numpy as np
 from msgspec.structs import replace
 
 from bench import fabrics
-from fared.api.dispatch import run_view
-from fared.api.durations import Observed
-from fared.api.http import App
-from fared.api.log_ring import LogRing
-from fared.api.metrics import Metrics
-from fared.api.respond import Responder
-from fared.api.views.context import ViewContext
 from fared.config import Config
 from fared.core.ids import BACKBONE, NodeId, RouterId
-from fared.daemon.runtime import Runtime
-from fared.fib.model import FibState
-from fared.ospf.settings import AreaSettings, OspfSettings
+from fared.daemon.loop.runtime import Runtime
+from fared.management.api.dispatch import run_view
+from fared.management.api.durations import Observed
+from fared.management.api.http import App
+from fared.management.api.log_ring import LogRing
+from fared.management.api.metrics import Metrics
+from fared.management.api.respond import Responder
+from fared.management.api.views.context import ViewContext
+from fared.paths.fib.model import FibState
+from fared.paths.ted.events import LocalLinksChanged
+from fared.protocols.ospf.settings import AreaSettings, OspfSettings
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
 from fared.router.stages import Stage
-from fared.ted.events import LocalLinksChanged
 from tests.api.served import served
 
 
@@ -34,7 +34,7 @@ from tests.api.served import served
 async def serving(context):
     """Serve the documents and events of what ``context`` returns; yield the port."""
     responder = Responder(lambda command, args: run_view(context(), command, args))
-    app = App(responder, Metrics(list, "0.1.0", Observed()), lambda: True, lambda: (), context)
+    app = App(responder, Metrics(list, "0.2.0", Observed()), lambda: True, lambda: (), context)
     async with served(app) as port:
         yield port
 

@@ -8,13 +8,13 @@ import pytest
 from bench.beside import _prepare
 from bench.beside_fabric import AREA, RATE, Fabric
 from bench.beside_speakers import IsisSpeaker, OspfSpeaker
-from fared.core import igp
 from fared.core.ids import AreaId, RouterId, SystemId, ipv4_prefix
 from fared.core.links import InterfaceAddress, Link
-from fared.fib.simulated import SimulatedFib
-from fared.isis.ids import LevelSet
-from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
-from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
+from fared.paths.fib.simulated import SimulatedFib
+from fared.protocols.igp import events as igp
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSettings
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from fared.router import events
 from fared.router.router import Router
 from fared.router.settings import RouterSettings

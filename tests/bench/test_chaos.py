@@ -13,8 +13,8 @@ import pytest
 from bench import chaos, chaos_checks, chaos_faults
 from bench.chaos import Entry
 from bench.chaos_peers import PATIENCE, Peers
-from fared.lab.fabric import Fabric
-from fared.lab.kinds.bird import Bird
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kinds.bird import Bird
 
 SEED = 21
 MISSING = "fabric: Cannot find next hop for LSA (Type: 2001, Id: 10.255.0.5, Rt: 10.255.0.5)"

@@ -4,7 +4,7 @@ import pytest
 
 from bench.dataplane import CAPACITY, FEW, FRR, HAND, PAIR, SCENARIOS, SLOW, everything, short
 from bench.dataplane_report import chance, page, rows_of
-from fared.lab.expected import expected_shares
+from fared.extensions.lab.expected import expected_shares
 
 RATES = [20.0, 100.0, 100.0, 100.0]
 

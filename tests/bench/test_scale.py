@@ -17,14 +17,14 @@ from bench.scale_report import rows_of
 from bench.scale_script import Script
 from bench.scale_speaker import OspfNeighbor
 from fared.core.wire import Reader
-from fared.isis.pdu.codec import checksum_ok, decode_pdu
-from fared.isis.pdu.model import Csnp, Psnp
-from fared.isis.pdu.tlvs import IsReachability, LspEntries, of_type
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.lsa import decode_lsa, lsa_checksum_ok
-from fared.ospf.packet.packets import PacketType
-from fared.te.attributes import TeAttributes
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.isis.pdu.codec import checksum_ok, decode_pdu
+from fared.protocols.isis.pdu.model import Csnp, Psnp
+from fared.protocols.isis.pdu.tlvs import IsReachability, LspEntries, of_type
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.lsa import decode_lsa, lsa_checksum_ok
+from fared.protocols.ospf.packet.packets import PacketType
 
 
 def lsas() -> LsaContents:

@@ -8,10 +8,10 @@ import sys
 
 import msgspec
 
-from fared import children
-from fared.bfd.messages import Answer, Ask, Greeting, Report, SessionKey, StateChange
-from fared.bfd.packet import State
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
+from fared.protocols.bfd.messages import Answer, Ask, Greeting, Report, SessionKey, StateChange
+from fared.protocols.bfd.packet import State
+from fared.runtime import children
 from tests.waiting import wait_for
 
 _PARENT = """
@@ -31,7 +31,7 @@ class Process:
         self.netns, self.interface = netns, interface
         self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.ours.setblocking(False)
-        command = children.python("fared.bfdd", str(theirs.fileno()))
+        command = children.python("fared.kernel.bfdd", str(theirs.fileno()))
         if adopted:
             command = (sys.executable, "-c", _PARENT, *command)
         with netns.entered():

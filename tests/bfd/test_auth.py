@@ -4,9 +4,9 @@ import hashlib
 
 import pytest
 
-from fared.bfd.auth import Verifier, sign
-from fared.bfd.packet import ControlPacket, State, decode_packet, encode_packet
 from fared.core.bfd import Sha1Key
+from fared.protocols.bfd.auth import Verifier, sign
+from fared.protocols.bfd.packet import ControlPacket, State, decode_packet, encode_packet
 
 PACKET = ControlPacket(State.UP, 1, 2, 3, 300_000, 300_000)
 METICULOUS, PLAIN = Sha1Key(7, b"fabric"), Sha1Key(7, b"fabric", meticulous=False)

@@ -5,9 +5,9 @@ import socket
 import msgspec
 import pytest
 
-from fared.bfd.messages import MAX_SIZE, Answer, Ask, SessionKey, StateChange, Trouble
-from fared.bfd.packet import State
-from fared.bfdd.link import DaemonLink
+from fared.kernel.bfdd.link import DaemonLink
+from fared.protocols.bfd.messages import MAX_SIZE, Answer, Ask, SessionKey, StateChange, Trouble
+from fared.protocols.bfd.packet import State
 
 SESSIONS = 5
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.bfd.packet import (
+from fared.protocols.bfd.packet import (
     AuthSection,
     ControlPacket,
     State,

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fared.bfd.messages import (
+from fared.core.bfd import SessionSettings
+from fared.extensions.lab.namespaces import Netns
+from fared.kernel.bfdd.sockets import _FAMILIES, read_all, receiving_socket
+from fared.kernel.on_link import SAMPLE
+from fared.protocols.bfd.messages import (
     VERSION,
     CloseSession,
     Greeting,
@@ -19,11 +23,7 @@ from fared.bfd.messages import (
     StateChange,
     Trouble,
 )
-from fared.bfd.packet import ControlPacket, State, encode_packet
-from fared.bfdd.sockets import _FAMILIES, read_all, receiving_socket
-from fared.core.bfd import SessionSettings
-from fared.kernel.on_link import SAMPLE
-from fared.lab.namespaces import Netns
+from fared.protocols.bfd.packet import ControlPacket, State, encode_packet
 from tests.bfd.bfdd import Process
 from tests.kernel.netns import inside
 from tests.waiting import wait_for
@@ -223,15 +223,22 @@ def test_messages_that_are_not_understood_are_told(
 
 def test_the_process_does_not_run_by_hand():
     done = subprocess.run(
-        [sys.executable, "-m", "fared.bfdd"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "fared.kernel.bfdd"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert "the fared daemon starts this program" in done.stderr
 
 
 def test_the_process_loads_little():
-    code = "import fared.bfdd.__main__, sys; print('\\n'.join(sys.modules))"
+    code = "import fared.kernel.bfdd.__main__, sys; print('\\n'.join(sys.modules))"
     command = [sys.executable, "-c", code]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    unwanted = ("asyncio", "fared.daemon", "fared.ospf", "fared.isis", "fared.config", "numpy")
+    unwanted = (
+        "asyncio",
+        "fared.daemon",
+        "fared.protocols.ospf",
+        "fared.protocols.isis",
+        "fared.config",
+        "numpy",
+    )
     assert not [name for name in loaded if name.startswith((*unwanted, "_hashlib", "pyroute2"))]

@@ -5,9 +5,15 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from fared.bfd.messages import SessionKey
-from fared.bfd.packet import ControlPacket, Diagnostic, State, decode_packet, encode_packet
 from fared.core.bfd import SessionSettings, Sha1Key
+from fared.protocols.bfd.messages import SessionKey
+from fared.protocols.bfd.packet import (
+    ControlPacket,
+    Diagnostic,
+    State,
+    decode_packet,
+    encode_packet,
+)
 from tests.bfd.wire import FAST, USUAL, A, B, Wire, up
 
 KEY = Sha1Key(1, b"fabric secret")

@@ -4,11 +4,11 @@ import heapq
 import random
 from collections.abc import Callable
 
-from fared.bfd.messages import SessionKey
-from fared.bfd.packet import ControlPacket, State, decode_packet
-from fared.bfd.session import BfdSession
-from fared.bfd.sessions import Sessions
 from fared.core.bfd import SessionSettings
+from fared.protocols.bfd.messages import SessionKey
+from fared.protocols.bfd.packet import ControlPacket, State, decode_packet
+from fared.protocols.bfd.session import BfdSession
+from fared.protocols.bfd.sessions import Sessions
 
 DELAY = 0.0005
 A, B = b"\x0a\0\0\1", b"\x0a\0\0\2"

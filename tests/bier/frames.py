@@ -5,10 +5,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 
-from fared.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
 from fared.core.bier import bift_id
 from fared.core.wire import DecodeError
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
+from fared.paths.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
 
 _HEADER = bytes(12) + ETHERTYPE.to_bytes(2, "big")
 

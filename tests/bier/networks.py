@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from fared.bier.bift import Bift, make_bifts
-from fared.bier.birt import BirtEntry, entry_of, make_birt
-from fared.bier.bit_string import bfr_ids, bit_strings
-from fared.bier.forwarding import forward
+from fared.paths.bier.bift import Bift, make_bifts
+from fared.paths.bier.birt import BirtEntry, entry_of, make_birt
+from fared.paths.bier.bit_string import bfr_ids, bit_strings
+from fared.paths.bier.forwarding import forward
 from tests.ted.fabrics import Fabric
 
 LENGTH = 64

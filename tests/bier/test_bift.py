@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.bier.bift import make_bifts
-from fared.bier.birt import BfrNeighbor, BirtEntry, entry_of, make_birt
-from fared.bier.ecmp import TABLES, assign, share_tables
-from fared.bier.forwarding import forward
 from fared.core.ids import ipv4_prefix
+from fared.paths.bier.bift import make_bifts
+from fared.paths.bier.birt import BfrNeighbor, BirtEntry, entry_of, make_birt
+from fared.paths.bier.ecmp import TABLES, assign, share_tables
+from fared.paths.bier.forwarding import forward
 from tests.bier.networks import Bfrs
 from tests.ted.fabrics import Fabric, five_stage, three_stage
 

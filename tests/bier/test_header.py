@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.bier.bit_string import as_ranges, bfr_ids, bit_strings, place
-from fared.bier.header import BierHeader, decode_header, encode_header
 from fared.core.bier import LENGTHS, bift_id
 from fared.core.wire import DecodeError
+from fared.paths.bier.bit_string import as_ranges, bfr_ids, bit_strings, place
+from fared.paths.bier.header import BierHeader, decode_header, encode_header
 
 lengths = st.sampled_from(LENGTHS)
 headers = lengths.flatmap(

@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 from fared.core.bier import BierEncapsulation, BierInfo, BierSettings
 from fared.core.ids import ipv4_prefix
 from fared.core.wire import DecodeError
-from fared.isis.ids import lsp_id
-from fared.isis.pdu import bier as isis
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlv_render import render_tlvs
-from fared.isis.pdu.tlvs import IpReach, IpReachability
-from fared.ospf.packet import bier as ospf
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.extended_prefix import (
+from fared.protocols.isis.ids import lsp_id
+from fared.protocols.isis.pdu import bier as isis
+from fared.protocols.isis.pdu.codec import encode_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlv_render import render_tlvs
+from fared.protocols.isis.pdu.tlvs import IpReach, IpReachability
+from fared.protocols.ospf.packet import bier as ospf
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.extended_prefix import (
     ExtendedPrefixLsa,
     PrefixFacts,
     capacity_sub_tlv,
     decode_extended_prefix,
     encode_extended_prefix,
 )
-from fared.ospf.packet.lsa import encode_lsa
-from fared.ospf.packet.packets import LsUpdate
-from fared.ospf.packet.render import render_lsa
+from fared.protocols.ospf.packet.lsa import encode_lsa
+from fared.protocols.ospf.packet.packets import LsUpdate
+from fared.protocols.ospf.packet.render import render_lsa
 from tests.wireshark import ETHERNET, NEEDED, RAW_IP, assert_sound, dissect
 
 INFO = BierInfo(1, 5, encapsulations=(BierEncapsulation(0, 0x10100, 1),))

@@ -27,7 +27,7 @@ class Terminal:
             with contextlib.suppress(BaseException):
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
                 env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
-                command = [sys.executable, "-m", "fared.cli.main", *words]
+                command = [sys.executable, "-m", "fared.management.cli.main", *words]
                 os.execve(sys.executable, command, {**env, "TERM": "xterm", "LANG": "C.UTF-8"})
             os._exit(99)
         self.before = termios.tcgetattr(self._master)

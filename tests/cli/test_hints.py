@@ -6,12 +6,12 @@ import socket
 import pytest
 from click.testing import CliRunner
 
-from fared.api.client import DaemonRefusedError
-from fared.api.documents import ACTIONS, BY_COMMAND
-from fared.api.errors import CommandError
-from fared.api.schema import ERROR_CODES
-from fared.cli.hints import of_refusal
-from fared.cli.main import main
+from fared.management.api.client import DaemonRefusedError
+from fared.management.api.documents import ACTIONS, BY_COMMAND
+from fared.management.api.errors import CommandError
+from fared.management.api.schema import ERROR_CODES
+from fared.management.cli.hints import of_refusal
+from fared.management.cli.main import main
 from tests.api.documents import ANSWERS
 from tests.cli.terminal import Terminal
 from tests.cli.test_main import Daemon
@@ -112,10 +112,10 @@ def test_without_permission_it_names_the_group_of_the_socket(monkeypatch, daemon
     def connect(self, address):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("fared.api.client.socket.socket", type("S", (socket.socket,), {
+    monkeypatch.setattr("fared.management.api.client.socket.socket", type("S", (socket.socket,), {
         "connect": connect}))  # fmt: skip
     group = "operators"
-    monkeypatch.setattr("fared.cli.hints.Path.group", lambda path: group)
+    monkeypatch.setattr("fared.management.cli.hints.Path.group", lambda path: group)
     result = run(daemon.path, "show", "status")
     assert result.exit_code == 3
     assert f"usermod -aG {group}" in hint(result)
@@ -129,7 +129,7 @@ def test_a_daemon_that_stands_still_is_not_waited_for_without_a_hint(tmp_path):
         silent.bind(os.fspath(path))
         silent.listen()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fared.cli.session.ControlClient.__init__", _impatient)
+            patch.setattr("fared.management.cli.session.ControlClient.__init__", _impatient)
             result = run(path, "show", "status")
     assert result.exit_code == 3
     assert "journalctl" in hint(result)

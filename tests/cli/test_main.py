@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fared.api.control import ControlServer
-from fared.api.documents import ACTIONS, DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
-from fared.api.errors import CommandError
-from fared.api.respond import Responder
-from fared.cli.main import main
+from fared.management.api.control import ControlServer
+from fared.management.api.documents import ACTIONS, DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
+from fared.management.api.errors import CommandError
+from fared.management.api.respond import Responder
+from fared.management.cli.main import main
 from tests.api.documents import ANSWERS
 from tests.api.documents.databases import SPF_LOG
 from tests.api.documents.router import STATUS
@@ -217,7 +217,7 @@ def test_watch_shows_again_until_it_is_interrupted(daemon, monkeypatch):
         if next(turns, None) is None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("fared.cli.session.time.sleep", sleep)
+    monkeypatch.setattr("fared.management.cli.session.time.sleep", sleep)
     result = run(daemon, "--watch", "0.5", "show", "status", "--json")
     assert result.exit_code == 0
     assert [json.loads(line) for line in result.stdout.splitlines()] == [STATUS] * 3
@@ -226,7 +226,15 @@ def test_watch_shows_again_until_it_is_interrupted(daemon, monkeypatch):
 def on_a_terminal(daemon, **env):
     """What the table of neighbors looks like on a pseudo-terminal."""
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "fared.cli.main", "-s", str(daemon.path), "show", "neighbors"]
+    command = [
+        sys.executable,
+        "-m",
+        "fared.management.cli.main",
+        "-s",
+        str(daemon.path),
+        "show",
+        "neighbors",
+    ]
     clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
     with subprocess.Popen(command, stdout=follower, env={**clean, "TERM": "xterm", **env}):
         os.close(follower)
@@ -255,7 +263,7 @@ def test_json_before_an_offline_command_reaches_it():
 
 def imported_by(*words, env=None):
     code = (
-        "import sys; from fared.cli.main import main\n"
+        "import sys; from fared.management.cli.main import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
         "print('\\n' + ' '.join(sys.modules), file=sys.stderr)"

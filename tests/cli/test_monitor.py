@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.main import main
+from fared.management.cli.main import main
 from tests.cli.test_main import Daemon
 
 

@@ -8,9 +8,9 @@ import tarfile
 import pytest
 from click.testing import CliRunner
 
-from fared.api.documents import SHOWN
-from fared.cli import support_tar
-from fared.cli.main import main
+from fared.management.api.documents import SHOWN
+from fared.management.cli import support_tar
+from fared.management.cli.main import main
 from tests.api.documents import ANSWERS
 from tests.api.documents.changes import CONFIG, CONFIG_HISTORY
 from tests.api.documents.router import LOG

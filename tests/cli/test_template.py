@@ -6,7 +6,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.main import main
+from fared.management.cli.main import main
 from tests.kernel.netns import Namespaces, inside, run
 
 SETUP = """

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.cli.main import main
-from fared.cli.top_page import Snapshot, page
+from fared.management.cli.main import main
+from fared.management.cli.top_page import Snapshot, page
 from tests.api.documents.common import NOW
 from tests.api.documents.links import INTERFACES, NEIGHBORS
 from tests.api.documents.router import LOG, STATUS

@@ -9,8 +9,8 @@ import pytest
 
 from fared.config import ConfigErrors, Reload, diff, json_schema, load_text
 from fared.config.secrets import HIDDEN
-from fared.core.keys import Algorithm, AuthKey, TimedKey
-from fared.daemon.ospf_settings import interface_settings
+from fared.daemon.change.ospf_settings import interface_settings
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
 
 SECRET = "s3cr3t-w0rd"
 ONE = f"{{algorithm: hmac-sha-256, key-id: 1, key: {SECRET}}}"

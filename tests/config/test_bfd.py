@@ -5,8 +5,8 @@ import pytest
 from fared.config import ConfigErrors, load_text
 from fared.config.load import load_runnable
 from fared.core.bfd import BfdSettings, SessionSettings, Sha1Key
-from fared.daemon.isis_settings import circuit_settings
-from fared.daemon.ospf_settings import interface_settings
+from fared.daemon.change.isis_settings import circuit_settings
+from fared.daemon.change.ospf_settings import interface_settings
 
 BASE = """
 bfd:

@@ -7,7 +7,7 @@ import pytest
 from fared.config import ConfigErrors, load_text
 from fared.core.bier import BierSettings
 from fared.core.ids import parse_dotted
-from fared.daemon.common_settings import bier_settings
+from fared.daemon.change.common_settings import bier_settings
 
 OSPF = "ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}\n"
 

@@ -9,9 +9,9 @@ import pytest
 
 from fared.config import load
 from fared.core.ids import format_system_id
-from fared.daemon.isis_settings import circuit_settings, isis_settings
-from fared.isis.ids import LevelSet
-from fared.isis.settings import CircuitKind
+from fared.daemon.change.isis_settings import circuit_settings, isis_settings
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.settings import CircuitKind
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
 

@@ -10,10 +10,10 @@ import yaml
 from fared.config import ConfigErrors, diff, load_text
 from fared.config.isis import parse_net
 from fared.core.ids import parse_prefix
-from fared.core.keys import Algorithm
-from fared.daemon.isis_settings import circuit_settings, isis_settings
-from fared.isis.ids import LevelSet
-from fared.isis.settings import CircuitKind, RedistributeSettings, Redistribution
+from fared.daemon.change.isis_settings import circuit_settings, isis_settings
+from fared.protocols.igp.keys import Algorithm
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.settings import CircuitKind, RedistributeSettings, Redistribution
 
 TEXT = """
 isis:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fared.config import load_text
-from fared.inad.main import DEFAULT_SOCKET
+from fared.extensions.ina.inad.main import DEFAULT_SOCKET
 
 ROOT = Path(__file__).parents[2]
 SYSTEMD = ROOT / "systemd"

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.common_ends import common_ends
+from fared.protocols.ospf.common_ends import common_ends
 
 FEW = st.lists(st.integers(0, 2), max_size=12)
 

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.database_limit import (
+from fared.protocols.igp.database_limit import (
     MOST_MISSED,
     RECHECK,
     DatabaseLimit,
@@ -13,7 +13,7 @@ from fared.core.database_limit import (
     LimitSettings,
     Originators,
 )
-from fared.core.process import Process
+from fared.protocols.igp.process import Process
 from tests.core.test_limit_shares import HONEST, ROOT, paths
 
 

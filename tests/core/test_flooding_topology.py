@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.flooding_model import five_stages, three_stages
-from fared.core.dynamic_flooding import ALGORITHM, Capability, DynamicFlooding
-from fared.core.flooding_topology import FloodingTopology, flooding_topology
+from fared.protocols.igp.dynamic_flooding import ALGORITHM, Capability, DynamicFlooding
+from fared.protocols.igp.flooding_topology import FloodingTopology, flooding_topology
 
 
 def as_graph(topology: FloodingTopology) -> nx.Graph:

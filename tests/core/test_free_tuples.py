@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import pytest
 
-from fared.isis.adjacency.checks import read_hello
-from fared.isis.pdu.codec import decode_pdu
-from fared.isis.pdu.model import LanHello, Lsp, P2pHello
-from fared.isis.ted.fragment_facts import read_fragment
-from fared.ospf.packet.codec import decode_packet
+from fared.protocols.isis.adjacency.checks import read_hello
+from fared.protocols.isis.pdu.codec import decode_pdu
+from fared.protocols.isis.pdu.model import LanHello, Lsp, P2pHello
+from fared.protocols.isis.ted.fragment_facts import read_fragment
+from fared.protocols.ospf.packet.codec import decode_packet
 from tests.recorded import ISIS, OSPF, load
 
 ROUNDS = 100

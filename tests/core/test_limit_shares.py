@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fared.core.limit_shares import Paths, Shares
+from fared.protocols.igp.limit_shares import Paths, Shares
 
 ROOT, LIAR, HONEST = 1, 2, 3
 

@@ -5,9 +5,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.database_limit import RECHECK, Fullness, LimitSettings
-from fared.core.prefix_limit import PrefixLimit, known_first
-from fared.core.process import Process
+from fared.protocols.igp.database_limit import RECHECK, Fullness, LimitSettings
+from fared.protocols.igp.prefix_limit import PrefixLimit, known_first
+from fared.protocols.igp.process import Process
 from tests.core.test_limit_shares import ROOT, paths
 
 OWN = 1

@@ -14,12 +14,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from fared.config import load_text
-from fared.core import igp
 from fared.core.links import InterfaceAddress, Link
-from fared.daemon import runner as module
-from fared.daemon.runner import Runner
-from fared.daemon.settings import link_events, router_settings
-from fared.fib.simulated import SimulatedFib
+from fared.daemon.change.settings import link_events, router_settings
+from fared.daemon.loop import runner as module
+from fared.daemon.loop.runner import Runner
+from fared.paths.fib.simulated import SimulatedFib
+from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.router import Router
 

@@ -15,15 +15,16 @@ from typing import Any
 
 import pytest
 
-from fared.api.client import ControlClient
-from fared.api.control import ControlServer
 from fared.config import load_runnable
-from fared.core.igp import SendPacket
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon import daemon as module
-from fared.daemon import health, kernel
+from fared.daemon import kernel
 from fared.daemon.daemon import Daemon
-from fared.fib.simulated import SimulatedFib
+from fared.daemon.loop import health
+from fared.management.api.client import ControlClient
+from fared.management.api.control import ControlServer
+from fared.paths.fib.simulated import SimulatedFib
+from fared.protocols.igp.events import SendPacket
 
 LO = Link(1, "lo", True, 65536, (InterfaceAddress(4, 0x0AFF0001, 32),), loopback=True)
 SWP1 = Link(2, "swp1", True, 1500, (InterfaceAddress(4, 0x0A000001, 31),), speed=1.25e9)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fared.core.ids import dotted
-from fared.daemon.after_flood import (
+from fared.daemon.loop.after_flood import (
     FLOOD,
     MANY_ROUTES,
     AfterFlood,
@@ -16,7 +16,7 @@ from fared.daemon.after_flood import (
 )
 from fared.router.convergence import ConvergenceRecord
 from fared.router.events import Converged
-from fared.startup import empty_free_lists
+from fared.runtime.startup import empty_free_lists
 
 
 class Counting:

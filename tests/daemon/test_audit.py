@@ -8,11 +8,11 @@ from collections import Counter
 from types import SimpleNamespace
 
 from fared.core.ids import Prefix
-from fared.daemon import audit as module
-from fared.daemon.audit import Auditor
-from fared.daemon.defence import Defence
-from fared.fib.model import FibState
+from fared.daemon.loop import audit as module
+from fared.daemon.loop.audit import Auditor
+from fared.daemon.loop.defence import Defence
 from fared.kernel.fibdump import FibReading
+from fared.paths.fib.model import FibState
 from fared.router import events
 from tests.waiting import loop_until
 

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from fared import children
-from fared.bfd.messages import (
+from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted, SessionSettings, Sha1Key
+from fared.daemon.services import bfd, bfd_process
+from fared.daemon.services.bfd import BfdClient
+from fared.daemon.services.bfd_process import BfdSupervisor
+from fared.protocols.bfd.messages import (
     CloseSession,
     OpenSession,
     Report,
@@ -17,12 +20,9 @@ from fared.bfd.messages import (
     StateChange,
     Trouble,
 )
-from fared.bfd.packet import State
-from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted, SessionSettings, Sha1Key
-from fared.daemon import bfd, bfd_process
-from fared.daemon.bfd import BfdClient
-from fared.daemon.bfd_process import BfdSupervisor
+from fared.protocols.bfd.packet import State
 from fared.router import events
+from fared.runtime import children
 from tests.waiting import loop_until
 
 REMOTE = bytes((10, 0, 0, 1))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.daemon.boot_count import BootCount
+from fared.daemon.change.boot_count import BootCount
 
 WALL_NS = 1_795_000_000 * 10**9
 OF_CLOCK = WALL_NS >> 32

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.core import igp
-from fared.core.igp import PacketReceived, PacketsReceived
-from fared.daemon import burst
-from fared.daemon.burst import Burst
-from fared.daemon.portions import Portion
-from fared.daemon.repeated_hellos import RepeatedHellos
+from fared.daemon.loop import burst
+from fared.daemon.loop.burst import Burst
+from fared.daemon.loop.portions import Portion
+from fared.daemon.loop.repeated_hellos import RepeatedHellos
 from fared.kernel.packet_sockets import fullness
+from fared.protocols.igp import events as igp
+from fared.protocols.igp.events import PacketReceived, PacketsReceived
 from fared.router.events import To
 from tests.waiting import loop_until
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from fared import children
+from fared.runtime import children
 from tests.waiting import wait_for
 
 PARENT = """
 import socket, subprocess, sys
 import msgspec
-from fared import children
-from fared.bfd.messages import Greeting
+from fared.runtime import children
+from fared.protocols.bfd.messages import Greeting
 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-command = children.python("fared.bfdd", str(theirs.fileno()))
+command = children.python("fared.kernel.bfdd", str(theirs.fileno()))
 child = subprocess.Popen(command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
 ours.send(msgspec.msgpack.encode(Greeting()))
 ours.recv(1 << 16)
@@ -28,7 +28,7 @@ ours.recv(1 << 16)
 """
 
 
-@pytest.mark.parametrize("module", ["fared.bfdd", "fared.cli.what_if"])
+@pytest.mark.parametrize("module", ["fared.kernel.bfdd", "fared.extensions.offline.cli.what_if"])
 def test_a_child_imports_nothing_from_the_directory_in_which_the_daemon_was_started(
     module: str, tmp_path: Path
 ):

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from fared.api.encode import encode
-from fared.api.errors import CommandError
 from fared.config import Config, Loaded, load_runnable
-from fared.daemon.config_change import ConfigChanges
-from fared.daemon.config_documents import ConfigDocuments
-from fared.daemon.config_file import ConfigFile
+from fared.daemon.change.config_change import ConfigChanges
+from fared.daemon.change.config_documents import ConfigDocuments
+from fared.daemon.change.config_file import ConfigFile
+from fared.management.api.encode import encode
+from fared.management.api.errors import CommandError
 from tests.daemon.test_reload import Host as ReloadedHost
 
 TEXT = """
@@ -237,7 +237,7 @@ async def test_a_file_that_cannot_be_written_is_said_before_anything_changes(
         raise PermissionError(13, "Permission denied")
 
     for name in ("check_replaceable", "replace_text"):
-        monkeypatch.setattr(f"fared.daemon.config_file.{name}", refuse)
+        monkeypatch.setattr(f"fared.daemon.change.config_file.{name}", refuse)
     answer = await host.apply(20, **args)
     assert not answer["applied"]
     assert "cannot write" in answer["errors"][0]

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.core.igp import LogRecord
-from fared.daemon.defence import HOPELESS_AFTER, HOPELESS_TIMES, Defence
-from fared.daemon.rate_limited import INTERVAL
-from fared.daemon.runner import Runner
-from fared.fib.model import PutNextHop
+from fared.daemon.loop.defence import HOPELESS_AFTER, HOPELESS_TIMES, Defence
+from fared.daemon.loop.rate_limited import INTERVAL
+from fared.daemon.loop.runner import Runner
+from fared.paths.fib.model import PutNextHop
+from fared.protocols.igp.events import LogRecord
 from fared.router import events
 
 
@@ -74,7 +74,7 @@ def test_the_first_error_for_lack_of_memory_ends_the_process():
 A_FINALIZER_RAISES = """
 import sys
 import fared.daemon.process as process
-from fared.log_output import LogOutput
+from fared.runtime.log_output import LogOutput
 
 class Finalized:
     def __del__(self):

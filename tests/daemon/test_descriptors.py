@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.daemon.descriptors import ENOUGH, is_shortage, provide, raise_limit
+from fared.daemon.loop.descriptors import ENOUGH, is_shortage, provide, raise_limit
 
 NO_LIMIT = resource.RLIM_INFINITY
 

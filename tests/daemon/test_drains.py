@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fared.api.client import DaemonRefusedError
 from fared.daemon.daemon import Daemon
+from fared.management.api.client import DaemonRefusedError
 from tests.daemon.stage import Stage
 
 
@@ -120,7 +120,7 @@ async def test_whoever_drains_learns_that_a_restart_will_undo_it(stage, monkeypa
 
     async with stage.running():
         assert (await stage.ask("drain"))["not_kept"] is None
-        monkeypatch.setattr("fared.daemon.drains.replace_file", full)
+        monkeypatch.setattr("fared.daemon.change.drains.replace_file", full)
         file = stage.state / "drained.json"
         for command, args in (("drain", {}), ("undrain", {}), ("drain", {"interface": "swp1"})):
             answer = await stage.ask(command, **args)

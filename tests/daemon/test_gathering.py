@@ -9,11 +9,11 @@ from contextlib import closing
 
 import pytest
 
-from fared.core.igp import PacketReceived
-from fared.daemon import gathering
-from fared.daemon.burst import Burst
-from fared.daemon.gathering import GATHERED, Gathering, Prompt
-from fared.daemon.portions import Portion
+from fared.daemon.loop import gathering
+from fared.daemon.loop.burst import Burst
+from fared.daemon.loop.gathering import GATHERED, Gathering, Prompt
+from fared.daemon.loop.portions import Portion
+from fared.protocols.igp.events import PacketReceived
 from tests.waiting import loop_until
 
 

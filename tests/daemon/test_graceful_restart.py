@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.api.errors import CommandError
 from fared.config import load_text
-from fared.core.igp import GracefulRestartBegun, GracefulRestartRequested
-from fared.daemon import restart as module
-from fared.daemon.restart import GracefulRestart
+from fared.daemon.change import restart as module
+from fared.daemon.change.restart import GracefulRestart
+from fared.management.api.errors import CommandError
+from fared.protocols.igp.events import GracefulRestartBegun, GracefulRestartRequested
 from tests.daemon.test_boot_count import Log
 
 BOOT = 1000.0

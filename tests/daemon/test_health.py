@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.core.igp import LoadsMeasured
-from fared.daemon import health as module
-from fared.daemon.defence import Defence
-from fared.daemon.health import Health
-from fared.daemon.runtime import Runtime
-from fared.weights.adaptation import AdaptationSettings
+from fared.daemon.loop import health as module
+from fared.daemon.loop.defence import Defence
+from fared.daemon.loop.health import Health
+from fared.daemon.loop.runtime import Runtime
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.protocols.igp.events import LoadsMeasured
 
 ENOUGH = 3
 

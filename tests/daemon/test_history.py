@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fared.daemon.history import KEPT, Entry, History
+from fared.daemon.change.history import KEPT, Entry, History
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-from fared.daemon.metrics import _aggregation
-from fared.ina.counted import UNREAD, type_of
+from fared.daemon.people.metrics import _aggregation
+from fared.extensions.ina.counted import UNREAD, type_of
 from tests.api.documents.aggregation import INA
 
 ROOT = Path(__file__).parents[2]
-PAGE, SOURCE = ROOT / "docs" / "ina.md", ROOT / "fared"
+PAGE, SOURCE = ROOT / "docs" / "ina.md", ROOT / "fared" / "extensions" / "ina"
 
 
 def found(document: object) -> dict[tuple[str, ...], float]:
@@ -45,7 +45,7 @@ def test_packets_are_told_by_type_and_by_what_was_done_with_them():
 
 def test_each_counter_of_a_job_in_a_router_has_a_type():
     """All but those of packets that are refused by their source, or cannot be read."""
-    files = [*SOURCE.glob("ina/slots/aggregator.py"), SOURCE / "inad" / "jobs.py"]
+    files = [*SOURCE.glob("slots/aggregator.py"), SOURCE / "inad" / "jobs.py"]
     text = "".join(file.read_text() for file in files)
     names = set(re.findall(r'counters\["([a-z-]+)"\]', text))
     assert {name for name in names if type_of(name) == UNREAD} == {

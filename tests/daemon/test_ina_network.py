@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fared.core.ids import NodeId, dotted, format_node
-from fared.daemon.ina_network import is_behind, leaf_of, network_of
-from fared.ina.control.errors import ManagerError
-from fared.ina.control.network import job_network
-from fared.rib.solver import RouteSolver
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import Fabric
-from fared.sim.levels import clos5_levels
-from fared.sim.network import Network
+from fared.extensions.ina.control.errors import ManagerError
+from fared.extensions.ina.control.network import job_network
+from fared.extensions.ina.service.network import is_behind, leaf_of, network_of
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.levels import clos5_levels
+from fared.extensions.sim.network import Network
+from fared.paths.rib.solver import RouteSolver
 
 pytestmark = pytest.mark.slow
 

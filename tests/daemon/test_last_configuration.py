@@ -10,8 +10,8 @@ import pytest
 from fared.config import ConfigErrors, load_runnable
 from fared.config.load import Loaded
 from fared.daemon import main
-from fared.daemon.history import Entry, History, State
-from fared.daemon.last_configuration import last_configuration
+from fared.daemon.change.history import Entry, History, State
+from fared.daemon.change.last_configuration import last_configuration
 from tests.daemon.stage import Stage
 
 RAN = "router-id: 10.0.0.{}\nospf: {{areas: {{0: {{interfaces: {{swp1: {{}}}}}}}}}}\n"

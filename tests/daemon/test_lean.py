@@ -21,13 +21,13 @@ NEVER = (
     "numpy.lib._iotools",
     "numpy.linalg._linalg",
     "numpy._typing",
-    "fared.cli",
-    "fared.offline",
-    "fared.lab",
-    "fared.sim",
+    "fared.management.cli",
+    "fared.extensions.offline",
+    "fared.extensions.lab",
+    "fared.extensions.sim",
 )
 """Tools of operators and developers: never, whatever is asked of the daemon."""
-UNREAD = ("fared.api.schema",)
+UNREAD = ("fared.management.api.schema",)
 """What only type checkers read."""
 LATE = (
     "ssl",
@@ -35,23 +35,23 @@ LATE = (
     "uvicorn",
     "h11",
     "prometheus_client",
-    "fared.api.http",
-    "fared.api.views.routes",
+    "fared.management.api.http",
+    "fared.management.api.views.routes",
 )
 """Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
 WATCHED = (
-    "fared.api.watch",
-    "fared.api.what_if",
-    "fared.api.fabric_changes",
-    "fared.api.views.fabric",
-    "fared.ted.tiers",
+    "fared.management.api.watch",
+    "fared.management.api.what_if",
+    "fared.management.api.fabric_changes",
+    "fared.management.api.views.fabric",
+    "fared.paths.ted.tiers",
 )
 """Not before somebody looks at the page, whatever else is asked over HTTP."""
-AGGREGATION = ("fared.ina", "fared.inad", "scipy")
+AGGREGATION = ("fared.extensions.ina", "fared.extensions.ina.inad", "scipy")
 """Not if routers do not aggregate."""
-RECORDED = ("fared.recording", "cloudpickle")
+RECORDED = ("fared.management.recording", "cloudpickle")
 """Not if the router is not recorded."""
-SPRAYED = ("fared.fib.spray", "fared.kernel.nft", "fared.kernel.spray")
+SPRAYED = ("fared.paths.fib.spray", "fared.kernel.nft", "fared.kernel.spray")
 """Not if packets follow their flow."""
 START = """
 import sys
@@ -61,7 +61,7 @@ from fared.config import load_runnable
 parser()
 load_daemon()
 from fared.daemon.daemon import Daemon
-from fared.daemon.settings import router_settings
+from fared.daemon.change.settings import router_settings
 from fared.router.router import Router
 loaded = load_runnable(Path({config!r}))
 config = loaded.config
@@ -69,8 +69,9 @@ Daemon({config!r}, loaded)
 Router(router_settings(config, 1, "r"), __import__("random").Random(1), 0.0, lambda: 0.0)
 """
 SERVE = """
-import fared.api.http_server, fared.api.http, fared.daemon.metrics, fared.api.dispatch
-fared.api.dispatch.load(['ospf'])
+import fared.management.api.http_server, fared.management.api.http
+import fared.daemon.people.metrics, fared.management.api.dispatch
+fared.management.api.dispatch.load(['ospf'])
 """
 OSPF = "ospf:\n  areas:\n    0.0.0.0:\n      interfaces:\n        lo: {passive: true}\n"
 ISIS = "isis:\n  net: 49.0001.0102.5500.0001.00\n  interfaces:\n    lo: {passive: true}\n"
@@ -103,7 +104,7 @@ def test_tools_are_never_loaded(loaded, when):
 
 
 def test_the_types_of_documents_are_not_loaded(loaded):
-    assert "fared.api.views.system" in loaded["served"]
+    assert "fared.management.api.views.system" in loaded["served"]
     assert not {name for name in loaded["served"] if name.startswith(UNREAD)}
 
 
@@ -111,7 +112,11 @@ def test_the_types_of_documents_are_not_loaded(loaded):
 def test_without_bfd_nothing_of_it_is_loaded(loaded, when):
     """``fared.core.bfd`` has the settings, which the engines need."""
     assert "fared.core.bfd" in loaded[when] or when == "served"
-    assert not {name for name in loaded[when] if name.startswith(("fared.bfd", "fared.daemon.bfd"))}
+    assert not {
+        name
+        for name in loaded[when]
+        if name.startswith(("fared.protocols.bfd", "fared.daemon.services.bfd"))
+    }
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis"])
@@ -120,16 +125,16 @@ def test_views_and_http_are_loaded_later(loaded, when):
 
 
 def test_the_engine_of_a_protocol_that_is_not_configured_is_not_loaded(loaded):
-    assert "fared.ospf.engine" in loaded["ospf"]
-    assert not loaded["ospf"] & {"fared.isis.engine", "fared.daemon.isis_settings"}
-    assert "fared.isis.engine" in loaded["isis"]
-    assert not loaded["isis"] & {"fared.ospf.engine", "fared.daemon.ospf_settings"}
+    assert "fared.protocols.ospf.engine" in loaded["ospf"]
+    assert not loaded["ospf"] & {"fared.protocols.isis.engine", "fared.daemon.change.isis_settings"}
+    assert "fared.protocols.isis.engine" in loaded["isis"]
+    assert not loaded["isis"] & {"fared.protocols.ospf.engine", "fared.daemon.change.ospf_settings"}
 
 
 def test_the_views_of_a_protocol_that_is_not_configured_are_not_loaded(loaded):
     """They import its codec: half of the modules that an OSPF router loads for its views."""
-    assert "fared.api.views.ospf" in loaded["served"]
-    assert not {name for name in loaded["served"] if name.startswith("fared.isis.pdu")}
+    assert "fared.management.api.views.ospf" in loaded["served"]
+    assert not {name for name in loaded["served"] if name.startswith("fared.protocols.isis.pdu")}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_a_daemon_whose_packets_follow_their_flow_loads_nothing_that_sprays_them
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])
 def test_a_daemon_that_is_not_recorded_loads_nothing_that_records(loaded, when):
-    assert "fared.daemon.actions" in loaded[when]
+    assert "fared.daemon.people.actions" in loaded[when]
     assert not {name for name in loaded[when] if name.startswith(RECORDED)}
 
 
@@ -173,7 +178,7 @@ def test_a_daemon_without_bier_loads_nothing_of_it(loaded, when):
     """``fared.config.bier`` reads the section of the file."""
     assert "fared.router.multicast" in loaded[when]
     bier = {name for name in loaded[when] if "bier" in name}
-    assert not bier - {"fared.config.bier", "fared.api.views.bier"}
+    assert not bier - {"fared.config.bier", "fared.management.api.views.bier"}
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])
@@ -183,7 +188,12 @@ def test_a_daemon_that_does_not_aggregate_loads_nothing_of_it(loaded, when):
 
 def test_what_reads_and_plans_jobs_of_aggregation_is_not_in_the_process_of_the_daemon():
     """Anybody can flood jobs, and hellos wait for whatever runs here."""
-    found = modules("import sys, fared.daemon.ina, fared.daemon.ina_requests\n")
-    assert "fared.daemon.ina_process" in found
-    assert not {name for name in found if name.startswith(("fared.ina.plan.planner", "fared.jobd"))}
-    assert "fared.ina.control.manager" not in found
+    service = "fared.extensions.ina.service"
+    found = modules(f"import sys, {service}.jobs, {service}.requests\n")
+    assert "fared.extensions.ina.service.process" in found
+    assert not {
+        name
+        for name in found
+        if name.startswith(("fared.extensions.ina.plan.planner", "fared.extensions.ina.jobd"))
+    }
+    assert "fared.extensions.ina.control.manager" not in found

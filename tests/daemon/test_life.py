@@ -9,11 +9,11 @@ import pytest
 
 from fared.config import Loaded
 from fared.daemon import daemon as module
-from fared.daemon.errors import DaemonError
 from fared.daemon.lock import InstanceLock, LockError
+from fared.daemon.loop.errors import DaemonError
 from fared.daemon.process import run
 from fared.kernel.errors import PrivilegeError
-from fared.ospf.auth.signature import read_auth
+from fared.protocols.ospf.auth.signature import read_auth
 from tests.daemon.stage import Stage
 from tests.waiting import loop_until
 
@@ -129,7 +129,7 @@ async def test_a_failure_to_load_views_is_logged_and_does_not_end_the_daemon(sta
         raise ImportError("half installed")
 
     monkeypatch.setattr(module, "VIEWS_AFTER", 0)
-    monkeypatch.setattr("fared.daemon.views._load", fail)
+    monkeypatch.setattr("fared.daemon.people.views._load", fail)
     async with stage.running() as daemon:
         await loop_until(lambda: daemon.defence.counts["views"])
         assert (await stage.ask("show status"))["pid"] == os.getpid()

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 import structlog
 
-from fared.api.encode import encode
-from fared.api.log_ring import LogRing
-from fared.daemon import logs
-from fared.daemon.logs import DaemonLog, LibraryLog
-from fared.ospf.packet.lsa import LsType
+from fared.daemon.people import logs
+from fared.daemon.people.logs import DaemonLog, LibraryLog
+from fared.management.api.encode import encode
+from fared.management.api.log_ring import LogRing
+from fared.protocols.ospf.packet.lsa import LsType
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from types import SimpleNamespace
 
-from fared.daemon import periodic
-from fared.daemon.defence import Defence
-from fared.daemon.periodic import Periodic
+from fared.daemon.loop import periodic
+from fared.daemon.loop.defence import Defence
+from fared.daemon.loop.periodic import Periodic
 from tests.daemon.pump import VirtualLoop
 
 START = 1000.0

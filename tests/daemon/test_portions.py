@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived, PacketsReceived, Received, number_of
-from fared.daemon.portions import Waiting, size_of
+from fared.daemon.loop.portions import Waiting, size_of
+from fared.protocols.igp.events import PacketReceived, PacketsReceived, Received, number_of
 
 PACKETS = st.lists(st.integers(0, 9), max_size=30)
 """For each the copies that came together; 0: a packet by itself."""

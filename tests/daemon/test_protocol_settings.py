@@ -5,9 +5,9 @@ import yaml
 
 from fared.config import ConfigErrors, load_text
 from fared.core.ids import AreaId, RouterId, ipv4_prefix, parse_prefix
-from fared.core.reduction import Reduction, ReductionSettings
-from fared.daemon.ospf_settings import interface_settings, ospf_settings
-from fared.ospf.settings import (
+from fared.daemon.change.ospf_settings import interface_settings, ospf_settings
+from fared.protocols.igp.reduction import Reduction, ReductionSettings
+from fared.protocols.ospf.settings import (
     AreaSettings,
     InterfaceSettings,
     NetworkType,

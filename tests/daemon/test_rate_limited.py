@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fared.daemon.rate_limited import INTERVAL, RateLimitedLog
+from fared.daemon.loop.rate_limited import INTERVAL, RateLimitedLog
 
 
 def test_suppressed_lines_are_counted_in_the_next_one():

@@ -14,15 +14,15 @@ from types import SimpleNamespace
 import pytest
 
 from fared.config import load_text
-from fared.core.igp import PacketReceived
-from fared.daemon import recorder as module
-from fared.daemon.recorder import RouterRecorder
-from fared.recording.files import RecordingError, segments
-from fared.recording.player import play
-from fared.recording.recording import Recording
-from fared.recording.taped import TapedRouter
-from fared.sim.fabric import Fabric, clos3
-from fared.sim.network import Network
+from fared.daemon.services import recorder as module
+from fared.daemon.services.recorder import RouterRecorder
+from fared.extensions.sim.fabric import Fabric, clos3
+from fared.extensions.sim.network import Network
+from fared.management.recording.files import RecordingError, segments
+from fared.management.recording.player import play
+from fared.management.recording.recording import Recording
+from fared.management.recording.taped import TapedRouter
+from fared.protocols.igp.events import PacketReceived
 from tests.waiting import wait_for
 
 FOREVER = 3600.0

@@ -11,9 +11,9 @@ from typing import Any
 
 from fared.config import load_runnable
 from fared.core.links import Link
-from fared.daemon import reload as module
-from fared.daemon.reload import SLICE, Reloader
-from fared.daemon.settings import link_events
+from fared.daemon.change import reload as module
+from fared.daemon.change.reload import SLICE, Reloader
+from fared.daemon.change.settings import link_events
 
 OSPF = "ospf: {areas: {0: {interfaces: {'swp*': {cost: %d}}}}}\n"
 

@@ -23,13 +23,13 @@ from fared.config import Config, ConfigErrors, Reload, diff, load_text, merged
 from fared.config.section import Section
 from fared.config.shapes import fields_of
 from fared.core.links import Link
-from fared.daemon.isis_settings import circuit_settings
-from fared.daemon.ospf_settings import interface_settings
-from fared.daemon.settings import link_events, router_settings
+from fared.daemon.change.isis_settings import circuit_settings
+from fared.daemon.change.ospf_settings import interface_settings
+from fared.daemon.change.settings import link_events, router_settings
+from fared.extensions.sim.network import Network, Node
+from fared.extensions.sim.port import Port
 from fared.router import events
 from fared.router.settings import RouterSettings
-from fared.sim.network import Network, Node
-from fared.sim.port import Port
 
 Document = dict[str, Any]
 Path = tuple[Any, ...]

@@ -3,8 +3,8 @@
 import asyncio
 import itertools
 
-from fared.daemon.repairs import Repairs
-from fared.fib.model import ForeignChanges
+from fared.daemon.loop.repairs import Repairs
+from fared.paths.fib.model import ForeignChanges
 from fared.router import events
 
 

@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 from fared.core.ids import NodeId
-from fared.core.igp import AdjacencyChanged
-from fared.daemon.reports import REASONS_KEPT, Reports
-from fared.daemon.runtime import Runtime
+from fared.daemon.loop.runtime import Runtime
+from fared.daemon.people.reports import REASONS_KEPT, Reports
+from fared.protocols.igp.events import AdjacencyChanged
 from fared.router.events import From
 
 

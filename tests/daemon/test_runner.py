@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.core.igp import CloseInterface, OpenInterface, PacketReceived, SendPacket
-from fared.daemon import periodic
-from fared.daemon.runner import LATE, Runner
-from fared.fib.model import DeleteRoute, Member, OperationResult, PutGroup
+from fared.daemon.loop import periodic
+from fared.daemon.loop.runner import LATE, Runner
+from fared.paths.fib.model import DeleteRoute, Member, OperationResult, PutGroup
+from fared.protocols.igp.events import CloseInterface, OpenInterface, PacketReceived, SendPacket
 from fared.router import events
 from tests.daemon.pump import Pair
 

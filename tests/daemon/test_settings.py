@@ -7,10 +7,10 @@ import pytest
 
 from fared.config import ConfigErrors, load_text, merged
 from fared.core.links import InterfaceAddress, Link
-from fared.daemon.machine import sysctls_of
-from fared.daemon.settings import counts_boots, fib_settings, router_settings, spray_settings
-from fared.fib.round_robin import rotated, smooth
-from fared.fib.settings import Granularity
+from fared.daemon.change.machine import sysctls_of
+from fared.daemon.change.settings import counts_boots, fib_settings, router_settings, spray_settings
+from fared.paths.fib.round_robin import rotated, smooth
+from fared.paths.fib.settings import Granularity
 
 CONFIG = load_text("ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}")
 

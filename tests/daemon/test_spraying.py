@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.daemon import spraying
-from fared.daemon.defence import Defence
-from fared.daemon.spray_writer import SprayWriter
-from fared.fib.settings import Granularity, SprayMatch, SpraySettings
-from fared.fib.spray import DeleteMatch, PutMatch, SprayState
+from fared.daemon.loop.defence import Defence
+from fared.daemon.services import spraying
+from fared.daemon.services.spray_writer import SprayWriter
 from fared.kernel import spray as kernel_spray
 from fared.kernel.nftables import NftError
+from fared.paths.fib.settings import Granularity, SprayMatch, SpraySettings
+from fared.paths.fib.spray import DeleteMatch, PutMatch, SprayState
 from fared.router import events
 from tests.waiting import loop_until
 

@@ -16,9 +16,9 @@ import yaml
 
 from deb import build
 from deb.prepare import CLEAN, NEW, OLD, package
-from fared.lab.fabric import Fabric
-from fared.lab.namespaces import Netns
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.waiting import await_paths
 from tests.stream import Stream
 from tests.two_leaves import WAYS, help_restarts, topology
 from tests.waiting import wait_for

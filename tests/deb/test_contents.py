@@ -54,7 +54,7 @@ def imports(file: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-EXTRAS = {"fared.ina.torch": "torch"}
+EXTRAS = {"fared.extensions.ina.torch": "torch"}
 """Modules for users of a library that no package of fared depends on."""
 
 
@@ -103,14 +103,14 @@ def test_all_files_that_a_package_names_exist(package):
 def test_the_router_has_all_files_of_its_page():
     patterns = contents.FILES["fared"]
     packed = {file for pattern in patterns for file in ROOT.glob(pattern) if file.is_file()}
-    static = ROOT / "fared" / "api" / "static"
+    static = ROOT / "fared" / "management" / "api" / "static"
     assert {file for file in static.rglob("*") if file.is_file()} <= packed
 
 
 def test_the_import_contract_forbids_the_same_as_the_packages():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     named = next(one for one in contracts["contracts"] if "deb/contents.py" in one["name"])
-    rooms = {name for name in contents.TOOLS if not name.startswith("fared.cli.")}
+    rooms = {name for name in contents.TOOLS if not name.startswith("fared.management.cli.")}
     assert rooms <= set(named["forbidden_modules"])
     assert all(contents.package_of(name) == "fared" for name in named["source_modules"])
     third = {re.sub(r"\W", "_", name) for name in pins("fared-tools")} | {*contents.DEBIAN_TOOLS}

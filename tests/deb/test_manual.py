@@ -13,10 +13,10 @@ import click
 import pytest
 
 from deb import build, manual
-from fared.cli.main import main as cli
 from fared.config import json_schema
 from fared.daemon.main import parser
-from fared.inad.main import parser as ina_parser
+from fared.extensions.ina.inad.main import parser as ina_parser
+from fared.management.cli.main import main as cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -122,8 +122,8 @@ def test_the_staged_router_runs_without_the_tools_and_names_the_package_that_has
 
     check = run("fared.daemon.main", "-c", str(ROOT / "config" / "leaf.yaml"), "--check")
     assert check.returncode == 0, check.stderr
-    assert run("fared.cli.main", "--version").stdout == "fared-cli, version 9.9.9\n"
-    missing = run("fared.cli.main", "spf", "--lsdb", "x")
+    assert run("fared.management.cli.main", "--version").stdout == "fared-cli, version 9.9.9\n"
+    missing = run("fared.management.cli.main", "spf", "--lsdb", "x")
     assert missing.returncode == 2
     assert "'spf' is in another package: install fared-tools" in missing.stderr
 

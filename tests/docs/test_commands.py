@@ -13,10 +13,10 @@ from typing import NamedTuple
 import click
 import pytest
 
-from fared.cli.main import main as fared_cli
 from fared.daemon.main import parser as fared
-from fared.inad.main import parser as fared_ina
-from fared.lab.main import main as fared_lab
+from fared.extensions.ina.inad.main import parser as fared_ina
+from fared.extensions.lab.main import main as fared_lab
+from fared.management.cli.main import main as fared_cli
 from tests.docs.test_links import _PAGES, _ROOT
 
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)

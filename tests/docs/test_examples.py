@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.main import main
-from fared.sim.fabric import FabricBuilder, clos3
-from fared.sim.network import Network
+from fared.extensions.sim.fabric import FabricBuilder, clos3
+from fared.extensions.sim.network import Network
+from fared.management.cli.main import main
 from tests.offline.fabrics import saved, started
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

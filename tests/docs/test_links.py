@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,10 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
 def test_every_class_that_the_terms_name_is_in_its_package() -> None:
     named = _CLASS.findall((_ROOT / "docs/terms.md").read_text())
     assert len(named) > 50
+    folders = sorted((_ROOT / "fared").rglob("*/"), key=lambda path: -len(path.parts))
+    places = {path.name: path for path in folders}  # of two, the one above
     sources = {
-        package: "".join(path.read_text() for path in (_ROOT / "fared" / package).rglob("*.py"))
+        package: "".join(path.read_text() for path in places[package].rglob("*.py"))
         for package, _ in named
     }
     missing = [
@@ -89,11 +92,19 @@ def test_code_that_a_page_quotes_stands_in_the_file_it_names() -> None:
     assert not missing
 
 
+def _packages(folder: Path, above: str = "") -> Iterator[str]:
+    """The packages of a folder; those of a package that only holds others, in its place."""
+    for init in folder.glob("*/__init__.py"):
+        package, name = init.parent, above + init.parent.name
+        alone = len(list(package.glob("*.py"))) == 1
+        yield from _packages(package, f"{name}/") if alone and not above else (name,)
+
+
 def test_developing_lists_every_package_and_every_benchmark() -> None:
     text = (_ROOT / "docs/developing.md").read_text()
     packages = text.partition("## The packages")[2].partition("\n## ")[0]
     rows = re.findall(r"^\|([^|]+)\|", packages, re.MULTILINE)
-    named = {name for row in rows for name in re.findall(r"`([a-z]+)`", row)}
-    assert named == {path.parent.name for path in _ROOT.glob("fared/*/__init__.py")}
+    named = {name for row in rows for name in re.findall(r"`([a-z/]+)`", row)}
+    assert named == set(_packages(_ROOT / "fared"))
     table = text.partition("## Benchmarks")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == SECTIONS.keys()

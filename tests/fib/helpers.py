@@ -5,12 +5,12 @@ IPv6 address on the same link.
 """
 
 from fared.core.ids import FAMILY_IPV6, Prefix, ipv4_prefix
-from fared.fib.model import FibOperation
-from fared.fib.planner import FibPlanner
-from fared.fib.settings import FibSettings
-from fared.fib.simulated import SimulatedFib
-from fared.rib.model import HopKey, NextHop, NextHopSet, Route, RouteDelta
-from fared.ted.model import PathType
+from fared.paths.fib.model import FibOperation
+from fared.paths.fib.planner import FibPlanner
+from fared.paths.fib.settings import FibSettings
+from fared.paths.fib.simulated import SimulatedFib
+from fared.paths.rib.model import HopKey, NextHop, NextHopSet, Route, RouteDelta
+from fared.paths.ted.model import PathType
 
 _SIX = 1000
 

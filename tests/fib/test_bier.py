@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.bier.bift import make_bifts
-from fared.bier.birt import BfrNeighbor, BirtEntry, make_birt
 from fared.core.ids import ipv4_prefix
-from fared.fib.bier import BierFib, BierPlanner, BierPort
+from fared.paths.bier.bift import make_bifts
+from fared.paths.bier.birt import BfrNeighbor, BirtEntry, make_birt
+from fared.paths.fib.bier import BierFib, BierPlanner, BierPort
 
 PORTS = [BierPort(n, f"e{n}", n) for n in range(1, 5)]
 ways = st.dictionaries(st.integers(1, 4), st.integers(1, 4), min_size=1, max_size=4)

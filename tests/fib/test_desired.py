@@ -2,10 +2,10 @@
 
 import pytest
 
-from fared.fib.desired import DesiredRoutes
-from fared.fib.planner import FibPlanner
-from fared.rib.model import NextHopSet, Route
-from fared.ted.model import PathType
+from fared.paths.fib.desired import DesiredRoutes
+from fared.paths.fib.planner import FibPlanner
+from fared.paths.rib.model import NextHopSet, Route
+from fared.paths.ted.model import PathType
 from tests.fib.helpers import hops, prefix, route
 
 NOWHERE = Route(0, PathType.INTRA_AREA, 0, None, (1,))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
-from fared.fib.model import PutRoute
+from fared.paths.fib.model import PutRoute
 from tests.fib.helpers import Bench, hop_key, prefix, routes
 
 LINKS = (1, 2, 3, 4)

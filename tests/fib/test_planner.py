@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import ipv4_prefix
-from fared.fib.model import (
+from fared.paths.fib.model import (
     DeleteGroup,
     DeleteNextHop,
     DeleteRoute,
@@ -19,8 +19,8 @@ from fared.fib.model import (
     PutNextHop,
     PutRoute,
 )
-from fared.fib.simulated import SimulatedFib
-from fared.rib.model import DISCARD
+from fared.paths.fib.simulated import SimulatedFib
+from fared.paths.rib.model import DISCARD
 from tests.fib.helpers import Bench, hop_key, hops, prefix, route, routes
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fared.fib.model import DeleteGroup, DeleteNextHop, DeleteRoute, PutGroup, PutRoute
+from fared.paths.fib.model import DeleteGroup, DeleteNextHop, DeleteRoute, PutGroup, PutRoute
 from tests.fib.helpers import Bench, hop_key, hops, prefix, route
 
 LINKS = range(1, 6)

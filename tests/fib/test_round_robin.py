@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.fib.round_robin import LONGEST, period_of, rotated, smooth
+from fared.paths.fib.round_robin import LONGEST, period_of, rotated, smooth
 
 WEIGHTS = st.lists(st.integers(1, 65535), min_size=2, max_size=64)
 

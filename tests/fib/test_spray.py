@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix, parse_prefix
-from fared.fib.model import FibState, Member
-from fared.fib.settings import Granularity, SprayMatch, SpraySettings
-from fared.fib.spray import (
+from fared.paths.fib.model import FibState, Member
+from fared.paths.fib.settings import Granularity, SprayMatch, SpraySettings
+from fared.paths.fib.spray import (
     Block,
     DeleteBlock,
     DeleteMark,
@@ -22,7 +22,7 @@ from fared.fib.spray import (
     SprayState,
     blocks_of,
 )
-from fared.fib.spray_planner import SMALL, SprayPlanner
+from fared.paths.fib.spray_planner import SMALL, SprayPlanner
 
 A, B, C = 1001, 1002, 1003
 GROUP, OTHER = 2001, 2002

@@ -10,9 +10,9 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.fib.model import DeleteGroup, DeleteNextHop, PutGroup, PutNextHop, PutRoute
-from fared.rib.model import Route
-from fared.ted.model import PathType
+from fared.paths.fib.model import DeleteGroup, DeleteNextHop, PutGroup, PutNextHop, PutRoute
+from fared.paths.rib.model import Route
+from fared.paths.ted.model import PathType
 from tests.fib.helpers import Bench, hop_key, hops, prefix, prefix6, six
 
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
-from fared.fib.installed import InstalledState
-from fared.fib.settings import FibSettings
+from fared.paths.fib.installed import InstalledState
+from fared.paths.fib.settings import FibSettings
 
 PREFIXES = [Prefix(4, number << 8, 24) for number in range(4)]
 STEPS = st.lists(st.tuples(st.sampled_from(PREFIXES), st.sampled_from([None, 1, 2])), max_size=80)

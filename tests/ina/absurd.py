@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from fared.ina.control.advert import JobAdvert, encode_job
-from fared.ina.messages import JobEpoch, MemberAddress
-from fared.ina.slots.setup import JobSetup, TreeSetup
+from fared.extensions.ina.control.advert import JobAdvert, encode_job
+from fared.extensions.ina.messages import JobEpoch, MemberAddress
+from fared.extensions.ina.slots.setup import JobSetup, TreeSetup
 
 Plain = dict[str, Any]
 

@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 
-from fared.ina.slots.worker import WorkerMachine
+from fared.extensions.ina.slots.worker import WorkerMachine
 
 
 class VirtualClock:

@@ -8,9 +8,9 @@ from itertools import accumulate
 import numpy as np
 from msgspec.structs import replace
 
-from fared.ina.plan.model import Capacities, SummingJob
-from fared.ina.slots.setup import JobSetup
-from fared.ina.slots.worker import WorkerMachine
+from fared.extensions.ina.plan.model import Capacities, SummingJob
+from fared.extensions.ina.slots.setup import JobSetup
+from fared.extensions.ina.slots.worker import WorkerMachine
 from tests.ina.fabrics import clos, leaf
 from tests.ina.network import VALUES, InvariantError, VirtualJob, _WorkerPort, setup_for
 

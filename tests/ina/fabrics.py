@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from fared.ina.plan.model import Capacities, Direction, SummingJob
+from fared.extensions.ina.plan.model import Capacities, Direction, SummingJob
 
 UPLINK = 1.0
 

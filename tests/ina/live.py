@@ -12,12 +12,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from fared.ina.messages import Install, JobEpoch, MemberAddress
-from fared.ina.operator import OperatorError, ask, state
-from fared.ina.plan.model import Vertex
-from fared.ina.slots.packet import DEFAULT_PORT, largest_payload
-from fared.ina.slots.setup import JobSetup, TreeSetup
-from fared.lab.namespaces import Netns
+from fared.extensions.ina.messages import Install, JobEpoch, MemberAddress
+from fared.extensions.ina.operator import OperatorError, ask, state
+from fared.extensions.ina.plan.model import Vertex
+from fared.extensions.ina.slots.packet import DEFAULT_PORT, largest_payload
+from fared.extensions.ina.slots.setup import JobSetup, TreeSetup
+from fared.extensions.lab.namespaces import Netns
 from tests.waiting import wait_for
 
 PROGRAM = Path(__file__).parent / "worker_program.py"
@@ -90,7 +90,13 @@ class LiveFabric:
 
     def start_router(self, router: int, *options: str) -> subprocess.Popen[bytes]:
         """Start ``fared-ina``; it is ready when it answers."""
-        command = [sys.executable, "-m", "fared.inad.main", "--address", loopback(router)]
+        command = [
+            sys.executable,
+            "-m",
+            "fared.extensions.ina.inad.main",
+            "--address",
+            loopback(router),
+        ]
         command += ["--socket", str(self.socket(router)), *options]
         process = self.routers[router].start(command, self.directory / f"ina{router}.log")
         self.processes.append(process)

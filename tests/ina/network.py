@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from fared.ina.plan.model import Capacities, SummingJob, members
-from fared.ina.plan.planner import plan_job
-from fared.ina.slots.aggregator import Aggregator
-from fared.ina.slots.packet import decode_header
-from fared.ina.slots.setup import JobSetup, setup_of
-from fared.ina.slots.worker import WorkerMachine
-from fared.ina.trains import trains_of
+from fared.extensions.ina.plan.model import Capacities, SummingJob, members
+from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.ina.slots.aggregator import Aggregator
+from fared.extensions.ina.slots.packet import decode_header
+from fared.extensions.ina.slots.setup import JobSetup, setup_of
+from fared.extensions.ina.slots.worker import WorkerMachine
+from fared.extensions.ina.trains import trains_of
 from tests.ina.clock import VirtualClock
 
 LENGTH = 64

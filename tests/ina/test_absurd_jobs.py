@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fared.core.wire import DecodeError
-from fared.ina.control.advert import SumCapability, decode_capability, decode_job, encode_capability
+from fared.extensions.ina.control.advert import (
+    SumCapability,
+    decode_capability,
+    decode_job,
+    encode_capability,
+)
 from tests.ina.absurd import ABSURD, forged, right
 
 anything_absurd = pytest.mark.parametrize("change", ABSURD.values(), ids=ABSURD)

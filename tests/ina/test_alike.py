@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.ina.slots.aggregator import Aggregator
-from fared.ina.slots.alike import Alike
-from fared.ina.slots.packet import (
+from fared.extensions.ina.slots.aggregator import Aggregator
+from fared.extensions.ina.slots.alike import Alike
+from fared.extensions.ina.slots.packet import (
     DataType,
     Flag,
     Header,
@@ -17,8 +17,8 @@ from fared.ina.slots.packet import (
     decode_header,
     encode_header,
 )
-from fared.ina.slots.setup import JobSetup
-from fared.ina.slots.worker import WorkerMachine
+from fared.extensions.ina.slots.setup import JobSetup
+from fared.extensions.ina.slots.worker import WorkerMachine
 from tests.ina.fabrics import clos, figure_1, workers
 from tests.ina.network import joined, setup_for
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fared.ina.client.arrays import ArrayPart, Call, FloatSum, extremes, integers
-from fared.ina.client.group import check_arrays
-from fared.ina.slots.numbers import ALL_ZERO, quantised, restore
-from fared.ina.slots.packet import NOT_FINITE, DataType, Op, types_of
+from fared.extensions.ina.client.arrays import ArrayPart, Call, FloatSum, extremes, integers
+from fared.extensions.ina.client.group import check_arrays
+from fared.extensions.ina.slots.numbers import ALL_ZERO, quantised, restore
+from fared.extensions.ina.slots.packet import NOT_FINITE, DataType, Op, types_of
 
 
 def only(call: Call) -> ArrayPart:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fared.ina.slots.worker import WorkerMachine
+from fared.extensions.ina.slots.worker import WorkerMachine
 from tests.ina.fabrics import clos, workers
 from tests.ina.network import VALUES, InvariantError, VirtualJob, _WorkerPort, setup_for
 

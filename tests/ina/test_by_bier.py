@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.bier.header import PROTO_IPV4, decode_header
 from fared.core.bier import bift_id
 from fared.core.wire import DecodeError
-from fared.ina.by_bier import GROUP, PORT, BierWay, unwrapped
-from fared.ina.messages import Install
-from fared.ina.slots.packet import Flag, Header, PacketKind, encode_header
-from fared.ina.slots.setup import SetupError
-from fared.inad.jobs import RunningJob
+from fared.extensions.ina.by_bier import GROUP, PORT, BierWay, unwrapped
+from fared.extensions.ina.inad.jobs import RunningJob
+from fared.extensions.ina.messages import Install
+from fared.extensions.ina.slots.packet import Flag, Header, PacketKind, encode_header
+from fared.extensions.ina.slots.setup import SetupError
+from fared.paths.bier.header import PROTO_IPV4, decode_header
 from tests.ina.live import ROOT, host, job
 
 SOURCE = ("10.9.255.1", 54200)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.ina.connection import QueuedConnection
-from fared.ina.frames import FrameConnection
-from fared.ina.lines import LineConnection
+from fared.extensions.ina.connection import QueuedConnection
+from fared.extensions.ina.frames import FrameConnection
+from fared.extensions.ina.lines import LineConnection
 from tests.waiting import wait_for
 
 Pair = tuple[socket.socket, socket.socket]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.ina.slots.calls import CallBounds
-from fared.ina.slots.chunks import Chunks
-from fared.ina.slots.worker import WorkerMachine
+from fared.extensions.ina.slots.calls import CallBounds
+from fared.extensions.ina.slots.chunks import Chunks
+from fared.extensions.ina.slots.worker import WorkerMachine
 from tests.ina.elastic import WORKERS, Caller, ElasticJob
 from tests.ina.fabrics import both, clos
 from tests.ina.network import InvariantError

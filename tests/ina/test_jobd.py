@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from fared.core.ids import NodeId
-from fared.daemon.ina_process import JobsProcess
-from fared.ina.control.advert import encode_job
-from fared.ina.control.exchange import (
+from fared.extensions.ina.control.advert import encode_job
+from fared.extensions.ina.control.exchange import (
     Begin,
     CheckAddresses,
     Checked,
@@ -22,7 +21,8 @@ from fared.ina.control.exchange import (
     JobsShown,
     Show,
 )
-from fared.jobd.service import JobService
+from fared.extensions.ina.jobd.service import JobService
+from fared.extensions.ina.service.process import JobsProcess
 from tests.ina.absurd import ABSURD, MEMBERS, NODE, OTHER, forged, right
 
 HEAD, JOB = NodeId(NODE), 7
@@ -162,4 +162,4 @@ class Silent:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch) -> None:
-    monkeypatch.setattr("fared.jobd.service._PAUSE", 0.0)
+    monkeypatch.setattr("fared.extensions.ina.jobd.service._PAUSE", 0.0)

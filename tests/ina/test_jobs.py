@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fared.ina.messages import Install, JobEpoch, MemberAddress
-from fared.ina.slots.packet import Header, PacketKind, encode_header
-from fared.ina.slots.setup import JobSetup, TreeSetup
-from fared.inad.jobs import Jobs
-from fared.inad.process import InaProcess, Settings
-from fared.inad.results import UnicastReplication
+from fared.extensions.ina.inad.jobs import Jobs
+from fared.extensions.ina.inad.process import InaProcess, Settings
+from fared.extensions.ina.inad.results import UnicastReplication
+from fared.extensions.ina.messages import Install, JobEpoch, MemberAddress
+from fared.extensions.ina.slots.packet import Header, PacketKind, encode_header
+from fared.extensions.ina.slots.setup import JobSetup, TreeSetup
 from tests.ina.network import joined
 
 WORKER, OTHER = ("10.0.1.2", 54201), ("10.0.2.2", 54201)
@@ -96,7 +96,7 @@ def test_the_process_sleeps_as_long_as_packets_may_wait(tmp_path: Path, monkeypa
         process.stop()
 
     monkeypatch.setattr(process.jobs, "patience", lambda: 0.00075)
-    monkeypatch.setattr("fared.inad.process.time.sleep", sleep)
+    monkeypatch.setattr("fared.extensions.ina.inad.process.time.sleep", sleep)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.sendto(b"packet", process._udp.getsockname())
         process.run()

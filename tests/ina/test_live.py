@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.ina.messages import Install, JobEpoch, Remove
-from fared.ina.operator import OperatorError, ask, state
-from fared.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
+from fared.extensions.ina.messages import Install, JobEpoch, Remove
+from fared.extensions.ina.operator import OperatorError, ask, state
+from fared.extensions.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
 from tests.ina.live import (
     LEAVES,
     ROOT,

@@ -11,24 +11,24 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
-from fared.ina.control import planning
-from fared.ina.control.advert import (
+from fared.extensions.ina.control import planning
+from fared.extensions.ina.control.advert import (
     SumCapability,
     decode_capability,
     decode_job,
     encode_capability,
     encode_job,
 )
-from fared.ina.control.adverts import JobAdverts
-from fared.ina.control.creation import NewJob, WorkerPlace
-from fared.ina.control.errors import ManagerError
-from fared.ina.control.hops import hops_of, shapes_of
-from fared.ina.control.manager import JobManager
-from fared.ina.control.membership import WorkerReport, decode_report
-from fared.ina.control.network import JobNetwork
-from fared.ina.plan.planner import plan_jobs
-from fared.ina.plan.trees import routers_below
-from fared.ina.slots.setup import TreeSetup
+from fared.extensions.ina.control.adverts import JobAdverts
+from fared.extensions.ina.control.creation import NewJob, WorkerPlace
+from fared.extensions.ina.control.errors import ManagerError
+from fared.extensions.ina.control.hops import hops_of, shapes_of
+from fared.extensions.ina.control.manager import JobManager
+from fared.extensions.ina.control.membership import WorkerReport, decode_report
+from fared.extensions.ina.control.network import JobNetwork
+from fared.extensions.ina.plan.planner import plan_jobs
+from fared.extensions.ina.plan.trees import routers_below
+from fared.extensions.ina.slots.setup import TreeSetup
 from tests.ina.fabrics import both, clos, leaf
 
 LEAVES = [NodeId(leaf(number)) for number in (1, 2, 3)]
@@ -485,7 +485,7 @@ def test_a_job_for_which_a_router_has_no_place_is_not_created():
 
 
 def test_adverts_without_number_of_one_head_leave_room_for_others(monkeypatch):
-    monkeypatch.setattr("fared.ina.control.adverts.MOST_JOBS", 20)
+    monkeypatch.setattr("fared.extensions.ina.control.adverts.MOST_JOBS", 20)
     net = Flooded(leaves=4)
     forge(net, 40)
     net.create("honest", (1, 2, 4))

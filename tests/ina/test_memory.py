@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from fared.ina.messages import Install, JobEpoch, MemberAddress
-from fared.ina.slots.packet import Header, PacketKind, encode_header
-from fared.ina.slots.setup import JobSetup, TreeSetup
-from fared.inad.jobs import Jobs
-from fared.inad.results import UnicastReplication
+from fared.extensions.ina.inad.jobs import Jobs
+from fared.extensions.ina.inad.results import UnicastReplication
+from fared.extensions.ina.messages import Install, JobEpoch, MemberAddress
+from fared.extensions.ina.slots.packet import Header, PacketKind, encode_header
+from fared.extensions.ina.slots.setup import JobSetup, TreeSetup
 from tests.ina.absurd import NODE
 from tests.ina.test_jobs import Trains
 

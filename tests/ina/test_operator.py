@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.inad.listening import listen_unix
+from fared.extensions.ina.inad.listening import listen_unix
 
 NOBODY = 65534
 GROUP, OTHER = 4242, 4243

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.wire import DecodeError
-from fared.ina.slots.numbers import (
+from fared.extensions.ina.slots.numbers import (
     ALL_ZERO,
     exponents,
     quantise,
@@ -14,7 +14,7 @@ from fared.ina.slots.numbers import (
     restore,
     scale_of,
 )
-from fared.ina.slots.packet import (
+from fared.extensions.ina.slots.packet import (
     NOT_FINITE,
     DataType,
     Header,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.ina.control.places import Demand, RouterPlaces, admitted
+from fared.extensions.ina.control.places import Demand, RouterPlaces, admitted
 
 demands = st.lists(
     st.builds(Demand, st.integers(1, 4), st.integers(1, 60), st.integers(0, 100)),

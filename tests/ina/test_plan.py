@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.ina.plan.bounds import (
+from fared.extensions.ina.plan.bounds import (
     aggregation_seconds,
     least_cut,
     ring_bytes,
@@ -18,13 +18,19 @@ from fared.ina.plan.bounds import (
     server_bytes,
     sharded_seconds,
 )
-from fared.ina.plan.flow import max_flow
-from fared.ina.plan.model import AggregationTree, Capacities, SummingJob, TreePlan, members
-from fared.ina.plan.planner import plan_job, plan_jobs
-from fared.ina.plan.stars import star_rates, widths_of
-from fared.ina.plan.stripes import one_round, rounds, stripe_weights
-from fared.offline.ina.columns import best_of_several, best_stars_and_relays
-from fared.offline.ina.exact import best_trees
+from fared.extensions.ina.plan.flow import max_flow
+from fared.extensions.ina.plan.model import (
+    AggregationTree,
+    Capacities,
+    SummingJob,
+    TreePlan,
+    members,
+)
+from fared.extensions.ina.plan.planner import plan_job, plan_jobs
+from fared.extensions.ina.plan.stars import star_rates, widths_of
+from fared.extensions.ina.plan.stripes import one_round, rounds, stripe_weights
+from fared.extensions.offline.ina.columns import best_of_several, best_stars_and_relays
+from fared.extensions.offline.ina.exact import best_trees
 from tests.ina.fabrics import both, clos, damaged, figure_1, leaf, workers
 from tests.work import counting_calls
 

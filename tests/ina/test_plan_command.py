@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.main import main
+from fared.management.cli.main import main
 from tests.offline.fabrics import clos, saved
 
 EIGHT = ",".join(f"L{n}" for n in range(1, 9))

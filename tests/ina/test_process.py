@@ -11,8 +11,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from fared.ina.lines import LineConnection
-from fared.ina.messages import (
+from fared.extensions.ina.inad.jobs import RunningJob
+from fared.extensions.ina.inad.process import InaProcess, Settings
+from fared.extensions.ina.lines import LineConnection
+from fared.extensions.ina.messages import (
     Done,
     Install,
     JobEpoch,
@@ -21,8 +23,6 @@ from fared.ina.messages import (
     Remove,
     RequestRefused,
 )
-from fared.inad.jobs import RunningJob
-from fared.inad.process import InaProcess, Settings
 from tests.ina.absurd import ABSURD, NODE, plain, right
 
 HERE, WORKER = "127.0.0.2", ("127.0.0.9", 54201)

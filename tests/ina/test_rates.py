@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fared.ina.messages import InaState, JobState, TreeState, WorkerProgress, WorkerState
-from fared.jobd.rates import TreeRates, sizes_of
+from fared.extensions.ina.jobd.rates import TreeRates, sizes_of
+from fared.extensions.ina.messages import InaState, JobState, TreeState, WorkerProgress, WorkerState
 
 
 def job(epoch: int, slots: int | None, told: WorkerProgress | None = None) -> JobState:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fared.ina.control.reasons import JobReasons, NoRoot, reasons_of
-from fared.ina.plan.model import Capacities, SummingJob
-from fared.ina.plan.planner import plan_job
+from fared.extensions.ina.control.reasons import JobReasons, NoRoot, reasons_of
+from fared.extensions.ina.plan.model import Capacities, SummingJob
+from fared.extensions.ina.plan.planner import plan_job
 from tests.ina.fabrics import both, clos, leaf
 
 JOB = SummingJob("job", {1: leaf(1), 2: leaf(2), 3: leaf(3)})

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fared.ina.client.waits import RingWaits
-from fared.ina.plan.model import bits_of
-from fared.ina.slots.packet import Header, PacketKind, encode_header
-from fared.ina.slots.ring import (
+from fared.extensions.ina.client.waits import RingWaits
+from fared.extensions.ina.plan.model import bits_of
+from fared.extensions.ina.slots.packet import Header, PacketKind, encode_header
+from fared.extensions.ina.slots.ring import (
     HELLO_INTERVAL,
     HOSTS,
     RingPlace,
@@ -19,8 +19,8 @@ from fared.ina.slots.ring import (
     previous_in_ring,
     ring_of,
 )
-from fared.ina.slots.setup import JobSetup
-from fared.ina.slots.worker import WorkerMachine
+from fared.extensions.ina.slots.setup import JobSetup
+from fared.extensions.ina.slots.worker import WorkerMachine
 from tests.ina.clock import VirtualClock
 from tests.ina.fabrics import clos, workers
 from tests.ina.network import LENGTH, PAYLOAD, VALUES, VirtualJob, setup_for

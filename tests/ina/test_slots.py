@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fared.ina.plan.model import Capacities
-from fared.ina.slots.aggregator import Aggregator
-from fared.ina.slots.packet import (
+from fared.extensions.ina.plan.model import Capacities
+from fared.extensions.ina.slots.aggregator import Aggregator
+from fared.extensions.ina.slots.packet import (
     DataType,
     Flag,
     Header,
@@ -20,10 +20,10 @@ from fared.ina.slots.packet import (
     decode_header,
     encode_header,
 )
-from fared.ina.slots.setup import SetupError
-from fared.ina.slots.slot import SumPace
-from fared.ina.slots.window import FIRST_TIMEOUT, LEAST_BURST, LEAST_TIMEOUT, RoundTrip
-from fared.ina.slots.worker import REST_AFTER, WorkerMachine
+from fared.extensions.ina.slots.setup import SetupError
+from fared.extensions.ina.slots.slot import SumPace
+from fared.extensions.ina.slots.window import FIRST_TIMEOUT, LEAST_BURST, LEAST_TIMEOUT, RoundTrip
+from fared.extensions.ina.slots.worker import REST_AFTER, WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, leaf, workers
 from tests.ina.network import InvariantError, TrainJob, VirtualJob, setup_for
 

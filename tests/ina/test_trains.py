@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.ina.trains import TrainSocket, trains_of
+from fared.extensions.ina.trains import TrainSocket, trains_of
 
 
 def sizes(*given: int) -> list[list[int]]:

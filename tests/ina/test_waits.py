@@ -1,6 +1,6 @@
 """Whom an error names: who is waited for, by what routers and the places of a ring told."""
 
-from fared.ina.client.waits import RingWaits, TreeWaits
+from fared.extensions.ina.client.waits import RingWaits, TreeWaits
 
 ALL = 0b1111
 

@@ -13,8 +13,8 @@ import sys
 import torch
 from torch import distributed
 
-from fared.ina import client
-from fared.ina.torch import GradientHook
+from fared.extensions.ina import client
+from fared.extensions.ina.torch import GradientHook
 
 INPUTS, HIDDEN, OUTPUTS, ROWS, STEPS = 1000, 600, 70, 16, 3
 

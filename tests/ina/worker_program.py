@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fared.ina import client
+from fared.extensions.ina import client
 
 
 def numbers(call: int, rank: int, given: dict) -> np.ndarray:

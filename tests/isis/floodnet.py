@@ -9,22 +9,29 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from fared.core.ids import SystemId
-from fared.core.igp import LogRecord, SendPacket
 from fared.core.links import Link
 from fared.core.wire import DecodeError
-from fared.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
-from fared.isis.ids import Level, LevelSet, LspId, lsp_id
-from fared.isis.instance import Instance
-from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.auth import verify
-from fared.isis.pdu.codec import LSPS, decode_pdu, decode_raw, encode_pdu, peek_type, read_pdu
-from fared.isis.pdu.model import Csnp, Lsp, PduType, Psnp
-from fared.isis.pdu.tlvs import UnknownTlv
-from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
-from fared.isis.transmit import Transmitter
-from fared.isis.update.database import DatabaseWatcher
-from fared.isis.update.flooding import Flooding
-from fared.sim.wire import Cable, End, VirtualWire
+from fared.extensions.sim.wire import Cable, End, VirtualWire
+from fared.protocols.igp.events import LogRecord, SendPacket
+from fared.protocols.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
+from fared.protocols.isis.ids import Level, LevelSet, LspId, lsp_id
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.lsdb import StoredLsp
+from fared.protocols.isis.pdu.auth import verify
+from fared.protocols.isis.pdu.codec import (
+    LSPS,
+    decode_pdu,
+    decode_raw,
+    encode_pdu,
+    peek_type,
+    read_pdu,
+)
+from fared.protocols.isis.pdu.model import Csnp, Lsp, PduType, Psnp
+from fared.protocols.isis.pdu.tlvs import UnknownTlv
+from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSettings
+from fared.protocols.isis.transmit import Transmitter
+from fared.protocols.isis.update.database import DatabaseWatcher
+from fared.protocols.isis.update.flooding import Flooding
 
 TEXT_TLV = 250
 TWO = Level.TWO

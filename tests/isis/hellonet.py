@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from fared.core.ids import SystemId
-from fared.core.igp import AdjacencyChanged, PacketReceived, SendPacket
 from fared.core.links import InterfaceAddress, Link
 from fared.core.wire import DecodeError
-from fared.isis.adjacency.hello import HelloProtocol
-from fared.isis.circuit import Adjacency, Circuit
-from fared.isis.events import Output
-from fared.isis.ids import Level, LevelSet
-from fared.isis.instance import Instance
-from fared.isis.links import CircuitManager
-from fared.isis.pdu.auth import verify
-from fared.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, read_pdu
-from fared.isis.pdu.model import LanHello, P2pHello
-from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
-from fared.isis.transmit import LLC_SIZE, Transmitter
-from fared.sim.wire import Cable, End, VirtualWire
+from fared.extensions.sim.wire import Cable, End, VirtualWire
+from fared.protocols.igp.events import AdjacencyChanged, PacketReceived, SendPacket
+from fared.protocols.isis.adjacency.hello import HelloProtocol
+from fared.protocols.isis.circuit import Adjacency, Circuit
+from fared.protocols.isis.events import Output
+from fared.protocols.isis.ids import Level, LevelSet
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.links import CircuitManager
+from fared.protocols.isis.pdu.auth import verify
+from fared.protocols.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, read_pdu
+from fared.protocols.isis.pdu.model import LanHello, P2pHello
+from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSettings
+from fared.protocols.isis.transmit import LLC_SIZE, Transmitter
 
 AREA = bytes.fromhex("490001")
 OTHER_AREA = bytes.fromhex("490002")

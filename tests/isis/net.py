@@ -8,19 +8,19 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, SystemId, isis_node, parse_dotted, parse_prefix
-from fared.core.igp import LinkChanged, PacketReceived, SendPacket
 from fared.core.links import InterfaceAddress, Link
-from fared.isis.engine import IsisEngine
-from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
-from fared.sim.wire import Cable, End
-from fared.ted.events import (
+from fared.extensions.sim.wire import Cable, End
+from fared.paths.ted.events import (
     AdvertisedRoute,
     LocalLinksChanged,
     PrefixesUpdated,
     RoutesComputed,
     TedUpdated,
 )
+from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
+from fared.protocols.isis.engine import IsisEngine
+from fared.protocols.isis.ids import LevelSet, lsp_id
+from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSettings
 from tests.engines import EngineNetwork, Node
 from tests.ted.kinds import described
 

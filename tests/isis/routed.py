@@ -8,8 +8,8 @@ level-1-2 engines receive the routes.
 from __future__ import annotations
 
 from fared.core.ids import NodeId, Prefix, isis_node, parse_prefix
-from fared.rib.solver import RouteSolver, SolverSettings
-from fared.ted.events import (
+from fared.paths.rib.solver import RouteSolver, SolverSettings
+from fared.paths.ted.events import (
     AdvertisedRoute,
     LocalLinksChanged,
     PrefixesUpdated,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.core.keys import Algorithm, AuthKey, TimedKey
-from fared.isis.lsdb import ZERO_AGE_LIFETIME
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, read_pdu
-from fared.isis.pdu.model import PduType
-from fared.isis.pdu.tlvs import LspEntries, PurgeOriginator, of_type
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis.lsdb import ZERO_AGE_LIFETIME
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu, read_pdu
+from fared.protocols.isis.pdu.model import PduType
+from fared.protocols.isis.pdu.tlvs import LspEntries, PurgeOriginator, of_type
 from tests.isis.floodnet import TWO, Network, make_lsp, name
 
 LSP = PduType.L2_LSP

@@ -3,13 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from fared.isis.ids import Level
-from fared.isis.lsdb import StoredLsp, renewed_tlvs
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import Lsp, PduType
-from fared.isis.pdu.tlvs import Hostname, IsNeighbor, IsReachability
-from fared.isis.update.bandwidth import only_bandwidth
-from fared.te.attributes import TeAttributes
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.isis.ids import Level
+from fared.protocols.isis.lsdb import StoredLsp, renewed_tlvs
+from fared.protocols.isis.pdu.codec import encode_pdu
+from fared.protocols.isis.pdu.model import Lsp, PduType
+from fared.protocols.isis.pdu.tlvs import Hostname, IsNeighbor, IsReachability
+from fared.protocols.isis.update.bandwidth import only_bandwidth
 from tests.isis.floodnet import Network, name
 
 LINK = IsNeighbor(

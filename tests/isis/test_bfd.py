@@ -6,8 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted, SessionSettings
-from fared.isis.circuit import AdjacencyState, CircuitSettings
-from fared.isis.pdu.tlvs import MT_IPV4, MT_IPV6, NLPID_IPV4, NLPID_IPV6, BfdEnabled, of_type
+from fared.protocols.isis.circuit import AdjacencyState, CircuitSettings
+from fared.protocols.isis.pdu.tlvs import (
+    MT_IPV4,
+    MT_IPV6,
+    NLPID_IPV4,
+    NLPID_IPV6,
+    BfdEnabled,
+    of_type,
+)
 from tests.isis.hellonet import LAN, P2P, Net, Router
 
 NORMAL = replace(P2P, bfd=BfdSettings())

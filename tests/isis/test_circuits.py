@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import CloseInterface, LogRecord, OpenInterface, SendPacket
 from fared.core.links import InterfaceAddress
-from fared.isis.ids import Level, LevelSet
-from fared.isis.pdu.tlvs import NLPID_IPV4, AreaAddresses, InterfaceAddresses, of_type
+from fared.protocols.igp.events import CloseInterface, LogRecord, OpenInterface, SendPacket
+from fared.protocols.isis.ids import Level, LevelSet
+from fared.protocols.isis.pdu.tlvs import NLPID_IPV4, AreaAddresses, InterfaceAddresses, of_type
 from tests.isis.hellonet import AREA, LAN, LOOPBACK, OTHER_AREA, P2P, Net, make_link
 
 QUICK = 0.02

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived, PacketsReceived, SendPacket
-from fared.isis.ids import Level, LspId
-from fared.isis.pdu.codec import encode_pdu, with_lifetime
-from fared.isis.pdu.model import PduType
-from fared.isis.update.copies import Copies
-from fared.isis.update.shared_flags import SharedFlags
+from fared.protocols.igp.events import PacketReceived, PacketsReceived, SendPacket
+from fared.protocols.isis.ids import Level, LspId
+from fared.protocols.isis.pdu.codec import encode_pdu, with_lifetime
+from fared.protocols.isis.pdu.model import PduType
+from fared.protocols.isis.update.copies import Copies
+from fared.protocols.isis.update.shared_flags import SharedFlags
 from tests.isis.floodnet import LAN, Network, mac, make_lsp, name
 
 NEIGHBORS = 4

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fared.core.engine import ProcessEngine
-from fared.core.igp import LinkChanged, PacketReceived, SendPacket
-from fared.isis.engine import IsisEngine
-from fared.isis.ids import Level, lsp_id
-from fared.isis.origination.originate import Originator
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import Lsp
+from fared.protocols.igp.engine import ProcessEngine
+from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
+from fared.protocols.isis.engine import IsisEngine
+from fared.protocols.isis.ids import Level, lsp_id
+from fared.protocols.isis.origination.originate import Originator
+from fared.protocols.isis.pdu.codec import encode_pdu
+from fared.protocols.isis.pdu.model import Lsp
 from tests.engines import drained
 from tests.isis.net import Network, mac, system
 

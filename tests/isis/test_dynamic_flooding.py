@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from fared.core.dynamic_flooding import ALGORITHM, CALM, LEADER_PRIORITY, OWN, Capability
-from fared.core.igp import SettingsApplied
-from fared.core.reduction import ReductionSettings
-from fared.isis.ids import Level
-from fared.isis.pdu.codec import LSPS, decode_pdu, peek_type
-from fared.isis.pdu.router_capability import read_capability, write_capability
-from fared.isis.pdu.tlvs import UnknownTlv
+from fared.protocols.igp.dynamic_flooding import ALGORITHM, CALM, LEADER_PRIORITY, OWN, Capability
+from fared.protocols.igp.events import SettingsApplied
+from fared.protocols.igp.reduction import ReductionSettings
+from fared.protocols.isis.ids import Level
+from fared.protocols.isis.pdu.codec import LSPS, decode_pdu, peek_type
+from fared.protocols.isis.pdu.router_capability import read_capability, write_capability
+from fared.protocols.isis.pdu.tlvs import UnknownTlv
 from tests.isis.net import Network, system
 from tests.sparse_flooding import DYNAMIC, SparseFlooding, most
 

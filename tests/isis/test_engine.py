@@ -3,19 +3,19 @@
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import (
+from fared.paths.ted.events import TedUpdated
+from fared.protocols.igp.events import (
     AdjacencyChanged,
     LinkRemoved,
     PacketReceived,
     SettingsApplied,
     ShutdownRequested,
 )
-from fared.core.keys import Algorithm, AuthKey, TimedKey
-from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.codec import decode_pdu, encode_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import AreaAddresses, of_type
-from fared.ted.events import TedUpdated
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis.ids import LevelSet, lsp_id
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import AreaAddresses, of_type
 from tests.isis.net import BOTH, ONE, TWO, Network, node, pair, prefixes
 
 

@@ -8,15 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import SystemId
-from fared.core.igp import SendPacket, SettingsApplied
 from fared.core.links import Link
-from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
-from fared.isis.ids import FIRST_LSP, LAST_LSP, LevelSet
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
-from fared.isis.pdu.flooding_parameters import FloodingParameters
-from fared.isis.pdu.model import Csnp, P2pHello, PduType, Psnp
-from fared.isis.pdu.tlvs import LspEntries, LspEntry, of_type
-from fared.isis.settings import FastFloodingSettings
+from fared.protocols.igp.events import SendPacket, SettingsApplied
+from fared.protocols.isis.circuit import Adjacency, AdjacencyState, Circuit
+from fared.protocols.isis.ids import FIRST_LSP, LAST_LSP, LevelSet
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
+from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
+from fared.protocols.isis.pdu.model import Csnp, P2pHello, PduType, Psnp
+from fared.protocols.isis.pdu.tlvs import LspEntries, LspEntry, of_type
+from fared.protocols.isis.settings import FastFloodingSettings
 from tests.isis.floodnet import P2P, TWO, Network, Router, make_lsp, name
 from tests.isis.net import pair
 

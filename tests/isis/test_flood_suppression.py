@@ -9,11 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted, parse_prefix
-from fared.isis.ids import Level, lsp_id
-from fared.isis.lsdb import Lsdb, StoredLsp
-from fared.isis.pdu.model import Lsp, PduType
-from fared.isis.pdu.tlvs import Hostname, IpReach, IpReachability, IsNeighbor, IsReachability, Tlv
-from fared.isis.update.suppression import SUPPRESSION, covered
+from fared.protocols.isis.ids import Level, lsp_id
+from fared.protocols.isis.lsdb import Lsdb, StoredLsp
+from fared.protocols.isis.pdu.model import Lsp, PduType
+from fared.protocols.isis.pdu.tlvs import (
+    Hostname,
+    IpReach,
+    IpReachability,
+    IsNeighbor,
+    IsReachability,
+    Tlv,
+)
+from fared.protocols.isis.update.suppression import SUPPRESSION, covered
 from tests.isis.net import Network
 
 SPINES, LEAVES = range(1, 5), range(11, 19)

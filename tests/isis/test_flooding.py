@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import SystemId
-from fared.isis.circuit import Adjacency, AdjacencyState
-from fared.isis.ids import (
+from fared.protocols.isis.circuit import Adjacency, AdjacencyState
+from fared.protocols.isis.ids import (
     ALL_ISS,
     ALL_L2_ISS,
     FIRST_LSP,
@@ -22,10 +22,10 @@ from fared.isis.ids import (
     LspId,
     system_of,
 )
-from fared.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, peek_lsp_id
-from fared.isis.pdu.model import Csnp, Lsp, PduType, Psnp
-from fared.isis.pdu.tlvs import LspEntries, LspEntry, TlvType, UnknownTlv, of_type
-from fared.isis.update.circuit_tx import Request
+from fared.protocols.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, peek_lsp_id
+from fared.protocols.isis.pdu.model import Csnp, Lsp, PduType, Psnp
+from fared.protocols.isis.pdu.tlvs import LspEntries, LspEntry, TlvType, UnknownTlv, of_type
+from fared.protocols.isis.update.circuit_tx import Request
 from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
 
 LSP = PduType.L2_LSP
@@ -75,7 +75,7 @@ def decoded(monkeypatch) -> list[LspId]:
         seen.append(peek_lsp_id(raw.data))
         return decode_raw(raw, **how)
 
-    monkeypatch.setattr("fared.isis.update.flooding.decode_raw", decode)
+    monkeypatch.setattr("fared.protocols.isis.update.flooding.decode_raw", decode)
     return seen
 
 
@@ -654,7 +654,7 @@ def test_more_requests_than_a_psnp_holds_are_each_sent_three_times():
 
 def test_requests_are_not_remembered_without_limit(monkeypatch):
     """A neighbor may list LSPs that do not exist, others each time."""
-    monkeypatch.setattr("fared.isis.update.requests.MOST_ASKED", 100)
+    monkeypatch.setattr("fared.protocols.isis.update.requests.MOST_ASKED", 100)
     net = line(2)
     for turn in range(4):
         entries = tuple(LspEntry(name(100 + turn, number), 1, 1200, 7) for number in range(200))

@@ -1,9 +1,9 @@
 """The fragment of an entry whose group changes."""
 
 from fared.core.ids import Prefix
-from fared.isis.origination.fragment import Item, TlvKind, keyed
-from fared.isis.origination.fragments import FragmentTable
-from fared.isis.pdu.tlvs import IpReach, IpReachability
+from fared.protocols.isis.origination.fragment import Item, TlvKind, keyed
+from fared.protocols.isis.origination.fragments import FragmentTable
+from fared.protocols.isis.pdu.tlvs import IpReach, IpReachability
 
 IPV4 = TlvKind(4)
 ROOM = 200

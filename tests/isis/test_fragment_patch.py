@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.wire import DecodeError
-from fared.isis.ids import PATH_CAPACITY
-from fared.isis.lsdb import StoredLsp, renewed_tlvs
-from fared.isis.pdu.codec import (
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.isis.ids import PATH_CAPACITY
+from fared.protocols.isis.lsdb import StoredLsp, renewed_tlvs
+from fared.protocols.isis.pdu.codec import (
     Former,
     RawPdu,
     checksum_of,
@@ -20,11 +21,10 @@ from fared.isis.pdu.codec import (
     read_pdu,
     with_checksum,
 )
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import Hostname, IsNeighbor, IsReachability, UnknownTlv
-from fared.isis.ted.fragment_facts import FragmentFacts, changed_rows, read_fragment
-from fared.isis.ted.fragment_patch import patched
-from fared.te.attributes import TeAttributes
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import Hostname, IsNeighbor, IsReachability, UnknownTlv
+from fared.protocols.isis.ted.fragment_facts import FragmentFacts, changed_rows, read_fragment
+from fared.protocols.isis.ted.fragment_patch import patched
 from tests.isis.floodnet import name
 
 BANDWIDTHS = st.sampled_from((None, 0.0, 1e9, 2e9, -1.0, math.nan, math.inf))

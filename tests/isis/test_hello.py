@@ -7,14 +7,14 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import AdjacencyChanged, LogRecord
-from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.links import InterfaceAddress
-from fared.isis.adjacency.fsm import ADJACENCY_TABLE, AdjacencyEvent
-from fared.isis.circuit import AdjacencyState
-from fared.isis.ids import LevelSet
-from fared.isis.pdu.model import P2pHello
-from fared.isis.pdu.tlvs import (
+from fared.protocols.igp.events import AdjacencyChanged, LogRecord
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis.adjacency.fsm import ADJACENCY_TABLE, AdjacencyEvent
+from fared.protocols.isis.circuit import AdjacencyState
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.pdu.model import P2pHello
+from fared.protocols.isis.pdu.tlvs import (
     MT_IPV6,
     NLPID_IPV4,
     NLPID_IPV6,

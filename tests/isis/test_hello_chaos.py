@@ -7,7 +7,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from fared.isis.ids import Level, LevelSet
+from fared.protocols.isis.ids import Level, LevelSet
 from tests.isis.hellonet import AREA, LAN, OTHER_AREA, P2P, Net, Router, mac
 
 AREAS = ((AREA,), (OTHER_AREA,), (AREA, OTHER_AREA))

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix
-from fared.core.igp import InformationOffered, InformationUpdated
 from fared.core.information import APPLICATION
-from fared.isis.origination.fragment import Item, TlvKind, keyed
-from fared.isis.origination.fragments import FragmentTable
-from fared.isis.pdu.geninfo import GENINFO, pieces_of
-from fared.isis.pdu.tlvs import IpReach, UnknownTlv
+from fared.protocols.igp.events import InformationOffered, InformationUpdated
+from fared.protocols.isis.origination.fragment import Item, TlvKind, keyed
+from fared.protocols.isis.origination.fragments import FragmentTable
+from fared.protocols.isis.pdu.geninfo import GENINFO, pieces_of
+from fared.protocols.isis.pdu.tlvs import IpReach, UnknownTlv
 from tests.isis.net import Network, node
 
 INFORMATION, IPV4 = TlvKind(GENINFO, APPLICATION), TlvKind(4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.isis.adjacency.election import Candidate, elect
-from fared.isis.adjacency.lan import MAX_LAN_ADJACENCIES
-from fared.isis.ids import Level, LevelSet, Snpa
-from fared.isis.pdu.model import LanHello
-from fared.isis.pdu.tlvs import (
+from fared.protocols.isis.adjacency.election import Candidate, elect
+from fared.protocols.isis.adjacency.lan import MAX_LAN_ADJACENCIES
+from fared.protocols.isis.ids import Level, LevelSet, Snpa
+from fared.protocols.isis.pdu.model import LanHello
+from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
     NLPID_IPV6,
     AreaAddresses,

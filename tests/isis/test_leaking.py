@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_prefix
-from fared.core.igp import SettingsApplied
-from fared.isis.ids import LevelSet
-from fared.isis.pdu.tlvs import IpReach, IpReachability, of_type
-from fared.isis.settings import LAST_RESORT
-from fared.isis.ted.fragment_prefixes import kept_attributes, read_prefixes
-from fared.ted.events import AdvertisedRoute
-from fared.ted.model import PathType
+from fared.paths.ted.events import AdvertisedRoute
+from fared.paths.ted.model import PathType
+from fared.protocols.igp.events import SettingsApplied
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.pdu.tlvs import IpReach, IpReachability, of_type
+from fared.protocols.isis.settings import LAST_RESORT
+from fared.protocols.isis.ted.fragment_prefixes import kept_attributes, read_prefixes
 from tests.isis.net import BOTH, FAST, ONE, TWO, Network, loopback, loopback6, node, prefixes
 from tests.isis.routed import Routers
 

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 from msgspec.structs import replace
 
-from fared.core.database_limit import RECHECK, Fullness, LimitSettings
 from fared.core.ids import ipv4_prefix, isis_node
-from fared.core.igp import LimitsReset, LogRecord, PacketReceived, SettingsApplied
-from fared.isis.adjacency.fsm import _count_flap
-from fared.isis.ids import ALL_ISS, Level, lsp_id, system_of
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import IpReach, IpReachability, ProtocolsSupported
-from fared.ted.events import PrefixesUpdated, TedUpdated
+from fared.paths.ted.events import PrefixesUpdated, TedUpdated
+from fared.protocols.igp.database_limit import RECHECK, Fullness, LimitSettings
+from fared.protocols.igp.events import LimitsReset, LogRecord, PacketReceived, SettingsApplied
+from fared.protocols.isis.adjacency.fsm import _count_flap
+from fared.protocols.isis.ids import ALL_ISS, Level, lsp_id, system_of
+from fared.protocols.isis.pdu.codec import encode_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import IpReach, IpReachability, ProtocolsSupported
 from tests.isis.net import Network, mac, system
 
 LIMIT = LimitSettings(most=100, of_originator=50)

@@ -8,20 +8,20 @@ from functools import partial
 
 from fared.core.ids import SystemId, ipv4_prefix
 from fared.core.timers import BoundAction, TimerQueue
-from fared.isis.ids import Level, LevelSet, lsp_id
-from fared.isis.instance import Instance
-from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.codec import decode_pdu, encode_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import (
+from fared.protocols.isis.ids import Level, LevelSet, lsp_id
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.lsdb import StoredLsp
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import (
     IpReach,
     IpReachability,
     IsNeighbor,
     IsReachability,
     ProtocolsSupported,
 )
-from fared.isis.settings import IsisSettings
-from fared.isis.ted.builder import TedBuilder
+from fared.protocols.isis.settings import IsisSettings
+from fared.protocols.isis.ted.builder import TedBuilder
 
 COUNT = 500
 FIRST = 1000

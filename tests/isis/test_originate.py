@@ -4,16 +4,16 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkChanged, LoadsMeasured, LogRecord, SettingsApplied
 from fared.core.links import InterfaceAddress, Link
-from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
-from fared.isis.ids import Level, LevelSet
-from fared.isis.instance import Instance
-from fared.isis.origination.fragment import ALONE, Item, TlvKind, keyed
-from fared.isis.origination.fragments import FragmentTable
-from fared.isis.origination.originate import Originator
-from fared.isis.pdu.codec import encode_pdu, entry_size
-from fared.isis.pdu.tlvs import (
+from fared.protocols.igp.events import LinkChanged, LoadsMeasured, LogRecord, SettingsApplied
+from fared.protocols.isis.circuit import Adjacency, AdjacencyState, Circuit
+from fared.protocols.isis.ids import Level, LevelSet
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.origination.fragment import ALONE, Item, TlvKind, keyed
+from fared.protocols.isis.origination.fragments import FragmentTable
+from fared.protocols.isis.origination.originate import Originator
+from fared.protocols.isis.pdu.codec import encode_pdu, entry_size
+from fared.protocols.isis.pdu.tlvs import (
     Hostname,
     InterfaceAddresses,
     IpReach,
@@ -26,7 +26,7 @@ from fared.isis.pdu.tlvs import (
     Topology,
     of_type,
 )
-from fared.isis.settings import AdvertiseSettings, IsisSettings
+from fared.protocols.isis.settings import AdvertiseSettings, IsisSettings
 from tests.isis.net import (
     AREA,
     BOTH,
@@ -279,7 +279,7 @@ class Recorder:
         return 1 if entry is None else entry.sequence_number + 1
 
     def install_own(self, level, lsp):
-        from fared.isis.lsdb import StoredLsp
+        from fared.protocols.isis.lsdb import StoredLsp
 
         raw = encode_pdu(lsp)
         assert len(raw) <= 1492
@@ -428,7 +428,7 @@ def test_an_emptied_fragment_is_purged():
 
 def test_authentication_leaves_room_for_itself():
     """With a key every fragment has less room."""
-    from fared.core.keys import Algorithm, AuthKey, TimedKey
+    from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
 
     keys = (TimedKey(AuthKey(Algorithm.HMAC_SHA_512, 1, b"k")),)
     big = Big(100, lsp_authentication=((2, keys),))

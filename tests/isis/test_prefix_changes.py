@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_prefix
-from fared.isis.ids import Level, LevelSet, LspId, lsp_id
-from fared.isis.instance import Instance
-from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import (
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.compare import same_block
+from fared.paths.ted.events import PrefixesUpdated, TedUpdated
+from fared.protocols.isis.ids import Level, LevelSet, LspId, lsp_id
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.lsdb import StoredLsp
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import (
     FLAG_READVERTISED,
     NLPID_IPV4,
     NLPID_IPV6,
@@ -30,13 +33,10 @@ from fared.isis.pdu.tlvs import (
     Tlv,
     Topology,
 )
-from fared.isis.settings import IsisSettings
-from fared.isis.ted import fragment_prefixes
-from fared.isis.ted.builder import TedBuilder
-from fared.isis.ted.router_prefixes import RouterPrefixes
-from fared.ted.change import ChangeKind
-from fared.ted.compare import same_block
-from fared.ted.events import PrefixesUpdated, TedUpdated
+from fared.protocols.isis.settings import IsisSettings
+from fared.protocols.isis.ted import fragment_prefixes
+from fared.protocols.isis.ted.builder import TedBuilder
+from fared.protocols.isis.ted.router_prefixes import RouterPrefixes
 from tests.isis.net import AREA, node, prefixes, system
 from tests.ted.kinds import described, kinds
 
@@ -318,7 +318,7 @@ def test_one_changed_prefix_is_looked_up_alone_however_many_fragments_are_held(h
         follower.put(lsp, lsp.lsp_id, Level.TWO)
     follower.flush()
     monkeypatch.setattr(RouterPrefixes, "_best", counted)
-    monkeypatch.setattr("fared.isis.ted.builder.build", None)  # no block is built again
+    monkeypatch.setattr("fared.protocols.isis.ted.builder.build", None)  # no block is built again
     reached[0] = replace(reached[0], metric=11)
     (update,) = follower.feed(BOTH, IpReachability(4, tuple(reached)), fragment=held - 1)
     assert list(update.changes) == [reached[0].prefix]

@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_prefix
-from fared.core.igp import ExternalRoutes, SettingsApplied
 from fared.core.links import InterfaceAddress, Link
 from fared.core.routes import LocalRoute, RouteSource
-from fared.isis.ids import LevelSet
-from fared.isis.settings import RedistributeSettings, Redistribution
-from fared.ted.model import PathType
+from fared.paths.ted.model import PathType
+from fared.protocols.igp.events import ExternalRoutes, SettingsApplied
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.settings import RedistributeSettings, Redistribution
 from tests.isis.net import BOTH, ONE, TWO, Network, node, pair, prefixes
 from tests.isis.routed import Routers
 from tests.isis.test_leaking import SLOW, reach, two_pods

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from fared.core.reduction import Reduction, ReductionSettings
-from fared.isis.pdu.model import PduType
+from fared.protocols.igp.reduction import Reduction, ReductionSettings
+from fared.protocols.isis.pdu.model import PduType
 from tests.isis.floodnet import TWO, Network, name
 
 DELAY = 0.2

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
-from fared.core.igp import LogRecord
-from fared.core.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.igp.events import LogRecord
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
 from tests.isis.net import AREA, BOTH, FAST, LAN, ONE, TWO, Network, pair
 
 OTHER_AREA = bytes.fromhex("490002")

@@ -6,15 +6,21 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import LinkChanged, LoadsMeasured, PacketReceived, SendPacket, SettingsApplied
-from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.links import InterfaceAddress
-from fared.isis import transmit
-from fared.isis.adjacency.repetitions import Repetitions
-from fared.isis.circuit import Adjacency
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
-from fared.isis.pdu.model import P2pHello, PduType
-from fared.isis.pdu.tlvs import ThreeWay, ThreeWayState
+from fared.protocols.igp.events import (
+    LinkChanged,
+    LoadsMeasured,
+    PacketReceived,
+    SendPacket,
+    SettingsApplied,
+)
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis import transmit
+from fared.protocols.isis.adjacency.repetitions import Repetitions
+from fared.protocols.isis.circuit import Adjacency
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
+from fared.protocols.isis.pdu.model import P2pHello, PduType
+from fared.protocols.isis.pdu.tlvs import ThreeWay, ThreeWayState
 from tests.engines import drained
 from tests.isis.net import FAST, LAN, Network, pair
 

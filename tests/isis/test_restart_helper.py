@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdSettings, BfdStatus
-from fared.core.igp import GracefulRestartRequested, LogRecord
-from fared.isis.ids import Level, LevelSet, lsp_id
-from fared.isis.pdu.model import P2pHello
-from fared.isis.pdu.tlvs import (
+from fared.protocols.igp.events import GracefulRestartRequested, LogRecord
+from fared.protocols.isis.ids import Level, LevelSet, lsp_id
+from fared.protocols.isis.pdu.model import P2pHello
+from fared.protocols.isis.pdu.tlvs import (
     IsNeighbors,
     Restart,
     RestartFlag,

@@ -7,17 +7,17 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import (
+from fared.protocols.igp.events import (
     GracefulRestartRequested,
     LinkChanged,
     SendPacket,
 )
-from fared.isis.engine import IsisEngine
-from fared.isis.ids import FIRST_LSP, LAST_LSP, Level, LevelSet, LspId
-from fared.isis.pdu.codec import decode_pdu, peek_type
-from fared.isis.pdu.model import LanHello, P2pHello, PduType
-from fared.isis.pdu.tlvs import IsReachability, Restart, RestartFlag, of_type
-from fared.isis.reacquisition import MOST_REQUESTS, T1, Progress, Reacquisition
+from fared.protocols.isis.engine import IsisEngine
+from fared.protocols.isis.ids import FIRST_LSP, LAST_LSP, Level, LevelSet, LspId
+from fared.protocols.isis.pdu.codec import decode_pdu, peek_type
+from fared.protocols.isis.pdu.model import LanHello, P2pHello, PduType
+from fared.protocols.isis.pdu.tlvs import IsReachability, Restart, RestartFlag, of_type
+from fared.protocols.isis.reacquisition import MOST_REQUESTS, T1, Progress, Reacquisition
 from tests.engines import Node
 from tests.isis.net import BOTH, FAST, LAN, ONE, TWO, Network, mac, system
 from tests.isis.routed import Routers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fared.isis.lsdb import MAX_SEQUENCE_NUMBER, ZERO_AGE_LIFETIME, Order, compare
-from fared.isis.pdu.model import PduType
-from fared.isis.pdu.tlvs import LspEntry
+from fared.protocols.isis.lsdb import MAX_SEQUENCE_NUMBER, ZERO_AGE_LIFETIME, Order, compare
+from fared.protocols.isis.pdu.model import PduType
+from fared.protocols.isis.pdu.tlvs import LspEntry
 from tests.isis.floodnet import LAN, TWO, Network, make_lsp, name
 
 LSP = PduType.L2_LSP

@@ -7,13 +7,21 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_dotted, parse_prefix
-from fared.core.igp import LoadsMeasured
 from fared.core.links import InterfaceAddress
-from fared.isis.ids import Level, LevelSet, lsp_id
-from fared.isis.instance import Instance
-from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import (
+from fared.paths.spf.plan import build_plan
+from fared.paths.spf.search import UNREACHABLE
+from fared.paths.te.attributes import TeAttributes
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.compare import same_block
+from fared.paths.ted.database import Ted
+from fared.paths.ted.events import PrefixesUpdated, TedUpdated
+from fared.paths.ted.model import PathType
+from fared.protocols.igp.events import LoadsMeasured
+from fared.protocols.isis.ids import Level, LevelSet, lsp_id
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.lsdb import StoredLsp
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import (
     FLAG_EXTERNAL,
     NLPID_IPV4,
     NLPID_IPV6,
@@ -31,17 +39,9 @@ from fared.isis.pdu.tlvs import (
     ProtocolsSupported,
     Topology,
 )
-from fared.isis.settings import LAST_RESORT, IsisSettings
-from fared.isis.ted.builder import TedBuilder
-from fared.isis.update.suppression import adjacent
-from fared.spf.plan import build_plan
-from fared.spf.search import UNREACHABLE
-from fared.te.attributes import TeAttributes
-from fared.ted.change import ChangeKind
-from fared.ted.compare import same_block
-from fared.ted.database import Ted
-from fared.ted.events import PrefixesUpdated, TedUpdated
-from fared.ted.model import PathType
+from fared.protocols.isis.settings import LAST_RESORT, IsisSettings
+from fared.protocols.isis.ted.builder import TedBuilder
+from fared.protocols.isis.update.suppression import adjacent
 from tests.isis.net import (
     AREA,
     FAST,

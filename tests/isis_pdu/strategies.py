@@ -3,11 +3,12 @@
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
-from fared.isis.ids import PATH_CAPACITY, LevelSet
-from fared.isis.pdu.flooding_parameters import FloodingParameters
-from fared.isis.pdu.is_reach import LinkSubTlv
-from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
-from fared.isis.pdu.tlvs import (
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.isis.ids import PATH_CAPACITY, LevelSet
+from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
+from fared.protocols.isis.pdu.is_reach import LinkSubTlv
+from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.protocols.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
     BfdEnabled,
@@ -36,7 +37,6 @@ from fared.isis.pdu.tlvs import (
     Topology,
     UnknownTlv,
 )
-from fared.te.attributes import TeAttributes
 
 
 def bits(count):

@@ -6,17 +6,17 @@ import hmac
 import pytest
 from msgspec.structs import replace
 
-from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
-from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.auth import (
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis.ids import LevelSet, lsp_id
+from fared.protocols.isis.pdu.auth import (
     authentication_size,
     keyring_size,
     sign,
     verify,
     without_password,
 )
-from fared.isis.pdu.codec import (
+from fared.protocols.isis.pdu.codec import (
     checksum_ok,
     decode_pdu,
     decode_raw,
@@ -24,8 +24,14 @@ from fared.isis.pdu.codec import (
     read_pdu,
     with_lifetime,
 )
-from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
-from fared.isis.pdu.tlvs import AreaAddresses, Authentication, Hostname, PurgeOriginator, of_type
+from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.protocols.isis.pdu.tlvs import (
+    AreaAddresses,
+    Authentication,
+    Hostname,
+    PurgeOriginator,
+    of_type,
+)
 
 TLVS = (AreaAddresses((b"\x49\0\1",)), Hostname("leaf1"))
 LSP = Lsp(2, lsp_id(1), 7, 1199, tlvs=TLVS)

@@ -7,13 +7,14 @@ import dpkt
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.decode import decode
 from fared.core.ids import parse_prefix
-from fared.core.keys import Algorithm, AuthKey
-from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.codec import encode_pdu, encode_tlvs, with_checksum, with_lifetime
-from fared.isis.pdu.model import Csnp, Lsp, P2pHello
-from fared.isis.pdu.tlvs import (
+from fared.extensions.offline.cli.decode import decode
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.igp.keys import Algorithm, AuthKey
+from fared.protocols.isis.ids import LevelSet, lsp_id
+from fared.protocols.isis.pdu.codec import encode_pdu, encode_tlvs, with_checksum, with_lifetime
+from fared.protocols.isis.pdu.model import Csnp, Lsp, P2pHello
+from fared.protocols.isis.pdu.tlvs import (
     AreaAddresses,
     Hostname,
     InterfaceAddresses,
@@ -26,7 +27,6 @@ from fared.isis.pdu.tlvs import (
     ProtocolsSupported,
     ThreeWay,
 )
-from fared.te.attributes import TeAttributes
 from tests.recorded import ISIS, ISIS_LAN, ISIS_P2P, load
 
 R1 = 0x010255000001

@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
-from fared.isis.ids import Level
-from fared.isis.origination.fragment import Item, TlvKind, keyed
-from fared.isis.origination.fragments import FragmentTable
-from fared.isis.pdu.geninfo import (
+from fared.protocols.isis.ids import Level
+from fared.protocols.isis.origination.fragment import Item, TlvKind, keyed
+from fared.protocols.isis.origination.fragments import FragmentTable
+from fared.protocols.isis.pdu.geninfo import (
     GENINFO,
     MAX_PIECE,
     decode_geninfo,
     encode_geninfo,
     pieces_of,
 )
-from fared.isis.ted.information import InformationTable
+from fared.protocols.isis.ted.information import InformationTable
 
 APPLICATION = 0xFFFF
 ROOM = 600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from fared.isis.pdu.is_reach import _NeighborLayout
+from fared.protocols.isis.pdu.is_reach import _NeighborLayout
 
 
 def test_layouts_that_are_forgotten_leave_no_memory():

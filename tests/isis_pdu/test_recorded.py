@@ -5,14 +5,14 @@ import re
 import pytest
 
 from fared.core.ids import parse_dotted, parse_prefix, parse_system_id
-from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
-from fared.isis.ids import LevelSet, format_lsp_id
-from fared.isis.pdu.auth import sign, verify
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, read_pdu
-from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
-from fared.isis.pdu.render import render_pdu
-from fared.isis.pdu.tlvs import (
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis.ids import LevelSet, format_lsp_id
+from fared.protocols.isis.pdu.auth import sign, verify
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu, read_pdu
+from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.protocols.isis.pdu.render import render_pdu
+from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
     NLPID_IPV6,
     AreaAddresses,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
-from fared.isis.pdu.auth import verify
-from fared.isis.pdu.codec import (
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis.pdu.auth import verify
+from fared.protocols.isis.pdu.codec import (
     checksum_ok,
     decode_pdu,
     encode_pdu,
@@ -19,12 +19,12 @@ from fared.isis.pdu.codec import (
     peek_type,
     read_pdu,
 )
-from fared.isis.pdu.header import common_header
-from fared.isis.pdu.model import Lsp, PduType
-from fared.isis.pdu.render import render_pdu
-from fared.isis.pdu.tlv_decode import decode_tlvs
-from fared.isis.pdu.tlvs import UnknownTlv
-from fared.isis.pdu.triplet import DecodeOptions
+from fared.protocols.isis.pdu.header import common_header
+from fared.protocols.isis.pdu.model import Lsp, PduType
+from fared.protocols.isis.pdu.render import render_pdu
+from fared.protocols.isis.pdu.tlv_decode import decode_tlvs
+from fared.protocols.isis.pdu.tlvs import UnknownTlv
+from fared.protocols.isis.pdu.triplet import DecodeOptions
 from tests.damage import attempt, mutate
 from tests.recorded import ISIS, load
 

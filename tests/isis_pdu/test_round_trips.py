@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from fared.core.checksum import fletcher_ok
 from fared.core.ids import parse_prefix
 from fared.core.wire import DecodeError
-from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.codec import (
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.isis.ids import LevelSet, lsp_id
+from fared.protocols.isis.pdu.codec import (
     Former,
     checksum_ok,
     decode_pdu,
@@ -25,11 +26,11 @@ from fared.isis.pdu.codec import (
     with_checksum,
     with_lifetime,
 )
-from fared.isis.pdu.flooding_parameters import FloodingParameters
-from fared.isis.pdu.lsp_entries import pack, packed_of, split, unpack
-from fared.isis.pdu.model import Lsp, P2pHello, Psnp
-from fared.isis.pdu.tlv_decode import decode_tlvs
-from fared.isis.pdu.tlvs import (
+from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
+from fared.protocols.isis.pdu.lsp_entries import pack, packed_of, split, unpack
+from fared.protocols.isis.pdu.model import Lsp, P2pHello, Psnp
+from fared.protocols.isis.pdu.tlv_decode import decode_tlvs
+from fared.protocols.isis.pdu.tlvs import (
     AreaAddresses,
     Hostname,
     InterfaceAddresses,
@@ -43,8 +44,7 @@ from fared.isis.pdu.tlvs import (
     UnknownTlv,
     of_type,
 )
-from fared.isis.pdu.triplet import DecodeOptions
-from fared.te.attributes import TeAttributes
+from fared.protocols.isis.pdu.triplet import DecodeOptions
 from tests.isis_pdu.strategies import LSPS, PDUS, TLV_LISTS, TLVS, bits, neighbors, reaches
 
 LSP = Lsp(2, lsp_id(0x010255000001), 7, 1199, tlvs=(Hostname("leaf1"),))

@@ -5,12 +5,12 @@ import struct
 import pytest
 
 from fared.core.ids import parse_prefix
-from fared.core.keys import Algorithm, AuthKey
-from fared.isis.ids import FIRST_LSP, LAST_LSP, LevelSet, lsp_id
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.flooding_parameters import FloodingParameters
-from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
-from fared.isis.pdu.tlvs import (
+from fared.protocols.igp.keys import Algorithm, AuthKey
+from fared.protocols.isis.ids import FIRST_LSP, LAST_LSP, LevelSet, lsp_id
+from fared.protocols.isis.pdu.codec import encode_pdu
+from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
+from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.protocols.isis.pdu.tlvs import (
     AreaAddresses,
     Hostname,
     InterfaceAddresses,

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
 
 FLOWS = 3000
 

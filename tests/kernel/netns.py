@@ -8,7 +8,7 @@ import subprocess
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
 
 _count = itertools.count()
 _unique = f"kfib{secrets.token_hex(3)}"

@@ -13,19 +13,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.bier.bift import make_bifts
-from fared.bier.birt import BfrNeighbor, BirtEntry, make_birt
-from fared.bier.forwarding import forward
-from fared.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
 from fared.core.bier import bift_id
 from fared.core.ids import ipv4_prefix
-from fared.daemon.bier import BierService
-from fared.daemon.defence import Defence
-from fared.fib.bier import BierFib, BierPlanner, BierPort
+from fared.daemon.loop.defence import Defence
+from fared.daemon.services.bier import BierService
+from fared.extensions.lab.namespaces import Netns
 from fared.kernel.bier import KernelBier, open_bier
 from fared.kernel.bier_table import FAMILY, TABLE, chains_of, counter_of, transaction
 from fared.kernel.nft_program import NftError, find_nft
-from fared.lab.namespaces import Netns
+from fared.paths.bier.bift import make_bifts
+from fared.paths.bier.birt import BfrNeighbor, BirtEntry, make_birt
+from fared.paths.bier.forwarding import forward
+from fared.paths.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
+from fared.paths.fib.bier import BierFib, BierPlanner, BierPort
 from fared.router import events
 from tests.kernel.netns import Namespaces, inside, run
 from tests.waiting import loop_until, wait_for
@@ -374,7 +374,7 @@ def test_64_neighbors_are_written_in_a_moment(namespaces):
 async def test_without_nft_the_process_forwards_by_the_same_tables(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("fared.daemon.bier.open_bier", lambda: None)
+    monkeypatch.setattr("fared.daemon.services.bier.open_bier", lambda: None)
     fed: list[object] = []
     service = BierService(fed.append, Log(), Defence(Log()))
     draw = random.Random(box.length)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
-from fared.fib.model import DeleteRoute, PutRoute
 from fared.kernel.claims import Claims
 from fared.kernel.fib import KernelFib
 from fared.kernel.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, RequestFailure
 from fared.kernel.rtnetlink import RTM_DELROUTE, route_body
+from fared.paths.fib.model import DeleteRoute, PutRoute
 
 MANY = 100_000
 REPLACE = NLM_F_CREATE | NLM_F_REPLACE

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from fared.core.ids import parse_dotted, parse_prefix
-from fared.fib.model import FibState, Member, PutGroup, PutNextHop, PutRoute
-from fared.fib.settings import FibSettings
 from fared.kernel import monitor as monitor_module
 from fared.kernel import netconf, subscription
 from fared.kernel.counters import LoadSource
@@ -26,6 +24,8 @@ from fared.kernel.monitor import (
 )
 from fared.kernel.netconf import SettingsWatch
 from fared.kernel.routes import LocalRoutesChanged
+from fared.paths.fib.model import FibState, Member, PutGroup, PutNextHop, PutRoute
+from fared.paths.fib.settings import FibSettings
 from tests.kernel.netns import Namespaces, inside, run
 from tests.kernel.saboteur import FAULTS, Fault, Saboteur
 from tests.waiting import loop_until

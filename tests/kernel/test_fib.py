@@ -8,7 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_dotted, parse_prefix
-from fared.fib.model import (
+from fared.kernel.fib import KernelFib
+from fared.kernel.fibdump import ExpectedRoutes, FibReading, RoutePlace, holder
+from fared.kernel.requests import RequestSocket
+from fared.paths.fib.model import (
     DeleteGroup,
     DeleteNextHop,
     DeleteRoute,
@@ -18,13 +21,10 @@ from fared.fib.model import (
     PutNextHop,
     PutRoute,
 )
-from fared.fib.planner import FibPlanner
-from fared.fib.settings import FibSettings
-from fared.kernel.fib import KernelFib
-from fared.kernel.fibdump import ExpectedRoutes, FibReading, RoutePlace, holder
-from fared.kernel.requests import RequestSocket
-from fared.rib.model import DISCARD, NextHop, NextHopSet, Route
-from fared.ted.model import PathType
+from fared.paths.fib.planner import FibPlanner
+from fared.paths.fib.settings import FibSettings
+from fared.paths.rib.model import DISCARD, NextHop, NextHopSet, Route
+from fared.paths.ted.model import PathType
 from tests.fib.helpers import PlannerOfRoutes
 from tests.kernel.netns import inside, run
 from tests.waiting import wait_for

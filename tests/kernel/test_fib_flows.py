@@ -2,8 +2,8 @@
 
 import pytest
 
-from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
+from fared.paths.fib.settings import FibSettings
 from tests.fib.helpers import PlannerOfRoutes
 from tests.kernel.flows import FLOWS, fewest, moved, placed
 from tests.kernel.netns import inside, run

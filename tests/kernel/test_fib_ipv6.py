@@ -12,7 +12,9 @@ from collections import Counter
 import pytest
 
 from fared.core.ids import Prefix, parse_dotted, parse_prefix
-from fared.fib.model import (
+from fared.kernel.fib import KernelFib
+from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
+from fared.paths.fib.model import (
     DeleteNextHop,
     FibState,
     Member,
@@ -20,12 +22,10 @@ from fared.fib.model import (
     PutNextHop,
     PutRoute,
 )
-from fared.fib.planner import FibPlanner
-from fared.fib.settings import FibSettings
-from fared.kernel.fib import KernelFib
-from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
-from fared.rib.model import NextHop, NextHopSet, Route
-from fared.ted.model import PathType
+from fared.paths.fib.planner import FibPlanner
+from fared.paths.fib.settings import FibSettings
+from fared.paths.rib.model import NextHop, NextHopSet, Route
+from fared.paths.ted.model import PathType
 from tests.fib.helpers import PlannerOfRoutes
 from tests.kernel.netns import inside, run
 from tests.waiting import wait_for

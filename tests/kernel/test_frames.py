@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived, each
-from fared.isis.ids import ALL_ISS
-from fared.isis.pdu.model import PduType
 from fared.kernel.frames import Frames
 from fared.kernel.isis_socket import IsisSockets, frame, strip_ethernet_header
+from fared.protocols.igp.events import PacketReceived, each
+from fared.protocols.isis.ids import ALL_ISS
+from fared.protocols.isis.pdu.model import PduType
 from tests.kernel.netns import inside, packet_socket, run
 from tests.waiting import loop_until
 

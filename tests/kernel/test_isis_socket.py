@@ -9,9 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived, SendPacket, each
-from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
-from fared.isis.pdu.model import PduType
 from fared.kernel import packet_sockets
 from fared.kernel.isis_socket import (
     ETHERTYPE_LLC,
@@ -20,6 +17,9 @@ from fared.kernel.isis_socket import (
     frame,
     strip_ethernet_header,
 )
+from fared.protocols.igp.events import PacketReceived, SendPacket, each
+from fared.protocols.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
+from fared.protocols.isis.pdu.model import PduType
 from tests.kernel.netns import inside, packet_socket, run
 from tests.waiting import loop_until
 

@@ -13,8 +13,6 @@ import pytest
 
 from fared.core.ids import parse_dotted, parse_prefix
 from fared.core.links import InterfaceAddress
-from fared.fib.model import PutNextHop, PutRoute
-from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import (
     ForeignFibChange,
@@ -23,6 +21,8 @@ from fared.kernel.monitor import (
     KernelMonitor,
     Overflow,
 )
+from fared.paths.fib.model import PutNextHop, PutRoute
+from fared.paths.fib.settings import FibSettings
 from tests.kernel.netns import inside, run
 from tests.waiting import loop_until
 

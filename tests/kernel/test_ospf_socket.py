@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import PacketReceived, SendPacket, Unicasts
 from fared.core.links import InterfaceAddress
 from fared.kernel import on_link, packet_sockets
 from fared.kernel.ospf_socket import (
@@ -18,7 +17,8 @@ from fared.kernel.ospf_socket import (
     OspfSockets,
     strip_ipv4_header,
 )
-from fared.ospf.packet.packets import PacketType
+from fared.protocols.igp.events import PacketReceived, SendPacket, Unicasts
+from fared.protocols.ospf.packet.packets import PacketType
 from tests.kernel.netns import inside, run
 from tests.waiting import loop_until
 

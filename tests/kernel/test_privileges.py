@@ -7,8 +7,8 @@ import pytest
 
 WITHOUT = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c"]
 WRITE_A_ROUTE = """
-from fared.fib.model import PutNextHop
-from fared.fib.settings import ID_BASE
+from fared.paths.fib.model import PutNextHop
+from fared.paths.fib.settings import ID_BASE
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.fib import KernelFib
 fib = KernelFib()

@@ -7,11 +7,11 @@ import pytest
 
 from fared.core.ids import parse_dotted, parse_prefix
 from fared.core.routes import LocalRoute, RouteSource
-from fared.fib.model import PutNextHop, PutRoute
-from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import KernelMonitor, LocalRoutesChanged, Overflow
 from fared.kernel.routes import read_static
+from fared.paths.fib.model import PutNextHop, PutRoute
+from fared.paths.fib.settings import FibSettings
 from tests.kernel.netns import inside, run
 from tests.waiting import loop_until
 

@@ -15,14 +15,14 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, parse_prefix
-from fared.fib.model import Member, PutGroup, PutNextHop, PutRoute
-from fared.fib.settings import FibSettings, Granularity, SprayMatch, SpraySettings
-from fared.fib.spray import DeleteRound, SprayRound, SprayState, operations_between
-from fared.fib.spray_planner import SprayPlanner
+from fared.extensions.lab.namespaces import Netns
 from fared.kernel.fib import KernelFib
 from fared.kernel.nftables import Nft, NftError, find_nft
 from fared.kernel.spray import KernelSpray, open_spray
-from fared.lab.namespaces import Netns
+from fared.paths.fib.model import Member, PutGroup, PutNextHop, PutRoute
+from fared.paths.fib.settings import FibSettings, Granularity, SprayMatch, SpraySettings
+from fared.paths.fib.spray import DeleteRound, SprayRound, SprayState, operations_between
+from fared.paths.fib.spray_planner import SprayPlanner
 from tests.kernel.netns import Namespaces, inside, neighbor_tables, run
 from tests.waiting import wait_for
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from fared.lab.addressing import NodePlan
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import Hop, KernelView
-from fared.lab.waiting import wait_until
+from fared.extensions.lab.addressing import NodePlan
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import Hop, KernelView
+from fared.extensions.lab.waiting import wait_until
 
 Damages = Mapping[tuple[str, str], int]
 """Percent of its rate by the ends of a link, in the direction of traffic; 0: the link fails."""

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from fared.lab import traffic
-from fared.lab.expected import expected_shares, path_capacities
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView, shares
-from fared.lab.waiting import Accepts, wait_until
+from fared.extensions.lab import traffic
+from fared.extensions.lab.expected import expected_shares, path_capacities
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import KernelView, shares
+from fared.extensions.lab.waiting import Accepts, wait_until
 from tests.stream import Stream
 from tests.waiting import await_rest, wait_for
 

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fared.lab.errors import LabError
-from fared.lab.fabric import Fabric
-from fared.lab.processes import send_signal, start_in_turn
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.processes import send_signal, start_in_turn
+from fared.extensions.lab.waiting import await_paths
 from tests.waiting import wait_for
 
 PROGRAM = Path(__file__).parents[1] / "ina" / "worker_program.py"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import topology
-from fared.lab.addressing import AddressPlan, make_plan
-from fared.lab.errors import LabError
-from fared.lab.expected import expected_shares, path_capacities
-from fared.lab.shaping import shape_command
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import AddressPlan, make_plan
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.expected import expected_shares, path_capacities
+from fared.extensions.lab.shaping import shape_command
 
 
 @pytest.fixture

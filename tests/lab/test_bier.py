@@ -15,12 +15,12 @@ import networkx as nx
 import pytest
 
 from fared.core.bier import LENGTHS
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import SUB_DOMAIN, make_plan
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.jobs import ALL_GATHER_BIER, BROADCAST_BIER
+from fared.extensions.lab.multicast import bound, run_bier
 from fared.kernel.nft_program import find_nft
-from fared.lab import topology
-from fared.lab.addressing import SUB_DOMAIN, make_plan
-from fared.lab.fabric import Fabric
-from fared.lab.jobs import ALL_GATHER_BIER, BROADCAST_BIER
-from fared.lab.multicast import bound, run_bier
 from tests.bier.frames import frame, received, receiver, sender
 from tests.waiting import wait_for
 

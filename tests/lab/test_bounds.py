@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fared.core.units import BytesPerSecond
-from fared.lab import topology
-from fared.lab.addressing import AddressPlan, PortAddresses, make_plan
-from fared.lab.bounds import Rate, least_seconds
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import AddressPlan, PortAddresses, make_plan
+from fared.extensions.lab.bounds import Rate, least_seconds
 
 MBIT = 1e6 / 8
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import topology
-from fared.lab.addressing import AddressPlan, make_plan
-from fared.lab.fabric import Fabric
-from fared.lab.kinds.fared import configuration
-from fared.lab.waiting import await_paths
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import AddressPlan, make_plan
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kinds.fared import configuration
+from fared.extensions.lab.waiting import await_paths
 from tests.lab.damages import TWO_PODS, weigh_damages
 from tests.lab.five_stages import weigh_a_slow_link_of_another_pod
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from fared.lab import holder
-from fared.lab.main import main
+from fared.extensions.lab import holder
+from fared.extensions.lab.main import main
 
 
 @pytest.fixture

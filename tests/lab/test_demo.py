@@ -9,12 +9,12 @@ import pytest
 import yaml
 from rich.console import Console
 
-from fared.lab import topology
-from fared.lab.demo import _Demo, run_demo
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import Hop
-from fared.lab.tables import shares_table
-from fared.lab.traffic import TrafficReport, Uplink
+from fared.extensions.lab import topology
+from fared.extensions.lab.demo import _Demo, run_demo
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import Hop
+from fared.extensions.lab.tables import shares_table
+from fared.extensions.lab.traffic import TrafficReport, Uplink
 from tests.lab.test_fabric import TOPOLOGY
 
 pytestmark = pytest.mark.netns

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import sandbox, traffic
-from fared.lab.errors import LabError
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView, shares
-from fared.lab.namespaces import DIRECTORY, Netns
-from fared.lab.waiting import await_paths, wait_until
+from fared.extensions.lab import sandbox, traffic
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import KernelView, shares
+from fared.extensions.lab.namespaces import DIRECTORY, Netns
+from fared.extensions.lab.waiting import await_paths, wait_until
 
 TOPOLOGY = """
 name: small
@@ -175,7 +175,7 @@ def test_a_fabric_stays_up_until_it_is_taken_down(file: Path, tmp_path: Path):
     environment = {**os.environ, "FARED_LAB_DIR": str(tmp_path / "labs")}
 
     def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "fared.lab.main", *arguments]
+        command = [sys.executable, "-m", "fared.extensions.lab.main", *arguments]
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=60, check=False
         )

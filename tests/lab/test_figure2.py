@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.api.client import ControlClient
-from fared.lab import topology
-from fared.lab.fabric import Fabric, RunningNode
-from fared.lab.generate import Clos5
-from fared.lab.waiting import has_all_paths, wait_until
+from fared.extensions.lab import topology
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.generate import Clos5
+from fared.extensions.lab.waiting import has_all_paths, wait_until
+from fared.management.api.client import ControlClient
 from tests.lab.damages import FIGURE_2, weigh_damages
 
 START = 180.0

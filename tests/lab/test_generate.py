@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from fared.core.ids import BACKBONE
-from fared.lab import topology
-from fared.lab.addressing import AddressPlan, make_plan
-from fared.lab.errors import TopologyError
-from fared.lab.kinds.bird import Bird
-from fared.lab.kinds.fared import configuration
-from fared.lab.kinds.frr import Frr
-from fared.lab.main import main
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import AddressPlan, make_plan
+from fared.extensions.lab.errors import TopologyError
+from fared.extensions.lab.kinds.bird import Bird
+from fared.extensions.lab.kinds.fared import configuration
+from fared.extensions.lab.kinds.frr import Frr
+from fared.extensions.lab.main import main
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos5.clab.yml"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fared.fib.settings import FibSettings
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.waiting import await_paths
+from fared.paths.fib.settings import FibSettings
 from tests.lab_restarts import Restart, told
 from tests.stream import Stream
 from tests.two_leaves import WAYS, help_restarts

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from fared.ina.plan.bounds import least_cut
-from fared.ina.plan.planner import plan_job
-from fared.ina.plan.stripes import stripe_weights
-from fared.lab import topology
-from fared.lab.addressing import AddressPlan, PortAddresses, make_plan
-from fared.lab.errors import LabError
-from fared.lab.fabric import Fabric
-from fared.lab.ina_job import LabJob, capacities, summing_job
-from fared.lab.ina_workload import run_ina
-from fared.lab.waiting import await_paths
+from fared.extensions.ina.plan.bounds import least_cut
+from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.ina.plan.stripes import stripe_weights
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import AddressPlan, PortAddresses, make_plan
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ina_job import LabJob, capacities, summing_job
+from fared.extensions.lab.ina_workload import run_ina
+from fared.extensions.lab.waiting import await_paths
 
 ROOT = Path(__file__).parents[2]
 MBIT = 1e6 / 8

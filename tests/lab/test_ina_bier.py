@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from fared.ina.slots.packet import largest_payload
+from fared.extensions.ina.slots.packet import largest_payload
+from fared.extensions.lab import topology
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ina_job import LabJob
+from fared.extensions.lab.ina_workload import Workers, run_ina
+from fared.extensions.lab.waiting import await_paths
 from fared.kernel.nft_program import find_nft
-from fared.lab import topology
-from fared.lab.errors import LabError
-from fared.lab.fabric import Fabric
-from fared.lab.ina_job import LabJob
-from fared.lab.ina_workload import Workers, run_ina
-from fared.lab.waiting import await_paths
 from tests.lab.test_ina import HEADERS, counters, repeated_bytes, sent, small
 from tests.waiting import wait_for
 

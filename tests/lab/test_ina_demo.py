@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fared.lab.ina_demo import run_ina_demo
+from fared.extensions.lab.ina_demo import run_ina_demo
 from tests.lab.test_ina import small
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fared.lab import topology
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab import topology
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
 from tests.lab.ina_jobs import SHORT, Jobs, lose_a_worker_and_take_it_back, same, survive_failures
 from tests.lab.test_ina import small
 from tests.waiting import wait_for

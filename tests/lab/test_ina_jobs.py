@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
 from tests.lab.ina_jobs import (
     SHORT,
     Jobs,

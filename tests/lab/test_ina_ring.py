@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fared.lab import topology
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab import topology
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
 from tests.lab.ina_jobs import SHORT, Jobs, same
 from tests.lab.test_ina import ROOT
 from tests.waiting import wait_for

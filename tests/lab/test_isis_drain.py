@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
 from tests.stream import Stream
 from tests.two_leaves import WAYS, topology
 from tests.waiting import wait_for

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import topology, traffic, udp
-from fared.lab.fabric import Fabric
-from fared.lab.jobs import Job
-from fared.lab.kernel_view import shares
-from fared.lab.waiting import Accepts, await_paths, wait_until
-from fared.lab.workload import run
+from fared.extensions.lab import topology, traffic, udp
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.jobs import Job
+from fared.extensions.lab.kernel_view import shares
+from fared.extensions.lab.waiting import Accepts, await_paths, wait_until
+from fared.extensions.lab.workload import run
 from tests.lab.damages import TWO_PODS, weigh_damages
 from tests.lab.five_stages import drain_spines
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from fared.config import load_text
-from fared.lab import topology
-from fared.lab.addressing import NodePlan, make_plan
-from fared.lab.errors import LabError
-from fared.lab.kinds import kind_of
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import NodePlan, make_plan
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.kinds import kind_of
 
 FILES = Path(__file__).parents[2] / "containerlab"
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from fared.daemon.health import AUDIT_INTERVAL
-from fared.lab.fabric import Fabric, RunningNode
-from fared.lab.waiting import await_paths
+from fared.daemon.loop.health import AUDIT_INTERVAL
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.waiting import await_paths
 from tests.stream import RATE, Stream
 from tests.waiting import wait_for
 
@@ -25,7 +25,7 @@ AT_ONCE = AUDIT_INTERVAL / 6
 """Seconds: a repair that nobody asked for comes with the next audit."""
 CHURN = """
 import sys, time
-from fared.fib.settings import FibSettings
+from fared.paths.fib.settings import FibSettings
 from fared.kernel.netlink import attribute, u32_attribute
 from fared.kernel.requests import RequestSocket
 import struct

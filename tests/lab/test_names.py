@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
 
 
 @pytest.mark.netns

@@ -16,10 +16,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from fared.lab.kernel_view import KernelView
-from fared.lab.main import main
-from fared.lab.namespaces import Netns
-from fared.lab.waiting import wait_until
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.main import main
+from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.waiting import wait_until
 
 TOPOLOGY = """
 name: inside
@@ -45,7 +45,15 @@ class Containers:
     def __init__(self, file: Path, make: Callable[[str], Netns]) -> None:
         self.directory = file.parent
         self.netns = {name: make(name) for name in ("S1", "L1", "h1")}
-        command = [sys.executable, "-m", "fared.lab.main", "node", str(file), "--wait", "20"]
+        command = [
+            sys.executable,
+            "-m",
+            "fared.extensions.lab.main",
+            "node",
+            str(file),
+            "--wait",
+            "20",
+        ]
         self.processes = {
             name: netns.start(
                 [*command, name, "--directory", str(file.parent / name)],
@@ -64,7 +72,13 @@ class Containers:
         self.netns[b].ip("link", "set", "dev", "tmp", "name", peer)
 
     def fared_cli(self, name: str, *arguments: str) -> str:
-        tool = [sys.executable, "-m", "fared.cli.main", "-s", self.directory / name / "fared.sock"]
+        tool = [
+            sys.executable,
+            "-m",
+            "fared.management.cli.main",
+            "-s",
+            self.directory / name / "fared.sock",
+        ]
         return self.netns[name].run([*map(str, tool), *arguments]).stdout
 
     def stop(self) -> dict[str, int]:
@@ -194,7 +208,7 @@ def test_the_same_file_is_up_twice_under_two_names(tmp_path: Path):
     environment = {**os.environ, "FARED_LAB_DIR": str(tmp_path / "labs")}
 
     def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "fared.lab.main", *arguments]
+        command = [sys.executable, "-m", "fared.extensions.lab.main", *arguments]
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=60, check=False
         )

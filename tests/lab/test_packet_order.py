@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fared.lab.packet_order import PacketOrder, packet_order, together
+from fared.extensions.lab.packet_order import PacketOrder, packet_order, together
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.lab.errors import LabError
-from fared.lab.page import listen, show_page
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.page import listen, show_page
 
 
 def test_a_taken_port_is_replaced_by_a_free_one():

@@ -11,12 +11,17 @@ import networkx as nx
 import pytest
 from click.testing import CliRunner
 
-from fared.lab import topology
-from fared.lab.addressing import make_plan
-from fared.lab.main import main
-from fared.lab.permutation import best_steps, candidates, diameter, ring_all_reduce_seconds
-from fared.offline.plan.paths import RootPaths
-from fared.offline.plan.routes import WeightedRoutes
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import make_plan
+from fared.extensions.lab.main import main
+from fared.extensions.lab.permutation import (
+    best_steps,
+    candidates,
+    diameter,
+    ring_all_reduce_seconds,
+)
+from fared.extensions.offline.plan.paths import RootPaths
+from fared.extensions.offline.plan.routes import WeightedRoutes
 from tests.plan.networks import max_flow, network
 
 TABLE = [

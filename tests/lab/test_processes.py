@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from fared.lab.errors import LabError
-from fared.lab.kinds.base import Command
-from fared.lab.namespaces import CurrentNetns
-from fared.lab.processes import NodeProcess, end, start_in_turn
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.kinds.base import Command
+from fared.extensions.lab.namespaces import CurrentNetns
+from fared.extensions.lab.processes import NodeProcess, end, start_in_turn
 
 PATIENCE = 30.0
 MOST = 3 * len(os.sched_getaffinity(0))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import sandbox
-from fared.lab.errors import LabError
-from fared.lab.namespaces import Netns
+from fared.extensions.lab import sandbox
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.namespaces import Netns
 
 pytestmark = pytest.mark.netns
 

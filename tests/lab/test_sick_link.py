@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fared.lab.fabric import Fabric, RunningNode
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.waiting import await_paths
 from tests.error_counters import Interface
 from tests.stream import Stream
 from tests.waiting import wait_for

@@ -10,8 +10,8 @@ import pytest
 
 from bench.recorder import Moment, Recorder, behaviour
 from bench.steady import OVERHEAD, Stream, between_hosts, steady, through
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
 from tests.lab.test_workload import MBIT, three_leaves
 from tests.waiting import wait_for
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from fared.lab.errors import LabError
-from fared.lab.tcp_order import (
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.tcp_order import (
     TcpInfo,
     TcpOrder,
     decode,

@@ -8,12 +8,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from fared.lab import topology
-from fared.lab.addressing import make_plan
-from fared.lab.errors import TopologyError
-from fared.lab.kinds import kind_of
-from fared.lab.main import main
-from fared.lab.node import node_sysctls
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import make_plan
+from fared.extensions.lab.errors import TopologyError
+from fared.extensions.lab.kinds import kind_of
+from fared.extensions.lab.main import main
+from fared.extensions.lab.node import node_sysctls
 
 GOOD = """
 name: two

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import fared
-from fared.api.client import DaemonRefusedError, DaemonUnreachableError
-from fared.lab.errors import LabError
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
+from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
 from tests.lab_restarts import Restart
 from tests.stream import Stream
 from tests.two_leaves import WAYS, help_restarts, topology

@@ -26,7 +26,7 @@ def _set_back(seconds: int) -> None:
 
 
 def _refuse_equal_numbers() -> None:
-    from fared.ospf.processing import authenticate
+    from fared.protocols.ospf.processing import authenticate
     from tests.strict import refuse_equal_numbers
 
     authenticate.sequence_problem = refuse_equal_numbers

@@ -21,9 +21,9 @@ from typing import Any
 
 import yaml
 
-from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
-from fared.lab.kernel_view import KernelView
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.namespaces import Netns
+from fared.management.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
 from tests.waiting import wait_for
 
 BIN = Path(sys.executable).parent
@@ -222,7 +222,7 @@ class Live:
     def records(self) -> list[Json]:
         """The log records; a line that is not JSON has the key ``raw``.
 
-        Lines that wait (``daemon.logs``) are written for whoever asks for the last ones.
+        Lines that wait (``daemon.people.logs``) are written for whoever asks for the last ones.
         """
         if self.alive():
             with contextlib.suppress(DaemonUnreachableError, DaemonRefusedError):

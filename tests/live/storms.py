@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
-from fared.daemon.after_flood import LOOK_INTERVAL
+from fared.daemon.loop.after_flood import LOOK_INTERVAL
 from tests.live.daemons import LINKS, Live, Pair
 from tests.waiting import wait_for
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
 from tests.live.daemons import LINKS, Live, Pair, run_program
 from tests.waiting import wait_for
 

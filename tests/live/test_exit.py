@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.lab.kernel_view import KernelView
+from fared.extensions.lab.kernel_view import KernelView
 from tests.live import daemons
 from tests.live.daemons import LEFT, LEFT_STUB, LINKS, RIGHT_STUB, Json, Pair
 from tests.waiting import wait_for

@@ -7,8 +7,8 @@ import pytest
 
 from fared.config import Loaded, load_text
 from fared.daemon.daemon import Daemon
-from fared.daemon.errors import DaemonError
-from fared.fib.model import FibState
+from fared.daemon.loop.errors import DaemonError
+from fared.paths.fib.model import FibState
 from tests.waiting import loop_until
 
 
@@ -44,7 +44,7 @@ def config(tmp_path, monkeypatch):
         def __init__(self, *_) -> None:
             self.start = self.stop = lambda: None
 
-    monkeypatch.setattr("fared.daemon.health.Health", NoHealth)
+    monkeypatch.setattr("fared.daemon.loop.health.Health", NoHealth)
     return load_text(f"{{api: {{socket: {tmp_path}/s, http: 'off'}}, ospf: {{}}}}")
 
 

@@ -20,8 +20,8 @@ from typing import NamedTuple, Self
 import pytest
 
 from fared.core.checksum import fletcher16, internet_checksum
-from fared.isis.pdu.header import checksum_of, with_checksum
-from fared.isis.pdu.model import PduType
+from fared.protocols.isis.pdu.header import checksum_of, with_checksum
+from fared.protocols.isis.pdu.model import PduType
 from tests.live import storms
 from tests.live.daemons import LINKS, RIGHT, RIGHT_STUB, Live, Pair
 from tests.live.isis_daemons import IsisPair

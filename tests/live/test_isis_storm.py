@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from fared.isis.ids import format_lsp_id
-from fared.isis.pdu.codec import decode_pdu
-from fared.isis.pdu.header import checksum_of, with_checksum
-from fared.isis.pdu.model import Lsp, PduType
+from fared.protocols.isis.ids import format_lsp_id
+from fared.protocols.isis.pdu.codec import decode_pdu
+from fared.protocols.isis.pdu.header import checksum_of, with_checksum
+from fared.protocols.isis.pdu.model import Lsp, PduType
 from tests.forged import mutate
 from tests.forged_isis import (
     CHECKSUM,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab.kernel_view import shares
+from fared.extensions.lab.kernel_view import shares
 from tests.live.daemons import LINKS, RIGHT_STUB
 from tests.live.isis_daemons import STUBS, IsisPair, running_isis_pair
 from tests.waiting import wait_for

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fared.lab.kernel_view import Hop, KernelView
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.kernel_view import Hop, KernelView
+from fared.extensions.lab.namespaces import Netns
 from tests.live.daemons import Live
 from tests.waiting import wait_for
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
 from tests.live import daemons
 from tests.live.daemons import RIGHT_STUB, Pair, running_pair
 from tests.waiting import wait_for

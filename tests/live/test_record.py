@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fared.api.client import DaemonRefusedError
-from fared.recording.files import segments
+from fared.management.api.client import DaemonRefusedError
+from fared.management.recording.files import segments
 from tests.live.daemons import LEFT, REPOSITORY, Json, Pair, run_program
 from tests.live.isis_daemons import LEFT_SYSTEM, IsisPair
 from tests.waiting import wait_for

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fared.lab.kernel_view import KernelView
+from fared.extensions.lab.kernel_view import KernelView
 from tests.live.daemons import LEFT, LEFT_STUB, LINKS, RIGHT_STUB, Live, Pair
 from tests.waiting import wait_for
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fared.daemon.health import AUDIT_INTERVAL
+from fared.daemon.loop.health import AUDIT_INTERVAL
 from tests.live.daemons import RIGHT_STUB, Pair
 from tests.waiting import wait_for
 

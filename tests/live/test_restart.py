@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from fared.api.client import ControlClient, DaemonUnreachableError
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import Hop, KernelView
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import Hop, KernelView
+from fared.extensions.lab.waiting import await_paths
+from fared.management.api.client import ControlClient, DaemonUnreachableError
 from tests.stream import RATE, Stream
 from tests.waiting import wait_for
 

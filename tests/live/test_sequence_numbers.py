@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
 from tests.live.daemons import Live
 from tests.waiting import wait_for
 

@@ -13,7 +13,7 @@ from typing import Self
 
 import pytest
 
-from fared.isis.pdu.model import PduType
+from fared.protocols.isis.pdu.model import PduType
 from tests.live import storms
 from tests.live.daemons import LINKS, RIGHT_STUB, Pair
 from tests.live.isis_daemons import RIGHT_SYSTEM, running_isis_pair

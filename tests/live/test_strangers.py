@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 import pytest
 
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.namespaces import Netns
 from fared.kernel.on_link import SAMPLE
-from fared.lab.kernel_view import KernelView
-from fared.lab.namespaces import Netns
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import encode_router_lsa
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.lsa import Lsa, LsType, encode_lsa
-from fared.ospf.packet.packets import Hello, LsUpdate, Options, PacketBody
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.protocols.ospf.packet.body import encode_router_lsa
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.lsa import Lsa, LsType, encode_lsa
+from fared.protocols.ospf.packet.packets import Hello, LsUpdate, Options, PacketBody
 from tests.live.daemons import Json, Live
 from tests.stream import RATE, Stream
 from tests.waiting import wait_for

@@ -21,11 +21,11 @@ import pytest
 import yaml
 
 from fared.core.units import parse_bandwidth
-from fared.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
-from fared.lab.errors import LabError
-from fared.lab.fabric import Fabric
-from fared.lab.namespaces import Netns
-from fared.lab.waiting import await_paths
+from fared.extensions.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.waiting import await_paths
 from monitoring.scraping import Prometheus, board_expressions, rule_expressions
 from tests.error_counters import Interface
 from tests.lab.ina_jobs import Jobs, same

@@ -8,14 +8,14 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from fared.api.encode import encode
-from fared.api.views.ospf_lsdb import lsdb_document
-from fared.cli.lsdb import lsdb
-from fared.cli.offline import spf
 from fared.core.ids import Prefix, dotted
-from fared.rib.model import Route
-from fared.sim.fabric import Fabric, clos3
-from fared.sim.network import Network
+from fared.extensions.offline.cli.lsdb import lsdb
+from fared.extensions.offline.cli.spf import spf
+from fared.extensions.sim.fabric import Fabric, clos3
+from fared.extensions.sim.network import Network
+from fared.management.api.encode import encode
+from fared.management.api.views.ospf_lsdb import lsdb_document
+from fared.paths.rib.model import Route
 
 Json = dict[str, Any]
 Table = dict[str, tuple[int, bool, list[tuple[str, str | None, int]]]]

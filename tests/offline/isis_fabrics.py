@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fared.api.encode import encode
-from fared.api.views.isis_lsdb import isis_lsdb_document
 from fared.core.ids import format_address, format_node, format_system_id
-from fared.sim.fabric import Fabric
+from fared.extensions.sim.fabric import Fabric
+from fared.management.api.encode import encode
+from fared.management.api.views.isis_lsdb import isis_lsdb_document
 from tests.offline.fabrics import Json, answer
 
 FAMILIES = ("ipv4", "ipv6")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fared.core.ids import length_mask
-from fared.ospf.packet.bodies import AsExternalLsa, RouterLsa, SummaryLsa
-from fared.ospf.packet.body import encode_body
-from fared.ospf.packet.lsa import LsType, encode_lsa
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.extensions.sim.network import Network
+from fared.protocols.ospf.packet.bodies import AsExternalLsa, RouterLsa, SummaryLsa
+from fared.protocols.ospf.packet.body import encode_body
+from fared.protocols.ospf.packet.lsa import LsType, encode_lsa
 from fared.router.events import RouterSettingsApplied
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.sim.network import Network
 from tests.offline.fabrics import answer, live_table, saved, started, table
 
 

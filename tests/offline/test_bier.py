@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fared.api.views.bier import bier
 from fared.core.ids import format_node
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.management.api.views.bier import bier
 from tests.api.seen import seen_from
 from tests.offline import fabrics, isis_fabrics
 from tests.sim.test_bier import build

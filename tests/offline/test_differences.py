@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from fared.cli.main import main
-from fared.cli.offline_tables import write_offline
+from fared.extensions.offline.cli.tables import write_offline
+from fared.management.cli.main import main
 from tests.offline.fabrics import answer, run_spf
 
 LEAF_2 = "10.0.2.0/24"

@@ -4,10 +4,10 @@ import pytest
 
 from fared.core.ids import dotted
 from fared.core.routes import LocalRoute
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
+from fared.extensions.sim.network import Network
 from fared.router.events import RouterSettingsApplied
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import Fabric, FabricBuilder, clos3
-from fared.sim.network import Network
 from tests.offline.fabrics import all_tables, answer, live_table, live_tables, saved, table
 from tests.sim.externals import OUTSIDE, announce, configure, started, static
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from fared.core.ids import dotted
 from fared.core.wire import Reader
-from fared.offline.file import read_database
-from fared.offline.world import FileError
-from fared.ospf.packet.bodies import RouterLsa
-from fared.ospf.packet.body import decode_body, encode_body
-from fared.ospf.packet.lsa import Lsa, LsType, decode_lsa, encode_lsa
+from fared.extensions.offline.file import read_database
+from fared.extensions.offline.world import FileError
+from fared.protocols.ospf.packet.bodies import RouterLsa
+from fared.protocols.ospf.packet.body import decode_body, encode_body
+from fared.protocols.ospf.packet.lsa import Lsa, LsType, decode_lsa, encode_lsa
 from tests.offline.fabrics import Json, answer, clos, run_spf, saved
 from tests.offline.spoil import ANYTHING, assert_computed_or_refused, places, spoilt
 

@@ -9,9 +9,9 @@ import dpkt
 import pytest
 
 from fared.core.wire import Reader
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.lsa import Lsa, LsType, decode_lsa, encode_lsa, with_age
-from fared.ospf.packet.packets import Hello, LsUpdate
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.lsa import Lsa, LsType, decode_lsa, encode_lsa, with_age
+from fared.protocols.ospf.packet.packets import Hello, LsUpdate
 from tests.offline.fabrics import Json, answer, run_lsdb, table
 from tests.recorded import OSPF, load
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.isis.ids import LevelSet
-from fared.isis.pdu.codec import decode_pdu, encode_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import IpReachability, NarrowIpReach, NarrowIpReachability, Tlv
-from fared.isis.settings import CircuitKind
-from fared.sim.fabric import LANS, Fabric, FabricBuilder
-from fared.sim.levels import COMMON, clos3_isis, clos5_levels
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder, Levels
+from fared.extensions.sim.fabric import LANS, Fabric, FabricBuilder
+from fared.extensions.sim.levels import COMMON, clos3_isis, clos5_levels
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder, Levels
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import IpReachability, NarrowIpReach, NarrowIpReachability, Tlv
+from fared.protocols.isis.settings import CircuitKind
 from tests.offline.fabrics import Json, answer, run_spf
 from tests.offline.isis_fabrics import (
     FAMILIES,

@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_system_id
-from fared.core.igp import ShutdownRequested
-from fared.isis.ids import lsp_id
-from fared.isis.pdu.codec import (
+from fared.extensions.sim.levels import clos3_isis
+from fared.protocols.igp.events import ShutdownRequested
+from fared.protocols.isis.ids import lsp_id
+from fared.protocols.isis.pdu.codec import (
     checksum_of,
     decode_pdu,
     encode_pdu,
     with_checksum,
     with_lifetime,
 )
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import (
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
     IsReachability,
     NarrowIpReach,
@@ -30,7 +31,6 @@ from fared.isis.pdu.tlvs import (
     NarrowNeighbor,
     ProtocolsSupported,
 )
-from fared.sim.levels import clos3_isis
 from tests.offline.fabrics import Json, answer, run_spf
 from tests.offline.isis_fabrics import offline, saved, started, table
 from tests.offline.spoil import ANYTHING, assert_computed_or_refused, places, spoilt

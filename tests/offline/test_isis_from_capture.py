@@ -7,12 +7,12 @@ import json
 import dpkt
 import pytest
 
-from fared.isis.ids import lsp_id
-from fared.isis.pdu.codec import checksum_of, encode_pdu, with_checksum, with_lifetime
-from fared.isis.pdu.header import set_length
-from fared.isis.pdu.model import Lsp, PduType
-from fared.isis.pdu.tlvs import NLPID_IPV4, Hostname, ProtocolsSupported
-from fared.sim.levels import clos3_isis
+from fared.extensions.sim.levels import clos3_isis
+from fared.protocols.isis.ids import lsp_id
+from fared.protocols.isis.pdu.codec import checksum_of, encode_pdu, with_checksum, with_lifetime
+from fared.protocols.isis.pdu.header import set_length
+from fared.protocols.isis.pdu.model import Lsp, PduType
+from fared.protocols.isis.pdu.tlvs import NLPID_IPV4, Hostname, ProtocolsSupported
 from tests.offline.fabrics import Json, answer, run_lsdb
 from tests.offline.isis_fabrics import offline, saved, started
 from tests.offline.test_from_capture import ip, lsa, update

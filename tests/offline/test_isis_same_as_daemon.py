@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fared.sim.fabric import Fabric, FabricBuilder, clos3
-from fared.sim.levels import COMMON, clos3_isis, clos5_levels
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder
+from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
+from fared.extensions.sim.levels import COMMON, clos3_isis, clos5_levels
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder
 from tests.offline.isis_fabrics import (
     FAMILIES,
     live,

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from fared.core import igp
-from fared.isis.ids import LevelSet
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.extensions.sim.levels import COMMON, clos3_isis, clos5_levels
+from fared.protocols.igp import events as igp
+from fared.protocols.isis.ids import LevelSet
 from fared.router.events import To
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.sim.levels import COMMON, clos3_isis, clos5_levels
 from tests.offline.isis_fabrics import (
     FAMILIES,
     live,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fared.core.ids import dotted
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
-from fared.sim.network import Network
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
+from fared.extensions.sim.network import Network
 from tests.offline.fabrics import (
     Json,
     all_tables,

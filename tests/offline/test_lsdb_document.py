@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fared.api.views.ospf_lsdb import lsdb_document
 from fared.core.wire import Reader
-from fared.ospf.packet.lsa import decode_lsa, lsa_checksum_ok
+from fared.management.api.views.ospf_lsdb import lsdb_document
+from fared.protocols.ospf.packet.lsa import decode_lsa, lsa_checksum_ok
 from tests.offline.fabrics import clos, saved
 
 

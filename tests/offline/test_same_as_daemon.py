@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fared.core.ids import dotted
-from fared.sim.fabric import GIGABIT, Fabric, FabricBuilder
-from fared.sim.network import Network
+from fared.extensions.sim.fabric import GIGABIT, Fabric, FabricBuilder
+from fared.extensions.sim.network import Network
 from tests.offline.fabrics import (
     all_tables,
     answer,

@@ -3,9 +3,16 @@
 import pytest
 
 from fared.core.ids import dotted, length_mask, parse_dotted, parse_prefix
-from fared.ospf.packet.bodies import B_BIT, V_BIT, RouterLink, RouterLinkType, RouterLsa, SummaryLsa
-from fared.ospf.packet.body import encode_router_lsa, encode_summary_lsa
-from fared.ospf.packet.lsa import LsType, encode_lsa
+from fared.protocols.ospf.packet.bodies import (
+    B_BIT,
+    V_BIT,
+    RouterLink,
+    RouterLinkType,
+    RouterLsa,
+    SummaryLsa,
+)
+from fared.protocols.ospf.packet.body import encode_router_lsa, encode_summary_lsa
+from fared.protocols.ospf.packet.lsa import LsType, encode_lsa
 from tests.offline.fabrics import answer
 
 SAVED = """

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, parse_dotted
-from fared.core.igp import LinkChanged, PacketReceived, SendPacket
 from fared.core.links import InterfaceAddress, Link
-from fared.ospf.engine import OspfEngine
-from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
-from fared.sim.wire import Cable, End
-from fared.ted.events import LocalLinksChanged, TedUpdated
+from fared.extensions.sim.wire import Cable, End
+from fared.paths.ted.events import LocalLinksChanged, TedUpdated
+from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
+from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from tests.engines import EngineNetwork, Node
 
 BACKBONE = AreaId(0)

@@ -7,13 +7,13 @@ import random
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkChanged, PacketReceived, SendPacket
-from fared.ospf.engine import OspfEngine
-from fared.ospf.packet.bodies import RouterLsa
-from fared.ospf.packet.body import encode_router_lsa
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsaKey, LsType, encode_lsa
-from fared.ospf.packet.packets import (
+from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
+from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.packet.bodies import RouterLsa
+from fared.protocols.ospf.packet.body import encode_router_lsa
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsaKey, LsType, encode_lsa
+from fared.protocols.ospf.packet.packets import (
     DatabaseDescription,
     DdFlags,
     Hello,
@@ -21,7 +21,7 @@ from fared.ospf.packet.packets import (
     LsRequest,
     LsUpdate,
 )
-from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
 from tests.engines import Clocked, drained
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from fared.core.igp import LinkChanged, PacketReceived, SendPacket
-from fared.ospf.engine import OspfEngine
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.packets import DdFlags, Hello, LsUpdate
-from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
+from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.packets import DdFlags, Hello, LsUpdate
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
 from tests.engines import Clocked
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 from tests.ospf.scripted import ALL_SPF, OURS, E, dd

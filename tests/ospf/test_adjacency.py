@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import AdjacencyChanged, LinkChanged, LinkRemoved
-from fared.ospf.neighbor import NEIGHBOR_TABLE, NeighborEvent, NeighborState
-from fared.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
+from fared.protocols.igp.events import AdjacencyChanged, LinkChanged, LinkRemoved
+from fared.protocols.ospf.neighbor import NEIGHBOR_TABLE, NeighborEvent, NeighborState
+from fared.protocols.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
 from tests.ospf.harness import DEFAULTS, FAST, pair, router_id
 from tests.ospf.scripted import OURS, THEIRS, Scripted, ack
 

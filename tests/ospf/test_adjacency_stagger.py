@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest
+from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest
 from tests.ospf.harness import FAST, Network, router_id
 from tests.ospf.scripted import dd, make_lsa, update
 from tests.ospf.star import Star

@@ -4,9 +4,9 @@ import random
 import sys
 
 from fared.core.timers import TimerQueue
-from fared.ospf.flooding.aging import Aging
-from fared.ospf.lsdb import CURRENT, EXPIRED, LsaEntry, Lsdb, Scope
-from fared.ospf.packet.lsa import MAX_AGE
+from fared.protocols.ospf.flooding.aging import Aging
+from fared.protocols.ospf.lsdb import CURRENT, EXPIRED, LsaEntry, Lsdb, Scope
+from fared.protocols.ospf.packet.lsa import MAX_AGE
 from tests.ospf.scripted import make_lsa
 
 

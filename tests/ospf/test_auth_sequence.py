@@ -10,12 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import ipv4_prefix, parse_dotted
-from fared.core.igp import ExternalRoutes, LinkRemoved, SettingsApplied
-from fared.core.keys import AuthKey
 from fared.core.routes import LocalRoute, RouteSource
-from fared.ospf.auth.sequence import AuthSequences, clock_number
-from fared.ospf.processing import authenticate
-from fared.ospf.settings import AreaSettings, OspfSettings, RedistributeSettings, Redistribution
+from fared.protocols.igp.events import ExternalRoutes, LinkRemoved, SettingsApplied
+from fared.protocols.igp.keys import AuthKey
+from fared.protocols.ospf.auth.sequence import AuthSequences, clock_number
+from fared.protocols.ospf.processing import authenticate
+from fared.protocols.ospf.settings import (
+    AreaSettings,
+    OspfSettings,
+    RedistributeSettings,
+    Redistribution,
+)
 from tests.ospf.harness import BACKBONE, Network, router_id
 from tests.ospf.test_authentication import EXTENDED, A, B, errors, keyed, losses, sequences
 from tests.strict import refuse_equal_numbers

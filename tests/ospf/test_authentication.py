@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LogRecord, PacketReceived, SettingsApplied
-from fared.core.keys import Algorithm, AuthKey, TimedKey, accept_keys, send_key
-from fared.ospf.auth.sequence import clock_number
-from fared.ospf.auth.signature import au_type_of, overhead, read_auth, sign, verify
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.packets import Hello, PacketType
-from fared.ospf.settings import OspfSettings
+from fared.protocols.igp.events import LogRecord, PacketReceived, SettingsApplied
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey, accept_keys, send_key
+from fared.protocols.ospf.auth.sequence import clock_number
+from fared.protocols.ospf.auth.signature import au_type_of, overhead, read_auth, sign, verify
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.packets import Hello, PacketType
+from fared.protocols.ospf.settings import OspfSettings
 from tests.ospf.harness import FAST, Network, pair, router_id
 from tests.ospf.scripted import ALL_SPF, OURS, THEIRS, Scripted
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fared.ospf.flooding.bandwidth import BandwidthChanges
-from fared.ospf.packet.body import encode_body, opaque_link_state_id
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsType, with_age
-from fared.ospf.packet.opaque import OpaqueType, TeLink
-from fared.ospf.settings import OspfSettings
-from fared.te.attributes import TeAttributes
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.ospf.flooding.bandwidth import BandwidthChanges
+from fared.protocols.ospf.packet.body import encode_body, opaque_link_state_id
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsType, with_age
+from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink
+from fared.protocols.ospf.settings import OspfSettings
 from tests.ospf.harness import FAST, router_id
 from tests.ospf.scripted import ack, make_lsa, update
 from tests.ospf.star import Star

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted, SessionSettings
-from fared.core.igp import LinkChanged, SendPacket
-from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
-from fared.ospf.auth.link_local import signed_block, verified_flags
-from fared.ospf.auth.signature import sign
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.lls import B_BIT, decode_flags, encode_block
-from fared.ospf.packet.packets import Hello, Options
+from fared.protocols.igp.events import LinkChanged, SendPacket
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.ospf.auth.link_local import signed_block, verified_flags
+from fared.protocols.ospf.auth.signature import sign
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.lls import B_BIT, decode_flags, encode_block
+from fared.protocols.ospf.packet.packets import Hello, Options
 from tests.damage import attempt
 from tests.ospf.harness import Network
 from tests.ospf.scripted import FAST, OURS, THEIRS, Scripted

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.ids import NodeId
-from fared.ospf.packet.bodies import RouterLink, RouterLsa
-from fared.ospf.packet.lsa import LsaKey
-from fared.ospf.packet.te_facts import TeFacts
-from fared.ospf.ted import lost_links
-from fared.ospf.ted.blocks import (
+from fared.paths.ted.model import NodeBlock
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa
+from fared.protocols.ospf.packet.lsa import LsaKey
+from fared.protocols.ospf.packet.te_facts import TeFacts
+from fared.protocols.ospf.ted import lost_links
+from fared.protocols.ospf.ted.blocks import (
     RouterFacts,
     _look_up,
     _match,
@@ -23,8 +24,7 @@ from fared.ospf.ted.blocks import (
     patch,
     renamed,
 )
-from fared.ospf.ted.lost_links import shrunk, withdraw
-from fared.ted.model import NodeBlock
+from fared.protocols.ospf.ted.lost_links import shrunk, withdraw
 
 FEW = st.integers(1, 3)
 ADDRESSES = st.sampled_from([0, 1, 2, 0x0A000001, 0x0A000002, 0x0A000003])

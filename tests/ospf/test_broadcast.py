@@ -6,14 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import NETWORK_NODE, parse_dotted, parse_prefix
-from fared.core.igp import LinkChanged, SettingsApplied
-from fared.ospf.engine import OspfEngine
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.packet.opaque import TeLink
-from fared.ospf.packet.packets import Hello, LsAck, LsUpdate
-from fared.ospf.settings import AreaSettings, OspfSettings
+from fared.protocols.igp.events import LinkChanged, SettingsApplied
+from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.packet.opaque import TeLink
+from fared.protocols.ospf.packet.packets import Hello, LsAck, LsUpdate
+from fared.protocols.ospf.settings import AreaSettings, OspfSettings
 from tests.ospf.harness import BACKBONE, FAST, LAN, MULTICAST, Network, router_id
 from tests.ospf.scripted import Scripted, router_lsa
 

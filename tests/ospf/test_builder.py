@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId
-from fared.ospf.instance import Area, Instance
-from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.bodies import RouterLink, RouterLsa
-from fared.ospf.packet.body import encode_body, opaque_link_state_id
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, LsType, encode_lsa
-from fared.ospf.packet.opaque import OpaqueType, TeLink
-from fared.ospf.settings import AreaSettings, OspfSettings
-from fared.ospf.ted import builder as ted_builder
-from fared.ospf.ted import lost_links
-from fared.ospf.ted.builder import TedBuilder
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.te.attributes import TeAttributes
-from fared.ted.change import ChangeKind
-from fared.ted.events import TedUpdated
-from fared.ted.model import NodeBlock
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.te.attributes import TeAttributes
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.events import TedUpdated
+from fared.paths.ted.model import NodeBlock
+from fared.protocols.ospf.instance import Area, Instance
+from fared.protocols.ospf.lsdb import LsaEntry
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa
+from fared.protocols.ospf.packet.body import encode_body, opaque_link_state_id
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, LsType, encode_lsa
+from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink
+from fared.protocols.ospf.settings import AreaSettings, OspfSettings
+from fared.protocols.ospf.ted import builder as ted_builder
+from fared.protocols.ospf.ted import lost_links
+from fared.protocols.ospf.ted.builder import TedBuilder
 from tests.ospf.harness import BACKBONE, router_id
 
 ORIGINATOR = router_id(9)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.igp import PacketReceived, SendPacket
-from fared.ospf.flooding.retransmit import Retransmitter
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa
-from fared.ospf.packet.packets import LsAck, LsUpdate
+from fared.protocols.igp.events import PacketReceived, SendPacket
+from fared.protocols.ospf.flooding.retransmit import Retransmitter
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa
+from fared.protocols.ospf.packet.packets import LsAck, LsUpdate
 from tests.ospf.harness import router_id
 from tests.ospf.scripted import ALL_SPF, OURS, ack, make_lsa, update
 from tests.ospf.star import Star

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from fared.core.dynamic_flooding import CALM
-from fared.core.igp import SettingsApplied
-from fared.core.reduction import ReductionSettings
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.lsa import LsaKey
-from fared.ospf.packet.packets import LsUpdate
+from fared.protocols.igp.dynamic_flooding import CALM
+from fared.protocols.igp.events import SettingsApplied
+from fared.protocols.igp.reduction import ReductionSettings
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.lsa import LsaKey
+from fared.protocols.ospf.packet.packets import LsUpdate
 from tests.ospf.harness import BACKBONE, Network, router_id
 from tests.sparse_flooding import DYNAMIC, SparseFlooding, most
 

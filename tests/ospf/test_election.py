@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.ospf.adjacency.election import Candidate, Elected, elect
+from fared.protocols.ospf.adjacency.election import Candidate, Elected, elect
 
 
 def candidate(number: int, priority: int = 1, dr: int = 0, bdr: int = 0) -> Candidate:

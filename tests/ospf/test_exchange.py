@@ -5,9 +5,9 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import AdjacencyChanged
-from fared.ospf.packet.lsa import LsaKey
-from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, LsUpdate
+from fared.protocols.igp.events import AdjacencyChanged
+from fared.protocols.ospf.packet.lsa import LsaKey
+from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, LsUpdate
 from tests.ospf.harness import FAST, pair, router_id
 from tests.ospf.scripted import Scripted, dd, make_lsa, request, update
 

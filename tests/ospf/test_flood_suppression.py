@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import BACKBONE, AreaId, ipv4_prefix, parse_dotted
-from fared.ospf.flooding import suppression
-from fared.ospf.lsdb import Lsdb, Scope
-from fared.ospf.packet.bodies import RouterLink, RouterLsa
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.packets import LsUpdate
-from fared.ospf.settings import AreaSettings
-from fared.ted.events import AdvertisedRoute, RoutesComputed
-from fared.ted.model import PathType
+from fared.paths.ted.events import AdvertisedRoute, RoutesComputed
+from fared.paths.ted.model import PathType
+from fared.protocols.ospf.flooding import suppression
+from fared.protocols.ospf.lsdb import Lsdb, Scope
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.packets import LsUpdate
+from fared.protocols.ospf.settings import AreaSettings
 from tests.ospf.harness import FAST, Network, router_id
 
 SUPPRESSION = 0.1

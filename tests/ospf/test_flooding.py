@@ -6,13 +6,13 @@ import gc
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import LinkChanged, LogRecord, PacketReceived
-from fared.ospf.flooding import database
-from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsaKey
-from fared.ospf.packet.packets import DdFlags, LsAck, LsUpdate
-from fared.ospf.settings import AreaSettings
+from fared.protocols.igp.events import LinkChanged, LogRecord, PacketReceived
+from fared.protocols.ospf.flooding import database
+from fared.protocols.ospf.lsdb import LsaEntry
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsaKey
+from fared.protocols.ospf.packet.packets import DdFlags, LsAck, LsUpdate
+from fared.protocols.ospf.settings import AreaSettings
 from tests.ospf.harness import BACKBONE, FAST, Network, router_id
 from tests.ospf.scripted import (
     ALL_SPF,

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import AreaId
-from fared.ospf.database_summary import SummaryCache
-from fared.ospf.header_page import HeaderPage, KnownPages
-from fared.ospf.lsdb import CURRENT, LsaEntry, Lsdb, Scope, compare
-from fared.ospf.packet.lsa import MAX_AGE, decode_header
+from fared.protocols.ospf.database_summary import SummaryCache
+from fared.protocols.ospf.header_page import HeaderPage, KnownPages
+from fared.protocols.ospf.lsdb import CURRENT, LsaEntry, Lsdb, Scope, compare
+from fared.protocols.ospf.packet.lsa import MAX_AGE, decode_header
 from tests.ospf.scripted import Scripted, make_lsa, update
 
 NOW = 100.0

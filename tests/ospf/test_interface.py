@@ -6,10 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import CloseInterface, LinkChanged, LinkRemoved, OpenInterface, SettingsApplied
-from fared.ospf.interface import INTERFACE_TABLE, InterfaceEvent, InterfaceState
-from fared.ospf.packet.packets import Hello
-from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
+from fared.protocols.igp.events import (
+    CloseInterface,
+    LinkChanged,
+    LinkRemoved,
+    OpenInterface,
+    SettingsApplied,
+)
+from fared.protocols.ospf.interface import INTERFACE_TABLE, InterfaceEvent, InterfaceState
+from fared.protocols.ospf.packet.packets import Hello
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from tests.ospf.harness import BACKBONE, FAST, make_link
 from tests.ospf.scripted import Scripted
 

@@ -4,19 +4,19 @@
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkChanged, LogRecord, PacketReceived, ShutdownRequested
-from fared.core.throttle import Throttle, ThrottleSettings
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.lsa import (
+from fared.protocols.igp.events import LinkChanged, LogRecord, PacketReceived, ShutdownRequested
+from fared.protocols.igp.throttle import Throttle, ThrottleSettings
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.lsa import (
     INITIAL_SEQUENCE_NUMBER,
     MAX_AGE,
     MAX_SEQUENCE_NUMBER,
     LsaKey,
     LsType,
 )
-from fared.ospf.packet.packets import Hello, LsUpdate, PacketType
+from fared.protocols.ospf.packet.packets import Hello, LsUpdate, PacketType
 from tests.ospf.harness import DEFAULTS, FAST, Network, pair, router_id
 from tests.ospf.scripted import ALL_SPF, Scripted, ack, make_lsa, update
 

@@ -5,17 +5,17 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
-from fared.core.database_limit import MOST_MISSED, RECHECK, LimitSettings
-from fared.core.igp import LimitsReset, LogRecord, SettingsApplied
-from fared.ospf.adjacency.fsm import _count_flap
-from fared.ospf.adjacency.hello import MAX_LAN_NEIGHBORS
-from fared.ospf.flooding.limits import BYTES_OF_AN_LSA, MOST_LINK_LSAS
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER
-from fared.ospf.packet.packets import DdFlags, Hello, LsRequest, PacketBody
-from fared.ospf.settings import NetworkType
-from fared.ted.events import PrefixesUpdated, TedUpdated
+from fared.paths.ted.events import PrefixesUpdated, TedUpdated
+from fared.protocols.igp.database_limit import MOST_MISSED, RECHECK, LimitSettings
+from fared.protocols.igp.events import LimitsReset, LogRecord, SettingsApplied
+from fared.protocols.ospf.adjacency.fsm import _count_flap
+from fared.protocols.ospf.adjacency.hello import MAX_LAN_NEIGHBORS
+from fared.protocols.ospf.flooding.limits import BYTES_OF_AN_LSA, MOST_LINK_LSAS
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER
+from fared.protocols.ospf.packet.packets import DdFlags, Hello, LsRequest, PacketBody
+from fared.protocols.ospf.settings import NetworkType
 from tests.ospf.harness import FAST, Network, Packet, router_id
 from tests.ospf.scripted import ALL_SPF, THEIRS, E, Scripted, dd, make_lsa, router_lsa, update
 

@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix
-from fared.core.igp import ExternalRoutes, LogRecord, SendPacket
 from fared.core.routes import LocalRoute, RouteSource
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.packet.packets import DatabaseDescription, DdFlags
-from fared.ospf.settings import RedistributeSettings, Redistribution
+from fared.protocols.igp.events import ExternalRoutes, LogRecord, SendPacket
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags
+from fared.protocols.ospf.settings import RedistributeSettings, Redistribution
 from tests.ospf.harness import FAST, Network, pair
 from tests.ospf.scripted import Scripted, dd, make_lsa, request, update
 

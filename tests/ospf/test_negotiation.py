@@ -2,9 +2,9 @@
 
 import pytest
 
-from fared.core.igp import PacketReceived
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.packets import DatabaseDescription, DdFlags, Hello, LsRequest
+from fared.protocols.igp.events import PacketReceived
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags, Hello, LsRequest
 from tests.ospf.harness import BACKBONE, router_id
 from tests.ospf.scripted import ALL_SPF, THEIRS, Scripted, dd, make_lsa, update
 

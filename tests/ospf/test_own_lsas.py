@@ -2,8 +2,8 @@
 
 import pytest
 
-from fared.ospf.packet.lsa import MAX_AGE
-from fared.ospf.packet.packets import LsUpdate
+from fared.protocols.ospf.packet.lsa import MAX_AGE
+from fared.protocols.ospf.packet.packets import LsUpdate
 from tests.ospf.scripted import Scripted, ack, make_lsa, update
 
 

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from fared.core.ids import NETWORK_NODE, parse_dotted, parse_prefix
 from fared.core.links import InterfaceAddress
-from fared.ospf.packet.bodies import NetworkLsa, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import NetworkType
-from fared.ospf.ted.networks import network_block, network_node
+from fared.protocols.ospf.packet.bodies import NetworkLsa, RouterLinkType, RouterLsa
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.settings import NetworkType
+from fared.protocols.ospf.ted.networks import network_block, network_node
 from tests.ospf.harness import BACKBONE, FAST, LAN, Network, pair, router_id
 
 LINK = parse_dotted("10.128.0.0")

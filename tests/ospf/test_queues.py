@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.ospf.lsdb import LsaEntry, Lsdb, RecentInstances, Scope
-from fared.ospf.outgoing import InterfaceTx
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, instance_of
+from fared.protocols.ospf.lsdb import LsaEntry, Lsdb, RecentInstances, Scope
+from fared.protocols.ospf.outgoing import InterfaceTx
+from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, instance_of
 from tests.ospf.scripted import make_lsa
 
 HEADERS = [make_lsa(number + 1).raw[:LSA_HEADER_SIZE] for number in range(4)]

@@ -5,9 +5,9 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from fared.core.reduction import Reduction, ReductionSettings
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.packets import LsAck, LsUpdate
+from fared.protocols.igp.reduction import Reduction, ReductionSettings
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.packets import LsAck, LsUpdate
 from tests.ospf.harness import Network, router_id
 
 DELAY = 0.2

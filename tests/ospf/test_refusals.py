@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import dotted
-from fared.core.igp import LogRecord
-from fared.core.keys import Algorithm, AuthKey, TimedKey
-from fared.core.refusals import KEPT
-from fared.ospf.packet.packets import LsAck
-from fared.ospf.settings import TtlSecurity
+from fared.protocols.igp.events import LogRecord
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.igp.refusals import KEPT
+from fared.protocols.ospf.packet.packets import LsAck
+from fared.protocols.ospf.settings import TtlSecurity
 from tests.ospf.harness import FAST, LAN, Network, pair, router_id
 from tests.ospf.scripted import OURS, THEIRS, Scripted
 

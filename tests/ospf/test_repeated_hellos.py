@@ -7,15 +7,15 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkChanged, SendPacket, SettingsApplied
-from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.links import InterfaceAddress
-from fared.ospf.adjacency.hello import HelloProtocol
-from fared.ospf.auth.signature import read_auth
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.packets import Hello
-from fared.ospf.processing.transmit import Transmitter
-from fared.ospf.settings import AreaSettings, TtlSecurity
+from fared.protocols.igp.events import LinkChanged, SendPacket, SettingsApplied
+from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.ospf.adjacency.hello import HelloProtocol
+from fared.protocols.ospf.auth.signature import read_auth
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.packets import Hello
+from fared.protocols.ospf.processing.transmit import Transmitter
+from fared.protocols.ospf.settings import AreaSettings, TtlSecurity
 from tests.ospf.harness import BACKBONE, FAST, Network
 from tests.ospf.scripted import OURS, THEIRS, Scripted
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import AdjacencyChanged, LinkChanged, LogRecord, SettingsApplied
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import decode_body, encode_body, opaque_link_state_id
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.grace import GraceLsa, RestartReason
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa
-from fared.ospf.packet.opaque import OpaqueType
-from fared.ospf.packet.packets import DatabaseDescription, DdFlags, Hello, LsUpdate
-from fared.ospf.settings import GracefulRestartSettings
+from fared.protocols.igp.events import AdjacencyChanged, LinkChanged, LogRecord, SettingsApplied
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.protocols.ospf.packet.body import decode_body, encode_body, opaque_link_state_id
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.grace import GraceLsa, RestartReason
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa
+from fared.protocols.ospf.packet.opaque import OpaqueType
+from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags, Hello, LsUpdate
+from fared.protocols.ospf.settings import GracefulRestartSettings
 from tests.ospf.harness import FAST, LAN, Network, Packet, router_id
 from tests.ospf.scripted import ALL_SPF, Scripted, ack, dd, make_lsa, router_lsa, update
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import (
+from fared.protocols.igp.events import (
     LinkChanged,
     SendPacket,
 )
-from fared.ospf.flooding.database import MIN_LS_ARRIVAL
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.grace import GraceLsa
-from fared.ospf.packet.lsa import MAX_AGE, LsType
-from fared.ospf.packet.packets import Hello, LsUpdate
-from fared.ospf.settings import GracefulRestartSettings
+from fared.protocols.ospf.flooding.database import MIN_LS_ARRIVAL
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.grace import GraceLsa
+from fared.protocols.ospf.packet.lsa import MAX_AGE, LsType
+from fared.protocols.ospf.packet.packets import Hello, LsUpdate
+from fared.protocols.ospf.settings import GracefulRestartSettings
 from tests.engines import Node
 from tests.ospf.harness import FAST, LAN, Network, router_id
 from tests.restarts import (

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, with_age
-from fared.ospf.packet.packets import LsUpdate
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, with_age
+from fared.protocols.ospf.packet.packets import LsUpdate
 from tests.ospf.harness import FAST, router_id
 from tests.ospf.scripted import ack, make_lsa, update
 from tests.ospf.star import Star

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fared.core.igp import PacketReceived
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, with_age
-from fared.ospf.packet.packets import LsAck, LsUpdate
+from fared.protocols.igp.events import PacketReceived
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, with_age
+from fared.protocols.ospf.packet.packets import LsAck, LsUpdate
 from tests.ospf.harness import FAST, router_id
 from tests.ospf.scripted import ALL_SPF, OURS, ack, make_lsa, update
 from tests.ospf.star import Star

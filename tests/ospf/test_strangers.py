@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkChanged, LogRecord, OpenInterface, SendPacket, Unicasts
 from fared.core.links import InterfaceAddress
-from fared.ospf.packet.packets import DdFlags
-from fared.ospf.settings import TtlSecurity
-from fared.ted.events import LocalLinksChanged
+from fared.paths.ted.events import LocalLinksChanged
+from fared.protocols.igp.events import LinkChanged, LogRecord, OpenInterface, SendPacket, Unicasts
+from fared.protocols.ospf.packet.packets import DdFlags
+from fared.protocols.ospf.settings import TtlSecurity
 from tests.ospf.harness import FAST, LAN, make_link, pair, router_id
 from tests.ospf.scripted import E_O, OURS, THEIRS, Scripted, ack, dd, make_lsa, router_lsa, update
 

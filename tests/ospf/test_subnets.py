@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import length_mask, parse_dotted
-from fared.core.igp import LogRecord, SendPacket
 from fared.core.links import InterfaceAddress
-from fared.ospf.packet.bodies import RouterLinkType
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.lsa import LsType
-from fared.sim.wire import Cable
+from fared.extensions.sim.wire import Cable
+from fared.protocols.igp.events import LogRecord, SendPacket
+from fared.protocols.ospf.packet.bodies import RouterLinkType
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.lsa import LsType
 from tests.ospf.harness import BACKBONE, FAST, LAN, Network, make_link, router_id
 
 FIRST, SECOND = "10.99.0.", "10.4.0."

@@ -7,18 +7,23 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted
-from fared.core.igp import GracefulRestartBegun, LinkChanged, LoadsMeasured, SettingsApplied
-from fared.ospf.engine import OspfEngine
-from fared.ospf.packet.bodies import RouterLink
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.opaque import TeLink
-from fared.ospf.packet.te import encode_te_link
-from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
-from fared.te.advertise import AdvertiseSettings
-from fared.te.attributes import TeAttributes
-from fared.ted.change import ChangeKind
-from fared.ted.events import LocalLinksChanged, TedUpdated
-from fared.ted.model import LocalLink
+from fared.paths.te.advertise import AdvertiseSettings
+from fared.paths.te.attributes import TeAttributes
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.events import LocalLinksChanged, TedUpdated
+from fared.paths.ted.model import LocalLink
+from fared.protocols.igp.events import (
+    GracefulRestartBegun,
+    LinkChanged,
+    LoadsMeasured,
+    SettingsApplied,
+)
+from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.packet.bodies import RouterLink
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.opaque import TeLink
+from fared.protocols.ospf.packet.te import encode_te_link
+from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
 from tests.ospf.harness import BACKBONE, FAST, Network, make_link, pair, router_id
 from tests.ospf.scripted import OURS, THEIRS, Scripted, make_lsa, router_lsa, update
 from tests.ted.kinds import kinds, moves_no_path

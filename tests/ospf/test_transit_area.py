@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import BACKBONE, AreaId, Prefix, parse_dotted, parse_prefix
-from fared.core.igp import LinkChanged
-from fared.ospf.packet.bodies import B_BIT, V_BIT, RouterLsa
-from fared.ospf.packet.body import encode_router_lsa
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import AreaSettings, RangeSettings
-from fared.ted.events import AdvertisedRoute, RoutesComputed
-from fared.ted.model import PathType
+from fared.paths.ted.events import AdvertisedRoute, RoutesComputed
+from fared.paths.ted.model import PathType
+from fared.protocols.igp.events import LinkChanged
+from fared.protocols.ospf.packet.bodies import B_BIT, V_BIT, RouterLsa
+from fared.protocols.ospf.packet.body import encode_router_lsa
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.settings import AreaSettings, RangeSettings
 from tests.ospf.harness import FAST, make_link
 from tests.ospf.scripted import Scripted, make_lsa, update
 

@@ -4,15 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.core.igp import LinkRemoved, SendPacket
 from fared.core.links import InterfaceAddress
-from fared.ospf.packet.bodies import RouterLinkType
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import decode_packet
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.packet.opaque import TeLink
-from fared.ospf.packet.packets import Hello
-from fared.sim.wire import Cable
+from fared.extensions.sim.wire import Cable
+from fared.protocols.igp.events import LinkRemoved, SendPacket
+from fared.protocols.ospf.packet.bodies import RouterLinkType
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.codec import decode_packet
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.packet.opaque import TeLink
+from fared.protocols.ospf.packet.packets import Hello
 from tests.ospf.harness import BACKBONE, FAST, Network, make_link, router_id
 
 

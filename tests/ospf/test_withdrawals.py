@@ -6,13 +6,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fared.core.igp import SendPacket
-from fared.ospf.flooding.withdrawals import Withdrawals
-from fared.ospf.packet.bodies import E_BIT, AsExternalLsa, RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import encode_body
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsType
-from fared.ospf.packet.packets import DdFlags, LsUpdate
-from fared.ted.events import PrefixesUpdated
+from fared.paths.ted.events import PrefixesUpdated
+from fared.protocols.igp.events import SendPacket
+from fared.protocols.ospf.flooding.withdrawals import Withdrawals
+from fared.protocols.ospf.packet.bodies import (
+    E_BIT,
+    AsExternalLsa,
+    RouterLink,
+    RouterLinkType,
+    RouterLsa,
+)
+from fared.protocols.ospf.packet.body import encode_body
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsType
+from fared.protocols.ospf.packet.packets import DdFlags, LsUpdate
 from tests.ospf.harness import FAST, router_id
 from tests.ospf.scripted import OURS, ack, dd, make_lsa, update
 from tests.ospf.star import Star

@@ -5,14 +5,31 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fared.core.ids import ipv4_prefix
-from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
-from fared.ospf.packet.body import encode_body
-from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts
-from fared.ospf.packet.grace import GraceLsa
-from fared.ospf.packet.lsa import LsaHeader, LsaKey, encode_lsa
-from fared.ospf.packet.opaque import AreaLeader, RouterInformation, TeLink, TeRouterAddress
-from fared.ospf.packet.packets import DatabaseDescription, Hello, LsAck, LsRequest, LsUpdate
-from fared.te.attributes import TeAttributes
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.ospf.packet.bodies import (
+    AsExternalLsa,
+    NetworkLsa,
+    RouterLink,
+    RouterLsa,
+    SummaryLsa,
+)
+from fared.protocols.ospf.packet.body import encode_body
+from fared.protocols.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts
+from fared.protocols.ospf.packet.grace import GraceLsa
+from fared.protocols.ospf.packet.lsa import LsaHeader, LsaKey, encode_lsa
+from fared.protocols.ospf.packet.opaque import (
+    AreaLeader,
+    RouterInformation,
+    TeLink,
+    TeRouterAddress,
+)
+from fared.protocols.ospf.packet.packets import (
+    DatabaseDescription,
+    Hello,
+    LsAck,
+    LsRequest,
+    LsUpdate,
+)
 
 u8 = st.integers(0, 0xFF)
 u16 = st.integers(0, 0xFFFF)

@@ -7,11 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import DecodeError
-from fared.ospf.auth.signature import AuthInfo, au_type_of, overhead_of, read_auth, sign, verify
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.packets import AuType, Hello
+from fared.protocols.igp.keys import Algorithm, AuthKey
+from fared.protocols.ospf.auth.signature import (
+    AuthInfo,
+    au_type_of,
+    overhead_of,
+    read_auth,
+    sign,
+    verify,
+)
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.packets import AuType, Hello
 
 HELLO = encode_packet(1, 0, Hello(0xFFFFFF00, 10, 2, 1, 40, 0, 0, ()))
 SOURCE = 0x0A800000

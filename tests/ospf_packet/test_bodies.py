@@ -6,17 +6,27 @@ import struct
 import pytest
 
 from fared.core.wire import DecodeError
-from fared.ospf.packet.bodies import RouterLink, RouterLsa, SummaryLsa
-from fared.ospf.packet.body import (
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa, SummaryLsa
+from fared.protocols.ospf.packet.body import (
     decode_body,
     encode_body,
     encode_router_lsa,
     opaque_link_state_id,
     opaque_type,
 )
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, encode_lsa, lsa_checksum_ok
-from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink, TeRouterAddress
-from fared.te.attributes import TeAttributes
+from fared.protocols.ospf.packet.lsa import (
+    INITIAL_SEQUENCE_NUMBER,
+    Lsa,
+    encode_lsa,
+    lsa_checksum_ok,
+)
+from fared.protocols.ospf.packet.opaque import (
+    OpaqueType,
+    RouterInformation,
+    TeLink,
+    TeRouterAddress,
+)
 
 TE = opaque_link_state_id(OpaqueType.TRAFFIC_ENGINEERING, 1)
 RI = opaque_link_state_id(OpaqueType.ROUTER_INFORMATION, 0)

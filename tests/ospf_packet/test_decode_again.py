@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.wire import DecodeError
-from fared.ospf.packet.bodies import RouterLink, RouterLsa
-from fared.ospf.packet.body import LsaBody, decode_again, decode_body, encode_body
-from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsType, encode_lsa
+from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa
+from fared.protocols.ospf.packet.body import LsaBody, decode_again, decode_body, encode_body
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsType, encode_lsa
 
 LINK = st.tuples(
     st.integers(1, 2), st.integers(0, 1), st.integers(1, 4), st.sampled_from([0] * 9 + [1])

@@ -8,15 +8,15 @@ import dpkt
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.decode import decode
 from fared.core.checksum import internet_checksum
-from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import Reader
-from fared.offline.ospf.decode import decode_document
-from fared.ospf.auth.signature import sign
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.lsa import decode_lsa, encode_lsa
-from fared.ospf.packet.packets import Hello, LsUpdate
+from fared.extensions.offline.cli.decode import decode
+from fared.extensions.offline.ospf.decode import decode_document
+from fared.protocols.igp.keys import Algorithm, AuthKey
+from fared.protocols.ospf.auth.signature import sign
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.lsa import decode_lsa, encode_lsa
+from fared.protocols.ospf.packet.packets import Hello, LsUpdate
 from tests.recorded import DATA, load
 
 HELLO = encode_packet(0x0AFF0001, 0, Hello(0xFFFFFF00, 10, 2, 1, 40, 0x0A000001, 0, (0x0AFF0002,)))

@@ -6,7 +6,7 @@ import pytest
 
 from fared.core.ids import ipv4_prefix
 from fared.core.wire import DecodeError
-from fared.ospf.packet.extended_prefix import (
+from fared.protocols.ospf.packet.extended_prefix import (
     PATH_CAPACITY,
     ExtendedPrefixLsa,
     PrefixFacts,
@@ -15,8 +15,8 @@ from fared.ospf.packet.extended_prefix import (
     decode_extended_prefix,
     encode_extended_prefix,
 )
-from fared.ospf.packet.lsa import encode_lsa
-from fared.ospf.packet.render import render_lsa
+from fared.protocols.ospf.packet.lsa import encode_lsa
+from fared.protocols.ospf.packet.render import render_lsa
 
 PREFIX = ipv4_prefix(0x0A000300, 24)
 BYTES = bytes.fromhex("00010010 03180000 0a000300 80000004 503a43b7")

@@ -6,9 +6,14 @@ import pytest
 
 from fared.core.checksum import internet_checksum
 from fared.core.wire import DecodeError, Reader
-from fared.ospf.packet.codec import DecodedUpdates, decode_packet, encode_packet, packet_length
-from fared.ospf.packet.lsa import LsaKey, decode_lsa, encode_lsa
-from fared.ospf.packet.packets import Hello, LsAck, LsRequest, LsUpdate
+from fared.protocols.ospf.packet.codec import (
+    DecodedUpdates,
+    decode_packet,
+    encode_packet,
+    packet_length,
+)
+from fared.protocols.ospf.packet.lsa import LsaKey, decode_lsa, encode_lsa
+from fared.protocols.ospf.packet.packets import Hello, LsAck, LsRequest, LsUpdate
 
 HELLO = Hello(0xFFFFFF00, 10, 2, 1, 40, 0, 0, (2, 3))
 LSA = encode_lsa(

@@ -3,9 +3,9 @@
 import pytest
 
 from fared.core.ids import dotted, parse_dotted
-from fared.core.keys import Algorithm, AuthKey
-from fared.ospf.auth.signature import sign, verify
-from fared.ospf.packet.bodies import (
+from fared.protocols.igp.keys import Algorithm, AuthKey
+from fared.protocols.ospf.auth.signature import sign, verify
+from fared.protocols.ospf.packet.bodies import (
     AsExternalLsa,
     NetworkLsa,
     RouterLink,
@@ -13,11 +13,11 @@ from fared.ospf.packet.bodies import (
     RouterLsa,
     SummaryLsa,
 )
-from fared.ospf.packet.body import decode_body, encode_body
-from fared.ospf.packet.codec import decode_packet, encode_packet, packet_length
-from fared.ospf.packet.lsa import encode_lsa, lsa_checksum_ok
-from fared.ospf.packet.opaque import RouterInformation, TeLink
-from fared.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
+from fared.protocols.ospf.packet.body import decode_body, encode_body
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet, packet_length
+from fared.protocols.ospf.packet.lsa import encode_lsa, lsa_checksum_ok
+from fared.protocols.ospf.packet.opaque import RouterInformation, TeLink
+from fared.protocols.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
 from tests.recorded import OSPF, load
 
 POINT_TO_POINT, LAN, HMAC = OSPF

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import DecodeError, Reader
-from fared.ospf.auth.signature import read_auth, verify
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import DecodedUpdates, decode_packet, encode_packet
-from fared.ospf.packet.lsa import (
+from fared.protocols.igp.keys import Algorithm, AuthKey
+from fared.protocols.ospf.auth.signature import read_auth, verify
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.codec import DecodedUpdates, decode_packet, encode_packet
+from fared.protocols.ospf.packet.lsa import (
     Lsa,
     LsaHeader,
     decode_headers,
     decode_lsa,
     lsa_checksum_ok,
 )
-from fared.ospf.packet.packets import LsUpdate, Packet
-from fared.ospf.packet.render import render_lsa, render_packet
+from fared.protocols.ospf.packet.packets import LsUpdate, Packet
+from fared.protocols.ospf.packet.render import render_lsa, render_packet
 from tests.damage import attempt, mutate
 from tests.recorded import OSPF, load
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.wire import Reader
-from fared.ospf.packet.body import decode_body, encode_body
-from fared.ospf.packet.codec import decode_packet, encode_packet
-from fared.ospf.packet.lsa import decode_lsa, encode_lsa, lsa_checksum_ok, with_age
+from fared.protocols.ospf.packet.body import decode_body, encode_body
+from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
+from fared.protocols.ospf.packet.lsa import decode_lsa, encode_lsa, lsa_checksum_ok, with_age
 from tests.ospf_packet.strategies import BODIES, PACKETS, i32, lsas, u8, u16, u32
 
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.wire import DecodeError
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE
-from fared.ospf.packet.opaque import TeLink
-from fared.ospf.packet.te import decode_te, encode_te_link, encode_te_router_address
-from fared.ospf.packet.te_facts import TeReader, facts_of
-from fared.te.attributes import TeAttributes
+from fared.paths.te.attributes import TeAttributes
+from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE
+from fared.protocols.ospf.packet.opaque import TeLink
+from fared.protocols.ospf.packet.te import decode_te, encode_te_link, encode_te_router_address
+from fared.protocols.ospf.packet.te_facts import TeReader, facts_of
 from tests.ospf_packet.strategies import te_links, te_router_addresses
 
 HEADER = bytes(LSA_HEADER_SIZE)

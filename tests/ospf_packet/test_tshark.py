@@ -4,13 +4,29 @@ import dpkt
 import pytest
 
 from fared.core.ids import ipv4_prefix
-from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
-from fared.ospf.packet.body import encode_body
-from fared.ospf.packet.codec import encode_packet
-from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts, capacity_sub_tlv
-from fared.ospf.packet.lsa import encode_lsa
-from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
-from fared.ospf.packet.packets import DatabaseDescription, Hello, LsAck, LsRequest, LsUpdate
+from fared.protocols.ospf.packet.bodies import (
+    AsExternalLsa,
+    NetworkLsa,
+    RouterLink,
+    RouterLsa,
+    SummaryLsa,
+)
+from fared.protocols.ospf.packet.body import encode_body
+from fared.protocols.ospf.packet.codec import encode_packet
+from fared.protocols.ospf.packet.extended_prefix import (
+    ExtendedPrefixLsa,
+    PrefixFacts,
+    capacity_sub_tlv,
+)
+from fared.protocols.ospf.packet.lsa import encode_lsa
+from fared.protocols.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
+from fared.protocols.ospf.packet.packets import (
+    DatabaseDescription,
+    Hello,
+    LsAck,
+    LsRequest,
+    LsUpdate,
+)
 from tests.wireshark import ATTRIBUTES, NEEDED, RAW_IP, assert_sound, dissect
 
 pytestmark = NEEDED

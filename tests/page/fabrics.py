@@ -4,8 +4,8 @@ import asyncio
 import threading
 from contextlib import contextmanager, suppress
 
-from fared.lab.fabric import Fabric
-from fared.lab.page import forward, inside, listen
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.page import forward, inside, listen
 
 
 @contextmanager

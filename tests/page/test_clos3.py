@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.cli.what_if import MOST_ROUTES
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
+from fared.extensions.offline.cli.what_if import MOST_ROUTES
 from tests.page.browser import browser, patience
 from tests.page.fabrics import forwarded
 from tests.waiting import seconds_until, wait_for

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import topology
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import await_paths
+from fared.extensions.lab import topology
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import await_paths
 from tests.page.browser import browser
 from tests.page.fabrics import forwarded
 

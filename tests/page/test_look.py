@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from bench import fabrics
-from fared.api.views.context import Derating
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY
+from fared.management.api.views.context import Derating
 from tests.api.watched import TedRouter, serving
 from tests.page.browser import browser
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-STATIC = ROOT / "fared" / "api" / "static" / "vendor"
+STATIC = ROOT / "fared" / "management" / "api" / "static" / "vendor"
 HERE = Path(__file__).parent
 
 

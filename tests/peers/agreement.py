@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from fared.core.ids import dotted
 from fared.core.wire import Reader
-from fared.lab.fabric import Fabric, RunningNode
-from fared.ospf.packet.bodies import RouterLinkType, RouterLsa, SummaryLsa
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.lsa import Lsa, LsType, decode_lsa
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.protocols.ospf.packet.bodies import RouterLinkType, RouterLsa, SummaryLsa
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.lsa import Lsa, LsType, decode_lsa
 from tests.peers.oracle import pieces
 from tests.peers.peers import AS_SCOPE, MAX_AGE, Database, LsaId, databases, fared
 from tests.waiting import wait_for

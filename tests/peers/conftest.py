@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.peers import await_all_paths, await_whole, tell
 from tests.peers.recordings import OSPF, STRANGERS, Recordings, recorded, rejected
 

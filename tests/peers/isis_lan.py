@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from fared.api.client import DaemonUnreachableError
-from fared.lab.errors import LabError
-from fared.lab.kinds.base import ipv6_sysctls
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.kinds.base import ipv6_sysctls
+from fared.management.api.client import DaemonUnreachableError
 from tests.peers.isis_peers import Database, databases, lsps, neighbors_announced
 from tests.peers.lan import PORT, Lan, Member
 from tests.waiting import seconds_until, wait_for

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.peers import isis_oracle
 from tests.peers.conftest import Peers
 from tests.peers.isis_peers import await_equal_databases

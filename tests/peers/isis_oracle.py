@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from fared.lab.addressing import AddressPlan, PortAddresses
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.isis_peers import LEVELS, link_levels, runs
 from tests.peers.oracle import Link
 from tests.peers.peers import vtysh_json

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import networkx as nx
 
 from fared.core.ids import format_system_id
-from fared.isis.ids import format_lsp_id
-from fared.isis.pdu.codec import decode_pdu
-from fared.isis.pdu.model import Lsp
-from fared.isis.pdu.tlvs import IsReachability, of_type
-from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses
-from fared.lab.fabric import RunningNode
+from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+from fared.extensions.lab.fabric import RunningNode
+from fared.protocols.isis.ids import format_lsp_id
+from fared.protocols.isis.pdu.codec import decode_pdu
+from fared.protocols.isis.pdu.model import Lsp
+from fared.protocols.isis.pdu.tlvs import IsReachability, of_type
 from tests.peers.peers import fared, vtysh
 from tests.waiting import wait_for
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from fared.isis.pdu.model import PduType
+from fared.protocols.isis.pdu.model import PduType
 from tests.peers.recordings import (
     dissected,
     errors_of,

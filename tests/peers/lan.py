@@ -17,12 +17,12 @@ from typing import Any, Self
 import pytest
 import yaml
 
-from fared.api.client import DaemonUnreachableError
-from fared.lab.errors import LabError
-from fared.lab.kernel_view import Hop, KernelView
-from fared.lab.kinds import kind_of
-from fared.lab.kinds.base import Command
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.kernel_view import Hop, KernelView
+from fared.extensions.lab.kinds import kind_of
+from fared.extensions.lab.kinds.base import Command
+from fared.extensions.lab.namespaces import Netns
+from fared.management.api.client import DaemonUnreachableError
 from tests.peers.peers import fared
 from tests.waiting import wait_for
 

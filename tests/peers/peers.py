@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from fared.api.client import ControlClient
-from fared.lab.fabric import Fabric, RunningNode
-from fared.lab.kernel_view import Hop
-from fared.lab.waiting import has_all_paths, wait_until
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.kernel_view import Hop
+from fared.extensions.lab.waiting import has_all_paths, wait_until
+from fared.management.api.client import ControlClient
 from tests.waiting import wait_for
 
 AREA = "0.0.0.0"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import dpkt
 import pytest
 
-from fared.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.fabric import Fabric, RunningNode
 from tests.peers.peers import fared
 from tests.waiting import wait_for
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from fared.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.fabric import Fabric, RunningNode
 from tests.peers.peers import vtysh_json
 
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import pytest
 
-from fared.lab.addressing import NodePlan
-from fared.lab.fabric import Fabric, RunningNode
-from fared.lab.kernel_view import KernelView
-from fared.lab.waiting import wait_until
+from fared.extensions.lab.addressing import NodePlan
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.waiting import wait_until
 from tests.peers.oracle import Route
 from tests.peers.peers import fared, gateways, vtysh_json
 from tests.waiting import wait_for

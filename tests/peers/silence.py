@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import Self
 
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.namespaces import Netns
 
 _TABLE = "netdev silence"
 

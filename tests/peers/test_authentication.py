@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.peers import fared, full_neighbors, tell, vtysh
 from tests.peers.recordings import WIRESHARK, Recordings, errors_of, recorded
 from tests.waiting import seconds_until, wait_for

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fared.api.client import DaemonUnreachableError
-from fared.lab.kinds.base import Command
+from fared.extensions.lab.kinds.base import Command
+from fared.management.api.client import DaemonUnreachableError
 from tests.peers.isis_lan import IsisMember
 from tests.peers.lan import PORT, Member
 from tests.peers.peers import fared, tell

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab.fabric import Fabric
-from fared.lab.waiting import wait_until
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.waiting import wait_until
 from tests.peers.peers import await_whole, database, full_neighbors
 from tests.waiting import wait_for
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from fared.api.client import DaemonRefusedError, DaemonUnreachableError
+from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
 from tests.peers.peers import MAX_AGE, await_equal_databases, fared, tell
 from tests.peers.test_unnumbered import PEERS, Star
 from tests.waiting import wait_for

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab.fabric import Fabric
-from fared.lab.processes import send_signal, start_in_turn
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.processes import send_signal, start_in_turn
 from tests.lab_restarts import Restart, told
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import Database, database, fared, full_neighbors, vtysh, wanted_neighbors

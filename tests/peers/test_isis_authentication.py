@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.isis_peers import adjacencies, databases, hostnames
 from tests.peers.isis_recordings import judge, pdu_errors
 from tests.peers.peers import fared, tell, vtysh

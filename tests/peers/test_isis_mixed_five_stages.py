@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.lab.five_stages import drain_spines
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import (
     HELLOS,

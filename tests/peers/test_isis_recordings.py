@@ -9,7 +9,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from fared.isis.pdu.model import PduType
+from fared.protocols.isis.pdu.model import PduType
 from tests.peers.isis_recordings import Verdict, judge
 from tests.recorded import ISIS_P2P, load
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.isis.pdu.tlvs import IpReach, IpReachability, of_type
-from fared.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.protocols.isis.pdu.tlvs import IpReach, IpReachability, of_type
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import await_as_it_should_be
 from tests.peers.isis_peers import await_equal_databases, lsps, system_id

@@ -13,8 +13,8 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from fared.lab import traffic
-from fared.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab import traffic
+from fared.extensions.lab.fabric import Fabric, RunningNode
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import (
     await_all_paths,

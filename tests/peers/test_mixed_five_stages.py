@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fared.core.ids import BACKBONE
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.lab.five_stages import drain_spines, weigh_a_slow_link_of_another_pod
 from tests.peers import oracle
 from tests.peers.agreement import await_agreement

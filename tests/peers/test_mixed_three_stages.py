@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import traffic
-from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView
-from fared.lab.waiting import wait_until
+from fared.extensions.lab import traffic
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.waiting import wait_until
 from tests.peers.conftest import Peers, Running
 from tests.peers.mixed import FAILURES, await_as_it_should_be, fail_and_heal, judge_every_link
 from tests.peers.recordings import FRR_BEGAN_ANEW, LINKS_FLAPPED, WIRESHARK, complaints, rejected

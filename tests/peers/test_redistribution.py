@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import await_equal_databases, fared, vtysh
 from tests.peers.recordings import WIRESHARK, complaints, rejected

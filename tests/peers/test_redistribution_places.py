@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fared.lab.fabric import Fabric
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.lan import PORT, Lan
 from tests.peers.peers import await_all_paths, database, fared, tell, vtysh, vtysh_json
 from tests.peers.recordings import Recordings, complaints, rejected

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.lab import traffic
-from fared.lab.fabric import Fabric
+from fared.extensions.lab import traffic
+from fared.extensions.lab.fabric import Fabric
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import (
     OPAQUE_AREA,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from fared.lab.kernel_view import KernelView
-from fared.lab.kinds.base import ipv6_sysctls
-from fared.lab.namespaces import Netns
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.kinds.base import ipv6_sysctls
+from fared.extensions.lab.namespaces import Netns
 from tests.peers.isis_lan import IsisMember
 from tests.peers.lan import PORT, Lan, Member
 from tests.peers.peers import await_equal_databases, fared, tell

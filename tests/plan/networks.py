@@ -10,13 +10,13 @@ import networkx as nx
 import numpy as np
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.offline.plan.fabric import PlanFabric, read_fabric
-from fared.offline.plan.paths import edge_changes, without_edges
-from fared.offline.plan.sets import Failures
-from fared.spf.plan import build_plan
-from fared.ted.graph import Graph
-from fared.ted.model import NodeBlock, PrefixReachability
-from fared.weights.path_capacity import aggregate_capacities
+from fared.extensions.offline.plan.fabric import PlanFabric, read_fabric
+from fared.extensions.offline.plan.paths import edge_changes, without_edges
+from fared.extensions.offline.plan.sets import Failures
+from fared.paths.spf.plan import build_plan
+from fared.paths.ted.graph import Graph
+from fared.paths.ted.model import NodeBlock, PrefixReachability
+from fared.paths.weights.path_capacity import aggregate_capacities
 
 Link = tuple[str, str, int, float, float]
 """Two routers, the metric, and the capacities of both directions."""

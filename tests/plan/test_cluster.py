@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
-from fared.cli.main import main
-from fared.offline.plan import sets
-from fared.offline.plan.cluster import compute_on_cluster
-from fared.offline.plan.run import PlanTask, SetPart
-from fared.offline.plan.sweep import SetOutcome, capacities
+from fared.extensions.offline.plan import sets
+from fared.extensions.offline.plan.cluster import compute_on_cluster
+from fared.extensions.offline.plan.run import PlanTask, SetPart
+from fared.extensions.offline.plan.sweep import SetOutcome, capacities
+from fared.management.cli.main import main
 from tests.offline.fabrics import clos, saved
 from tests.plan import networks
 
@@ -79,7 +79,7 @@ def _bytes(value):
     ],
 )
 def test_mistakes_are_told(tmp_path, monkeypatch, args, code, words):
-    monkeypatch.setattr("fared.offline.plan.cluster.CONNECT_WITHIN", 0.5)
+    monkeypatch.setattr("fared.extensions.offline.plan.cluster.CONNECT_WITHIN", 0.5)
     result = run(tmp_path, *args)
     assert result.exit_code == code
     assert words in result.output

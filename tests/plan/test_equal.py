@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from fared.offline.plan import equal, sets
-from fared.offline.plan.document import Planned, Shown, plan_document
-from fared.offline.plan.fabric import PlanError
-from fared.offline.plan.rows import merged
-from fared.offline.plan.sweep import capacities, sweep
+from fared.extensions.offline.plan import equal, sets
+from fared.extensions.offline.plan.document import Planned, Shown, plan_document
+from fared.extensions.offline.plan.fabric import PlanError
+from fared.extensions.offline.plan.rows import merged
+from fared.extensions.offline.plan.sweep import capacities, sweep
 from tests.plan.networks import anything, clos, network, pods
 
 NUMBERS = ("left", "reduced", "cut", "mean")

@@ -8,9 +8,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.main import main
-from fared.offline.plan.run import PlanTask
-from fared.sim.levels import clos3_isis, clos5_levels
+from fared.extensions.offline.plan.run import PlanTask
+from fared.extensions.sim.levels import clos3_isis, clos5_levels
+from fared.management.cli.main import main
 from tests.cli.terminal import Terminal
 from tests.offline.fabrics import clos, saved
 from tests.offline.isis_fabrics import saved as saved_isis

@@ -8,12 +8,18 @@ import random
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.main import main
-from fared.offline.plan.jobs import circle
-from fared.offline.plan.jobs.circle import CircleError, JobPattern, LinkShare, best_shifts, score
-from fared.offline.plan.jobs.measured import MeasureError, pattern_of
-from fared.offline.plan.jobs.shifts import affinity_parts, schedule
-from fared.offline.plan.routes import WeightedRoutes
+from fared.extensions.offline.plan.jobs import circle
+from fared.extensions.offline.plan.jobs.circle import (
+    CircleError,
+    JobPattern,
+    LinkShare,
+    best_shifts,
+    score,
+)
+from fared.extensions.offline.plan.jobs.measured import MeasureError, pattern_of
+from fared.extensions.offline.plan.jobs.shifts import affinity_parts, schedule
+from fared.extensions.offline.plan.routes import WeightedRoutes
+from fared.management.cli.main import main
 from tests.offline.fabrics import clos, saved
 from tests.plan.networks import clos as clos_fabric
 

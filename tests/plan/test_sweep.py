@@ -5,12 +5,18 @@ import random
 import numpy as np
 import pytest
 
-from fared.offline.plan import sets
-from fared.offline.plan.paths import edge_changes, without_edges
-from fared.offline.plan.rows import merged
-from fared.offline.plan.run import PlanTask, SetPart, WorkersDiedError, compute_all, parts_of
-from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import FailureRows, capacities, sweep
+from fared.extensions.offline.plan import sets
+from fared.extensions.offline.plan.paths import edge_changes, without_edges
+from fared.extensions.offline.plan.rows import merged
+from fared.extensions.offline.plan.run import (
+    PlanTask,
+    SetPart,
+    WorkersDiedError,
+    compute_all,
+    parts_of,
+)
+from fared.extensions.offline.plan.sets import Failures
+from fared.extensions.offline.plan.sweep import FailureRows, capacities, sweep
 from tests.plan.networks import anything, clos, from_scratch, max_flow, network, pods
 
 

@@ -7,12 +7,12 @@ import random
 import pytest
 from click.testing import CliRunner
 
-from fared.cli.main import main
-from fared.offline.plan import sets
-from fared.offline.plan.fabric import PlanError
-from fared.offline.plan.run import PlanTask, compute_all, parts_of
-from fared.offline.plan.sweep import capacities
-from fared.offline.plan.traffic import carried, collective, read_demands, traffic_after
+from fared.extensions.offline.plan import sets
+from fared.extensions.offline.plan.fabric import PlanError
+from fared.extensions.offline.plan.run import PlanTask, compute_all, parts_of
+from fared.extensions.offline.plan.sweep import capacities
+from fared.extensions.offline.plan.traffic import carried, collective, read_demands, traffic_after
+from fared.management.cli.main import main
 from tests.offline.fabrics import clos as plain_clos
 from tests.offline.fabrics import saved
 from tests.plan.networks import clos, network

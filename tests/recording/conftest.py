@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.sim.fabric import clos3
+from fared.extensions.sim.fabric import clos3
 from tests.recording.taped_network import TapedNetwork
 
 

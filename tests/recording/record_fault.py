@@ -9,7 +9,7 @@ import errno
 import sys
 from pathlib import Path
 
-from fared.sim.fabric import DEFAULT_CAPACITY, clos3
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
 from tests.recording.taped_network import TapedNetwork
 
 

@@ -8,8 +8,8 @@ import json
 import sys
 from pathlib import Path
 
-from fared.recording.digests import databases_text, routes_text
-from fared.recording.player import play
+from fared.management.recording.digests import databases_text, routes_text
+from fared.management.recording.player import play
 
 
 def main() -> None:

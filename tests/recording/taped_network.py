@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from fared import state_directory
-from fared.core import igp
-from fared.recording.digests import databases_text, routes_text
-from fared.recording.files import SegmentRing
-from fared.recording.recording import Recording
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.extensions.sim.network import Network, Node
+from fared.management.recording.digests import databases_text, routes_text
+from fared.management.recording.files import SegmentRing
+from fared.management.recording.recording import Recording
+from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.router import Router
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.sim.network import Network, Node
+from fared.runtime import state_directory
 
 LIMIT = 1 << 28
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.recording import files
-from fared.sim.fabric import clos3
-from fared.sim.levels import clos3_isis
+from fared.extensions.sim.fabric import clos3
+from fared.extensions.sim.levels import clos3_isis
+from fared.management.recording import files
 from tests.recording.taped_network import TapedNetwork, random_failures
 
 pytestmark = pytest.mark.slow

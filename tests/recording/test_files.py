@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fared.recording import calls
-from fared.recording.files import RecordingError, SegmentRing, segments
+from fared.management.recording import calls
+from fared.management.recording.files import RecordingError, SegmentRing, segments
 
 
 def ring_in(directory: Path, limit: int = 10_000, most: int = 5) -> SegmentRing:

@@ -10,16 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, ipv4_prefix
-from fared.fib.model import DeleteRoute, PutRoute
-from fared.recording import calls, files
-from fared.recording import recording as running
-from fared.recording.player import play
-from fared.recording.signature import KEY_NAME, is_ours, made_key, signed, state_of
-from fared.recording.taped import answered
-from fared.recording.values import UnreadableValueError, ValueReader, ValueWriter
+from fared.extensions.sim.fabric import clos3
+from fared.management.recording import calls, files
+from fared.management.recording import recording as running
+from fared.management.recording.player import play
+from fared.management.recording.signature import KEY_NAME, is_ours, made_key, signed, state_of
+from fared.management.recording.taped import answered
+from fared.management.recording.values import UnreadableValueError, ValueReader, ValueWriter
+from fared.paths.fib.model import DeleteRoute, PutRoute
 from fared.router import events
 from fared.router.router import Router
-from fared.sim.fabric import clos3
 from tests.recording.taped_network import TapedNetwork
 
 
@@ -186,13 +186,13 @@ def test_a_wrong_event_is_refused(recording, until):
 
 def test_the_state_of_another_version_is_refused_and_named(recording, monkeypatch):
     first(recording).unlink()
-    monkeypatch.setattr("fared.recording.player.__version__", "9.9.9")
-    with pytest.raises(files.RecordingError, match=r"fared 0\.1\.0 on Python .* this is 9\.9\.9"):
+    monkeypatch.setattr("fared.management.recording.player.__version__", "9.9.9")
+    with pytest.raises(files.RecordingError, match=r"fared 0\.2\.0 on Python .* this is 9\.9\.9"):
         play(recording)
 
 
 def test_the_calls_of_another_version_are_replayed_but_not_compared(recording, monkeypatch):
-    monkeypatch.setattr("fared.recording.player.PYTHON", "4.2")
+    monkeypatch.setattr("fared.management.recording.player.PYTHON", "4.2")
     rewrite(
         first(recording),
         lambda line: replace(line, count=77) if isinstance(line, calls.OutputsGiven) else line,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fared.core.ids import ipv4_prefix
-from fared.recording.player import play
-from fared.recording.written_test import route_lines
+from fared.management.recording.player import play
+from fared.management.recording.written_test import route_lines
 
 RECORDING = Path(__file__).with_suffix(".recording")
 REFUSED = ipv4_prefix(0x0A000200, 24)
@@ -31,7 +31,7 @@ ROUTES = [
 
 @pytest.mark.parametrize("version", ["0.1.0", "99.0.0"])
 def test_a_route_that_the_kernel_refused_is_there_once_there_is_memory(version, monkeypatch):
-    monkeypatch.setattr("fared.recording.player.__version__", version)
+    monkeypatch.setattr("fared.management.recording.player.__version__", version)
     refused = play(RECORDING, until="fib-operation-refused:3")
     assert refused.reached
     assert refused.router.table.routes[REFUSED].metric == 30

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core import igp
 from fared.core.ids import Prefix
-from fared.core.keys import Algorithm, AuthKey
 from fared.core.links import InterfaceAddress, Link
-from fared.fib.model import FibState, Member
-from fared.recording import calls
-from fared.recording.values import (
+from fared.management.recording import calls
+from fared.management.recording.values import (
     NamedClass,
     UnreadableValueError,
     ValueReader,
     ValueWriter,
 )
+from fared.paths.fib.model import FibState, Member
+from fared.protocols.igp import events as igp
+from fared.protocols.igp.keys import Algorithm, AuthKey
 from fared.router import events
 
 PLAIN = st.one_of(
@@ -96,7 +96,7 @@ def test_a_class_is_named_once():
     writer = ValueWriter(named.append)
     first = writer.write(Member(1, 2))
     assert writer.write([Member(1, 2), Member(3, 4)]) == [-2, first, [first[0], 3, 4]]
-    assert named == [NamedClass(0, "fared.fib.model:Member", ("nexthop_id", "weight"))]
+    assert named == [NamedClass(0, "fared.paths.fib.model:Member", ("nexthop_id", "weight"))]
 
 
 def test_what_is_no_value_is_refused():
@@ -110,11 +110,11 @@ def test_what_is_no_value_is_refused():
         "os:stat_result",
         "subprocess:Popen",
         "fared.daemon.daemon:Daemon",
-        "fared.recording.player:random.Random",
+        "fared.management.recording.player:random.Random",
         "fared.nowhere:Class",
-        "fared.core.igp:Nothing",
-        "fared.recording.files:RecordingError",
-        "fared.daemon.logs:Any",
+        "fared.protocols.igp.events:Nothing",
+        "fared.management.recording.files:RecordingError",
+        "fared.daemon.people.logs:Any",
     ],
 )
 def test_only_values_of_fared_are_read(name):
@@ -125,20 +125,22 @@ def test_only_values_of_fared_are_read(name):
 def test_a_field_that_was_added_since_has_its_default():
     reader = ValueReader()
     fields = ("ifindex", "source", "destination", "payload")
-    reader.name(NamedClass(0, "fared.core.igp:PacketReceived", fields))
+    reader.name(NamedClass(0, "fared.protocols.igp.events:PacketReceived", fields))
     assert reader.read([0, 1, 2, 3, b"x"]) == igp.PacketReceived(1, 2, 3, b"x", 0)
 
 
 def test_a_field_that_is_gone_is_named():
     with pytest.raises(UnreadableValueError, match="PacketReceived has no colour"):
-        ValueReader().name(NamedClass(0, "fared.core.igp:PacketReceived", ("ifindex", "colour")))
+        ValueReader().name(
+            NamedClass(0, "fared.protocols.igp.events:PacketReceived", ("ifindex", "colour"))
+        )
 
 
 @given(st.recursive(st.none() | st.integers(-9, 9) | st.text(max_size=3), st.lists))
 def test_damaged_values_are_refused(written):
     reader = ValueReader()
-    reader.name(NamedClass(0, "fared.fib.model:Member", ("nexthop_id", "weight")))
-    reader.name(NamedClass(1, "fared.core.keys:Algorithm", ()))
+    reader.name(NamedClass(0, "fared.paths.fib.model:Member", ("nexthop_id", "weight")))
+    reader.name(NamedClass(1, "fared.protocols.igp.keys:Algorithm", ()))
     try:
         reader.read(written)
     except UnreadableValueError:

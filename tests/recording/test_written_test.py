@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.recording import files, written_test
-from fared.recording.player import play
-from fared.recording.written_test import write_test
+from fared.management.recording import files, written_test
+from fared.management.recording.player import play
+from fared.management.recording.written_test import write_test
 
 TEST = "test_the_recorded_router_comes_to_these_routes"
 

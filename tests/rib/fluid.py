@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from fared.core.ids import Prefix
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
 from tests.ted.fabrics import Fabric
 
 

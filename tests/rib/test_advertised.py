@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from fared.core.ids import ipv4_prefix
-from fared.ted.model import PathType
+from fared.paths.ted.model import PathType
 from tests.ted.fabrics import AREA, GBPS, Fabric, five_stage, three_stage
 
 NET, OTHER = ipv4_prefix(0xC0000200, 24), ipv4_prefix(0xC0000300, 24)

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import BACKBONE
-from fared.ted.events import AdvertisedRoute
-from fared.ted.model import PathType
+from fared.paths.ted.events import AdvertisedRoute
+from fared.paths.ted.model import PathType
 from tests.ted.fabrics import Fabric
 
 INNER = 1

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fared.core.ids import parse_prefix
-from fared.rib import area
-from fared.rib.contracted import equal_without
-from fared.ted.model import PrefixReachability
+from fared.paths.rib import area
+from fared.paths.rib.contracted import equal_without
+from fared.paths.ted.model import PrefixReachability
 from tests.ted.fabrics import AREA, three_stage
 
 _SHARED = parse_prefix("10.99.0.0/24")

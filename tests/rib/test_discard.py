@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix
-from fared.rib.model import DISCARD
-from fared.rib.settings import SolverSettings
-from fared.ted.model import PathType
+from fared.paths.rib.model import DISCARD
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.ted.model import PathType
 from tests.ted.fabrics import AREA, Fabric, three_stage
 
 RANGE = ipv4_prefix(0xC0000000, 16)

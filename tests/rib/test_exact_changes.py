@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, ipv4_prefix, parse_prefix
-from fared.rib import prefixes
-from fared.rib.model import DISCARD, Route, RouteDelta
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver, WeightMode
-from fared.ted.model import PathType, PrefixReachability
+from fared.paths.rib import prefixes
+from fared.paths.rib.model import DISCARD, Route, RouteDelta
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver, WeightMode
+from fared.paths.ted.model import PathType, PrefixReachability
 from tests.rib.test_incremental import _MAKERS, _NEWS, _SHARED, tell
 from tests.ted.fabrics import AREA, three_stage
 

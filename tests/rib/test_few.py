@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 
 from fared.core.ids import NodeId, parse_prefix
-from fared.rib.distances import NO_ROUTE, AdvertiserDistances
-from fared.rib.few import take_few
-from fared.rib.prefixes import PrefixTable
-from fared.rib.selection import Selection, choose
-from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
+from fared.paths.rib.distances import NO_ROUTE, AdvertiserDistances
+from fared.paths.rib.few import take_few
+from fared.paths.rib.prefixes import PrefixTable
+from fared.paths.rib.selection import Selection, choose
+from fared.paths.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
 
 def told(fields: tuple) -> PrefixReachability:

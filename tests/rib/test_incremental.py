@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix, parse_prefix
-from fared.rib import routes, selector, set_builder
-from fared.rib.few import take_few
-from fared.rib.join import join_areas
-from fared.rib.selection import choose
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver, WeightMode
-from fared.ted.change import ChangeKind
-from fared.ted.model import PathType, PrefixReachability
+from fared.paths.rib import routes, selector, set_builder
+from fared.paths.rib.few import take_few
+from fared.paths.rib.join import join_areas
+from fared.paths.rib.selection import choose
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver, WeightMode
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.model import PathType, PrefixReachability
 from tests.ted.fabrics import AREA, Fabric, Link, five_stage, three_stage
 
 _MAKERS = {

@@ -7,11 +7,11 @@ import pytest
 from fared.core.ids import parse_prefix
 from fared.core.links import InterfaceAddress
 from fared.core.routes import is_martian, redistributable
-from fared.sim.fabric import FabricBuilder
-from fared.sim.levels import COMMON
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder, OspfBuilder
-from fared.ted.model import PathType, PrefixReachability
+from fared.extensions.sim.fabric import FabricBuilder
+from fared.extensions.sim.levels import COMMON
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
+from fared.paths.ted.model import PathType, PrefixReachability
 from tests.ted.fabrics import AREA, Fabric
 
 MARTIANS = [

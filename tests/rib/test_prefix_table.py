@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.rib.prefixes import PrefixTable
-from fared.rib.rows import NONE, AdvertisementRows, metrics, path_types
-from fared.ted.change import ChangeKind
-from fared.ted.model import PathType, PrefixReachability
+from fared.paths.rib.prefixes import PrefixTable
+from fared.paths.rib.rows import NONE, AdvertisementRows, metrics, path_types
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.model import PathType, PrefixReachability
 
 NODES = [NodeId(n) for n in (1, 2, 3)]
 PREFIXES = [ipv4_prefix((10 << 24) + (n << 8), 24) for n in range(3)]

@@ -1,6 +1,6 @@
 """One database, several roots: the routes of every router on a path, without copies."""
 
-from fared.rib.solver import RouteSolver
+from fared.paths.rib.solver import RouteSolver
 from tests.ted.fabrics import AREA, Fabric, three_stage
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fared.core.ids import NodeId, Prefix, ipv4_prefix
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
 from tests.ted.fabrics import AREA
 from tests.work import grows_in_proportion
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, Prefix
-from fared.rib.model import Route
-from fared.rib.prefixes import PrefixTable
-from fared.rib.solved import FamilyRoutes, SolvedRoutes
-from fared.ted.model import PathType, PrefixReachability
+from fared.paths.rib.model import Route
+from fared.paths.rib.prefixes import PrefixTable
+from fared.paths.rib.solved import FamilyRoutes, SolvedRoutes
+from fared.paths.ted.model import PathType, PrefixReachability
 
 PREFIXES = [Prefix(4, (10 << 24) + (n << 8), 24) for n in range(6)]
 ROUTES = [Route(metric, PathType.INTRA_AREA, 0, None, (NodeId(1),)) for metric in range(3)]

@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.rib.few import FEW
-from fared.rib.rows import AdvertisementRows
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver, WeightMode
-from fared.ted.change import ChangeKind
-from fared.ted.model import PathType, PrefixReachability
+from fared.paths.rib.few import FEW
+from fared.paths.rib.rows import AdvertisementRows
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver, WeightMode
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.model import PathType, PrefixReachability
 from tests.rib.fluid import capacities, weights
 from tests.ted.fabrics import AREA, GBPS, Fabric, five_stage, three_stage
 from tests.work import counting_calls

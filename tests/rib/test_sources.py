@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.rib.sources import RowsBySource
+from fared.paths.rib.sources import RowsBySource
 
 ADVERTISERS = range(3)
 ROWS = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9), min_size=1)

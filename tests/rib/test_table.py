@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 from fared.core.ids import NodeId, Prefix
-from fared.rib.model import NextHop, NextHopSet, Route, RouteDelta
-from fared.rib.table import RoutingTable
-from fared.ted.model import PathType
+from fared.paths.rib.model import NextHop, NextHopSet, Route, RouteDelta
+from fared.paths.rib.table import RoutingTable
+from fared.paths.ted.model import PathType
 
 P, Q = Prefix(4, 0x0A000000, 24), Prefix(4, 0x0A000100, 24)
 

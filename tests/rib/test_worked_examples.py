@@ -11,8 +11,8 @@ from itertools import permutations
 import pytest
 
 from fared.core.ids import ipv4_prefix
-from fared.rib.settings import SolverSettings
-from fared.weights.path_capacity import WeightMode
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.path_capacity import WeightMode
 from tests.rib.fluid import achieved, capacities, common_rate, weights
 from tests.ted.fabrics import Fabric, five_stage, three_stage
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from fared.rib.settings import SolverSettings
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.te.budget import AnnounceBudget
+from fared.paths.ted.events import EndsCounted
 from fared.router.ends import EndsCounter
-from fared.te.budget import AnnounceBudget
-from fared.ted.events import EndsCounted
 from tests.ted.fabrics import AREA, Fabric, Link, three_stage
 
 

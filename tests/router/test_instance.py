@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix
-from fared.rib.adapted import AdaptedRoutes
-from fared.rib.model import Route, RouteDelta
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import WeightMode
-from fared.rib.table import RoutingTable
+from fared.paths.rib.adapted import AdaptedRoutes
+from fared.paths.rib.model import Route, RouteDelta
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import WeightMode
+from fared.paths.rib.table import RoutingTable
+from fared.paths.ted.model import NodeBlock
+from fared.paths.weights.adaptation import AdaptationSettings
 from fared.router.instance import ProtocolInstance
 from fared.router.protocols import RoutingProtocol, Started
-from fared.ted.model import NodeBlock
-from fared.weights.adaptation import AdaptationSettings
 from tests.router.told_engine import Engine
 from tests.ted.fabrics import AREA, three_stage
 

@@ -6,20 +6,20 @@ import random
 
 import numpy as np
 
-from fared.core import igp
 from fared.core.ids import SystemId, isis_node, parse_prefix
-from fared.fib.model import FibOperation, PutGroup
-from fared.fib.simulated import SimulatedFib
-from fared.isis.settings import IsisSettings
-from fared.rib.settings import SolverSettings
+from fared.paths.fib.model import FibOperation, PutGroup
+from fared.paths.fib.simulated import SimulatedFib
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.ted.events import LocalLinksChanged, TedUpdated
+from fared.paths.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
+from fared.protocols.igp import events as igp
+from fared.protocols.isis.settings import IsisSettings
 from fared.router import events
 from fared.router.protocols import ISIS
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
-from fared.ted.events import LocalLinksChanged, TedUpdated
-from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
-from fared.weights.adaptation import AdaptationSettings
-from fared.weights.path_capacity import WeightMode
 from tests.router.told_engine import Engine
 
 ME, SPINES = isis_node(1), (isis_node(2), isis_node(3), isis_node(4))

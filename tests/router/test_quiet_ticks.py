@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.core import igp
-from fared.core.engine import ProcessEngine
-from fared.ospf.engine import OspfEngine
+from fared.extensions.sim.fabric import clos3
+from fared.extensions.sim.network import Network
+from fared.paths.ted.events import TedUpdated
+from fared.protocols.igp import events as igp
+from fared.protocols.igp.engine import ProcessEngine
+from fared.protocols.ospf.engine import OspfEngine
 from fared.router import events
 from fared.router.router import Router
-from fared.sim.fabric import clos3
-from fared.sim.network import Network
-from fared.ted.events import TedUpdated
 from tests.work import counting_calls
 
 Sent = list[tuple[float, str, int, bytes]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fared.core.backoff import BackoffSettings
+from fared.paths.ted.change import ChangeKind
 from fared.router.schedule import CAPACITY_GAP, DROPPED_GAP, LOSS_GAP, OTHER_END, Schedule
-from fared.ted.change import ChangeKind
 
 STORM = 1.0
 """Seconds after which a back-off has been patient for long: past time to learn (RFC 8405)."""

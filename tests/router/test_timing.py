@@ -9,17 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import SystemId, isis_node, parse_prefix
-from fared.isis.settings import IsisSettings
-from fared.rib.settings import SolverSettings
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.ted.events import LocalLinksChanged, TedUpdated
+from fared.paths.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
+from fared.protocols.isis.settings import IsisSettings
 from fared.router.adapting import LOAD_GAP, STEP_AFTER
 from fared.router.protocols import ISIS
 from fared.router.router import Router
 from fared.router.schedule import CAPACITY_GAP
 from fared.router.settings import RouterSettings
-from fared.ted.events import LocalLinksChanged, TedUpdated
-from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
-from fared.weights.adaptation import AdaptationSettings
-from fared.weights.path_capacity import WeightMode
 from tests.router.told_engine import Engine
 
 ME, OTHER = isis_node(1), isis_node(2)

@@ -17,25 +17,25 @@ from typing import Any
 
 import pytest
 
-from fared.api.dispatch import run_view
-from fared.api.encode import encode
-from fared.core import igp
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.links import InterfaceAddress, Link
-from fared.daemon.burst import Burst
-from fared.daemon.counters import counters_of
-from fared.daemon.portions import Portion
-from fared.daemon.runner import Runner
-from fared.fib.simulated import SimulatedFib
+from fared.daemon.loop.burst import Burst
+from fared.daemon.loop.portions import Portion
+from fared.daemon.loop.runner import Runner
+from fared.daemon.people.counters import counters_of
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.port import LAYERS, over_ipv4
+from fared.extensions.sim.protocols import BuildScope, OspfBuilder, Purpose
+from fared.management.api.dispatch import run_view
+from fared.management.api.encode import encode
+from fared.paths.fib.simulated import SimulatedFib
+from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.protocols import PROTOCOLS
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
-from fared.sim import invariants
-from fared.sim.fabric import Fabric, FabricBuilder, clos3
-from fared.sim.network import Network
-from fared.sim.port import LAYERS, over_ipv4
-from fared.sim.protocols import BuildScope, OspfBuilder, Purpose
 from tests.api.seen import seen_from
 from tests.router.toy import DEAD, TOY, ToySettings
 

@@ -17,19 +17,19 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core import igp
-from fared.core.database_limit import Fullness, LimitView
-from fared.core.engine import ProcessEngine
 from fared.core.ids import AreaId, NodeId, Prefix, dotted, ipv4_prefix
 from fared.core.links import Link
-from fared.core.process import Process
 from fared.core.rng import Rng
 from fared.core.timers import Timer
+from fared.paths.te.budget import AnnounceBudget
+from fared.paths.ted.events import LocalLinksChanged, RoutesComputed, TedUpdated
+from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
+from fared.protocols.igp import events as igp
+from fared.protocols.igp.database_limit import Fullness, LimitView
+from fared.protocols.igp.engine import ProcessEngine
+from fared.protocols.igp.process import Process
 from fared.router.engine import EngineOutput
 from fared.router.protocols import RoutingProtocol, Started
-from fared.te.budget import AnnounceBudget
-from fared.ted.events import LocalLinksChanged, RoutesComputed, TedUpdated
-from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
 
 ALL_ROUTERS = 0xE000_0063
 HELLO, DEAD = 1.0, 3.5

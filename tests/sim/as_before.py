@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsType
-from fared.ospf.packet.opaque import OpaqueType
-from fared.sim.fabric import LANS, Fabric
-from fared.sim.network import Node
+from fared.extensions.sim.fabric import LANS, Fabric
+from fared.extensions.sim.network import Node
+from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsType
+from fared.protocols.ospf.packet.opaque import OpaqueType
 
 Routes = dict[str, dict[Any, list[tuple[Any, ...]]]]
 Database = dict[tuple[Any, ...], tuple[int, int]]

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from fared.config import Config, load_text
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.links import InterfaceAddress
-from fared.daemon.settings import LINK_SETTINGS, router_settings
-from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses, make_plan
-from fared.lab.kinds.fared import configuration
-from fared.lab.topology import from_document
-from fared.sim import invariants
-from fared.sim.fabric import GIGABIT, Fabric
-from fared.sim.network import Network
+from fared.daemon.change.settings import LINK_SETTINGS, router_settings
+from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses, make_plan
+from fared.extensions.lab.kinds.fared import configuration
+from fared.extensions.lab.topology import from_document
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import GIGABIT, Fabric
+from fared.extensions.sim.network import Network
 
 DEFAULTS = """
 ospf: {areas: {0: {interfaces: {"*": {}}}}}

@@ -2,12 +2,12 @@
 
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.routes import LocalRoute
-from fared.ospf.packet.bodies import AsExternalLsa
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import RedistributeSettings, Redistribution
+from fared.extensions.sim.fabric import Fabric
+from fared.protocols.ospf.packet.bodies import AsExternalLsa
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.settings import RedistributeSettings, Redistribution
 from fared.router.events import RouterSettingsApplied
-from fared.sim.fabric import Fabric
 
 OUTSIDE = ipv4_prefix(0xC0000200, 24)
 SOMEWHERE = LocalRoute(((99, 0),))

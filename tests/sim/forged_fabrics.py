@@ -9,16 +9,16 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.bier import BierSettings
-from fared.core.database_limit import LimitSettings
 from fared.core.ids import BACKBONE, AreaId, ipv4_prefix
-from fared.core.reduction import Reduction, ReductionSettings
 from fared.core.routes import LocalRoute
-from fared.isis.ids import LevelSet
-from fared.ospf.settings import AreaSettings, GracefulRestartSettings
-from fared.sim.fabric import Fabric, FabricBuilder
-from fared.sim.levels import COMMON
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder, Levels
+from fared.extensions.sim.fabric import Fabric, FabricBuilder
+from fared.extensions.sim.levels import COMMON
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder, Levels
+from fared.protocols.igp.database_limit import LimitSettings
+from fared.protocols.igp.reduction import Reduction, ReductionSettings
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.ospf.settings import AreaSettings, GracefulRestartSettings
 from tests.sim.externals import OUTSIDE, configure, static
 
 VICTIM, NEIGHBOR = "L", "R"

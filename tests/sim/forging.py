@@ -8,11 +8,11 @@ from ipaddress import IPv4Address
 
 import msgspec
 
-from fared.core import igp
+from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.network import Network, Node
+from fared.extensions.sim.port import Port
+from fared.protocols.igp import events as igp
 from fared.router import events
-from fared.sim.fabric import Fabric
-from fared.sim.network import Network, Node
-from fared.sim.port import Port
 from tests import forged_isis, forged_ospf
 from tests.forged import mutate
 from tests.recorded import ISIS, OSPF, load

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
 
 
 def mend(fabric: Fabric) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.sim import invariants
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
-from fared.sim.network import Network
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
+from fared.extensions.sim.network import Network
 from tests.sim.shared import mend
 
 pytestmark = pytest.mark.slow

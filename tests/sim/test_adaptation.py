@@ -10,16 +10,16 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from fared.core.igp import LoadsMeasured
-from fared.rib.settings import SolverSettings
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.extensions.sim.invariants import forwarding
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.load import OnOff, Traffic, all_to_all, ring
+from fared.extensions.sim.watch import Watch
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
+from fared.protocols.igp.events import LoadsMeasured
 from fared.router import events
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
-from fared.sim.invariants import forwarding
-from fared.sim.levels import clos3_isis
-from fared.sim.load import OnOff, Traffic, all_to_all, ring
-from fared.sim.watch import Watch
-from fared.weights.adaptation import AdaptationSettings
-from fared.weights.path_capacity import WeightMode
 
 pytestmark = pytest.mark.slow
 

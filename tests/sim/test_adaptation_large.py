@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from fared.rib.settings import SolverSettings
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.extensions.sim.levels import clos3_isis, clos5_levels
+from fared.extensions.sim.load import Demands, Traffic
+from fared.extensions.sim.watch import Watch
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
 from fared.router import events
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.sim.levels import clos3_isis, clos5_levels
-from fared.sim.load import Demands, Traffic
-from fared.sim.watch import Watch
-from fared.weights.adaptation import AdaptationSettings
-from fared.weights.path_capacity import WeightMode
 
 JOB = 16
 """Leaves that a job is spread over; all others only route."""

@@ -8,15 +8,15 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from fared.rib.settings import SolverSettings
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.load import OnOff, Traffic, all_to_all
+from fared.extensions.sim.watch import Watch, Watched, originations
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.te.budget import LEAST_REFILL, LONGEST_AVERAGE, RELAX, WINDOW
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
 from fared.router import events
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
-from fared.sim.levels import clos3_isis
-from fared.sim.load import OnOff, Traffic, all_to_all
-from fared.sim.watch import Watch, Watched, originations
-from fared.te.budget import LEAST_REFILL, LONGEST_AVERAGE, RELAX, WINDOW
-from fared.weights.adaptation import AdaptationSettings
-from fared.weights.path_capacity import WeightMode
 
 pytestmark = pytest.mark.slow
 UNBOUNDED = 1e6

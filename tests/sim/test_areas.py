@@ -12,22 +12,27 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
-from fared.core.igp import SendPacket
-from fared.ospf.origination import summaries
-from fared.ospf.origination.border import CAPACITY_DELAY, LINK_PREFIX_DELAY
-from fared.ospf.origination.summary_ids import SummaryIds
-from fared.ospf.packet.bodies import SummaryLsa
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings, RangeSettings
+from fared.extensions.sim import area_invariants, invariants
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, GIGABIT, Fabric
+from fared.extensions.sim.network import Network
+from fared.paths.ted.model import PathType
+from fared.protocols.igp.events import SendPacket
+from fared.protocols.ospf.origination import summaries
+from fared.protocols.ospf.origination.border import CAPACITY_DELAY, LINK_PREFIX_DELAY
+from fared.protocols.ospf.origination.summary_ids import SummaryIds
+from fared.protocols.ospf.packet.bodies import SummaryLsa
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.settings import (
+    AreaSettings,
+    InterfaceSettings,
+    OspfSettings,
+    RangeSettings,
+)
 from fared.router.events import ApplyFib, RouterSettingsApplied
 from fared.router.router import Router
 from fared.router.schedule import OTHER_END
-from fared.sim import area_invariants, invariants
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import DEFAULT_CAPACITY, GIGABIT, Fabric
-from fared.sim.network import Network
-from fared.ted.model import PathType
 from tests.sim.shared import mend
 
 pytestmark = pytest.mark.slow

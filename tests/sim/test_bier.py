@@ -14,20 +14,20 @@ import networkx as nx
 import pytest
 from msgspec.structs import replace
 
-from fared.bier.bit_string import bit_strings
 from fared.core.bier import BierEncapsulation, BierInfo, BierSettings
 from fared.core.ids import ipv4_prefix
-from fared.fib.bier import BierFib
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa
-from fared.ospf.packet.lsa import LsType
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, clos3, clos5
+from fared.extensions.sim.levels import COMMON, clos5_levels
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
+from fared.paths.bier.bit_string import bit_strings
+from fared.paths.fib.bier import BierFib
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.extended_prefix import ExtendedPrefixLsa
+from fared.protocols.ospf.packet.lsa import LsType
 from fared.router import events
 from fared.router.bier import BierRouting
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, clos3, clos5
-from fared.sim.levels import COMMON, clos5_levels
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder, OspfBuilder
 
 pytestmark = pytest.mark.slow
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fared.core import igp
-from fared.ospf.origination.external import External
+from fared.extensions.sim.fabric import Fabric, clos3
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.network import Network, link_events
+from fared.paths.ted.events import LocalLinksChanged, TedUpdated
+from fared.protocols.igp import events as igp
+from fared.protocols.ospf.origination.external import External
 from fared.router import events
-from fared.sim.fabric import Fabric, clos3
-from fared.sim.levels import clos3_isis
-from fared.sim.network import Network, link_events
-from fared.ted.events import LocalLinksChanged, TedUpdated
 from tests.sim.externals import announce
 
 SETTLED = 3.0

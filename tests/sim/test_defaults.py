@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.units import BytesPerSecond
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
-from fared.sim.levels import clos3_isis, clos5_levels
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from tests.sim.configured import bounds, lab_fabric, planned, with_defaults, wrong_shares
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 import pytest
 
-from fared.sim import invariants, level_invariants
-from fared.sim.fabric import Fabric, clos3
-from fared.sim.levels import clos3_isis
-from fared.sim.network import Network
+from fared.extensions.sim import invariants, level_invariants
+from fared.extensions.sim.fabric import Fabric, clos3
+from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.network import Network
 
 EQUAL = dict.fromkeys(("S1", "S2", "S3", "S4"), Fraction(1, 4))
 QUARTER = {"S1": Fraction(1, 13)} | dict.fromkeys(("S2", "S3", "S4"), Fraction(4, 13))

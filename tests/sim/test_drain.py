@@ -10,15 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, Prefix
-from fared.fib.simulated import SimulatedFib
-from fared.ospf.settings import AreaSettings
+from fared.extensions.sim import area_invariants
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
+from fared.extensions.sim.invariants import forwarding
+from fared.extensions.sim.levels import COMMON, clos5_levels
+from fared.extensions.sim.network import Network
+from fared.paths.fib.simulated import SimulatedFib
+from fared.protocols.ospf.settings import AreaSettings
 from fared.router.events import RouterSettingsApplied
-from fared.sim import area_invariants
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import Fabric, FabricBuilder, clos3
-from fared.sim.invariants import forwarding
-from fared.sim.levels import COMMON, clos5_levels
-from fared.sim.network import Network
 
 pytestmark = pytest.mark.slow
 

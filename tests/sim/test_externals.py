@@ -5,13 +5,13 @@ from fractions import Fraction
 import pytest
 
 from fared.core.ids import AreaId
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import AreaSettings
-from fared.sim import invariants
-from fared.sim.areas import clos5_areas
-from fared.sim.fabric import Fabric
-from fared.sim.network import Network
-from fared.ted.model import PathType
+from fared.extensions.sim import invariants
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.network import Network
+from fared.paths.ted.model import PathType
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.settings import AreaSettings
 from tests.sim.externals import OUTSIDE, announce, externals, hops, route, started
 
 pytestmark = pytest.mark.slow

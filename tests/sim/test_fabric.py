@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from fared.core import igp
-from fared.fib.model import PutGroup, PutRoute
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.extensions.sim.network import Network
+from fared.paths.fib.model import PutGroup, PutRoute
+from fared.protocols.igp import events as igp
 from fared.router import events
-from fared.sim import invariants
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
-from fared.sim.network import Network
 from tests.sim.shared import mend
 
 pytestmark = pytest.mark.slow

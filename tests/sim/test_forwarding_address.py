@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import BACKBONE, parse_dotted, parse_prefix
-from fared.core.igp import LinkChanged
 from fared.core.routes import LocalRoute
-from fared.fib.model import FibState
-from fared.ospf.settings import AreaSettings, RangeSettings
+from fared.extensions.sim.fabric import Fabric, FabricBuilder
+from fared.extensions.sim.network import Network
+from fared.paths.fib.model import FibState
+from fared.protocols.igp.events import LinkChanged
+from fared.protocols.ospf.settings import AreaSettings, RangeSettings
 from fared.router.events import To
-from fared.sim.fabric import Fabric, FabricBuilder
-from fared.sim.network import Network
 from tests.sim.externals import OUTSIDE, configure, externals, route, started, static
 
 HOST, OTHER = parse_dotted("10.192.1.99"), parse_dotted("10.192.1.98")

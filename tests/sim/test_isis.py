@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix
-from fared.isis.ids import Level
+from fared.extensions.sim import area_invariants, level_invariants
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
+from fared.extensions.sim.levels import COMMON, clos3_isis, clos5_levels
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder, Levels, OspfBuilder
+from fared.paths.ted.model import PathType
+from fared.protocols.isis.ids import Level
 from fared.router import events
-from fared.sim import area_invariants, level_invariants
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
-from fared.sim.levels import COMMON, clos3_isis, clos5_levels
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder, Levels, OspfBuilder
-from fared.ted.model import PathType
 from tests.sim.shared import fail_and_heal
 
 pytestmark = pytest.mark.slow

@@ -6,13 +6,13 @@ import pytest
 
 from fared.core.ids import Prefix, parse_prefix
 from fared.core.routes import LocalRoute, RouteSource
-from fared.isis.ids import LevelSet
-from fared.isis.settings import RedistributeSettings, Redistribution
+from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.levels import clos3_isis, clos5_levels
+from fared.extensions.sim.network import Network
+from fared.paths.ted.model import PathType
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.isis.settings import RedistributeSettings, Redistribution
 from fared.router.events import RouterSettingsApplied
-from fared.sim.fabric import Fabric
-from fared.sim.levels import clos3_isis, clos5_levels
-from fared.sim.network import Network
-from fared.ted.model import PathType
 
 OUTSIDE = (parse_prefix("203.0.113.0/24"), parse_prefix("2001:db8:cafe::/48"))
 SOMEWHERE = LocalRoute(((99, 0),))

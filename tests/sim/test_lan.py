@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 
 from fared.core.ids import parse_prefix
-from fared.sim import invariants
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
-from fared.sim.network import Network
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
+from fared.extensions.sim.network import Network
 
 MEMBERS = ("R1", "R2", "R3", "R4")
 LAN = parse_prefix("10.192.1.0/24")

@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-from fared.rib.settings import SolverSettings
-from fared.sim import invariants
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
-from fared.sim.network import Network
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
+from fared.extensions.sim.network import Network
+from fared.paths.rib.settings import SolverSettings
 
 
 def bundle(count: int = 8, **options) -> Fabric:

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_prefix
-from fared.sim import invariants, level_invariants
-from fared.sim.fabric import DEFAULT_CAPACITY, LOOPBACKS6, Fabric, FabricBuilder, clos3
-from fared.sim.levels import COMMON
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder, OspfBuilder
+from fared.extensions.sim import invariants, level_invariants
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, LOOPBACKS6, Fabric, FabricBuilder, clos3
+from fared.extensions.sim.levels import COMMON
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
 
 LAN = parse_prefix("10.192.1.0/24")
 SPINES, LEAVES = 4, 8

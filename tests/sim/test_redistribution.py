@@ -6,19 +6,19 @@ The small fabric: leaves L1 to L3 under spines S1 and S2, one area, every link c
 import pytest
 from msgspec.structs import replace
 
-from fared.core import igp
 from fared.core.ids import AreaId, Prefix, ipv4_prefix, parse_prefix
 from fared.core.routes import LocalRoute, RouteSource
-from fared.ospf.origination.external import DRAINED_METRIC, External
-from fared.ospf.packet.bodies import RouterLsa
-from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import RedistributeSettings, Redistribution
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
+from fared.extensions.sim.network import Network
+from fared.paths.ted.model import PathType
+from fared.protocols.igp import events as igp
+from fared.protocols.ospf.origination.external import DRAINED_METRIC, External
+from fared.protocols.ospf.packet.bodies import RouterLsa
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.settings import RedistributeSettings, Redistribution
 from fared.router.events import RouterSettingsApplied, To
-from fared.sim import invariants
-from fared.sim.fabric import Fabric, FabricBuilder, clos3
-from fared.sim.network import Network
-from fared.ted.model import PathType
 from tests.sim.externals import (
     OUTSIDE,
     SOMEWHERE,

@@ -8,13 +8,13 @@ from math import gcd
 import pytest
 from msgspec.structs import replace
 
-from fared.fib.settings import Granularity, SpraySettings
-from fared.fib.spray_planner import SprayPlanner
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, clos3
+from fared.extensions.sim.levels import COMMON
+from fared.extensions.sim.network import Network
+from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
+from fared.paths.fib.settings import Granularity, SpraySettings
+from fared.paths.fib.spray_planner import SprayPlanner
 from fared.router import events
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, clos3
-from fared.sim.levels import COMMON
-from fared.sim.network import Network
-from fared.sim.protocols import IsisBuilder, OspfBuilder
 
 PACKET = SpraySettings(Granularity.PACKET)
 

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from fared.sim import invariants
-from fared.sim.fabric import Fabric, clos3
-from fared.sim.network import Network
+from fared.extensions.sim import invariants
+from fared.extensions.sim.fabric import Fabric, clos3
+from fared.extensions.sim.network import Network
 from tests.sim.shared import fail_and_heal
 
 pytestmark = pytest.mark.slow

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fared.core.igp import LoadsMeasured
-from fared.rib.settings import SolverSettings
-from fared.sim.fabric import DEFAULT_CAPACITY, clos3
-from fared.sim.invariants import forwarding
-from fared.sim.levels import clos3_isis
-from fared.weights.adaptation import AdaptationSettings
-from fared.weights.path_capacity import WeightMode
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
+from fared.extensions.sim.invariants import forwarding
+from fared.extensions.sim.levels import clos3_isis
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
+from fared.protocols.igp.events import LoadsMeasured
 
 FABRICS = {"ospf": clos3, "isis": clos3_isis}
 

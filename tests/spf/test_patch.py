@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.rib.solver import RouteSolver
-from fared.spf.patch import Advance, PlanDelta, advance
-from fared.spf.plan import SpfPlan, build_plan
-from fared.ted.database import Ted
-from fared.weights import lost_link
-from fared.weights.lost_link import after_loss
-from fared.weights.path_capacity import SlotCapacities, aggregate_capacities, propagate
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.spf.patch import Advance, PlanDelta, advance
+from fared.paths.spf.plan import SpfPlan, build_plan
+from fared.paths.ted.database import Ted
+from fared.paths.weights import lost_link
+from fared.paths.weights.lost_link import after_loss
+from fared.paths.weights.path_capacity import SlotCapacities, aggregate_capacities, propagate
 from tests.ted.fabrics import AREA, Fabric, five_stage, three_stage
 
 

@@ -8,10 +8,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fared.spf.plan import build_plan
-from fared.spf.search import UNREACHABLE
-from fared.ted.database import Ted
-from fared.ted.model import MAX_LINK_METRIC
+from fared.paths.spf.plan import build_plan
+from fared.paths.spf.search import UNREACHABLE
+from fared.paths.ted.database import Ted
+from fared.paths.ted.model import MAX_LINK_METRIC
 from tests.ted.fabrics import Fabric, five_stage, three_stage
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fared.core.ids import parse_prefix
-from fared.te.advertise import (
+from fared.paths.te.advertise import (
     DEFAULT_ADVERTISE,
     AdvertisedBandwidth,
     Bandwidth,

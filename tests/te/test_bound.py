@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import RouterId
-from fared.core.throttle import Throttle
-from fared.isis.ids import SystemId
-from fared.isis.settings import IsisSettings
-from fared.ospf.settings import OspfSettings
-from fared.te.advertise import DEFAULT_ADVERTISE, AdvertisedBandwidth, Bandwidth, advertise_at
+from fared.paths.te.advertise import DEFAULT_ADVERTISE, AdvertisedBandwidth, Bandwidth, advertise_at
+from fared.protocols.igp.throttle import Throttle
+from fared.protocols.isis.ids import SystemId
+from fared.protocols.isis.settings import IsisSettings
+from fared.protocols.ospf.settings import OspfSettings
 
 CAPACITY = 1e9
 THROTTLES = {

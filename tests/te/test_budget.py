@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from fared.core.links import Link
 from fared.core.timers import TimerQueue
-from fared.te.advertise import AdvertisedLink, AdvertiseSettings
-from fared.te.announcer import Announcer, Carrier
-from fared.te.budget import LONGEST_AVERAGE, WINDOW, AnnounceBudget, LinkEnds, average
+from fared.paths.te.advertise import AdvertisedLink, AdvertiseSettings
+from fared.paths.te.announcer import Announcer, Carrier
+from fared.paths.te.budget import LONGEST_AVERAGE, WINDOW, AnnounceBudget, LinkEnds, average
 from tests.work import counting_calls
 
 C = 1e9

@@ -1,6 +1,6 @@
 """Links whose far end is derated, as the databases of areas and levels have them."""
 
-from fared.te.far_ends import FarEnd, FarEnds
+from fared.paths.te.far_ends import FarEnd, FarEnds
 
 ROUTER, ADDRESS = 7, 0x0A800001
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fared.core.ids import NodeId, Prefix, ipv4_prefix
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
 GBPS = 1e9 / 8
 AREA = 0

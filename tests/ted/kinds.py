@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.ted.change import ChangeKind
-from fared.ted.events import PrefixesUpdated, TedUpdated
-from fared.ted.model import NodeBlock, PrefixReachability
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.events import PrefixesUpdated, TedUpdated
+from fared.paths.ted.model import NodeBlock, PrefixReachability
 
 _ROOT = NodeId(0xFFFF)
 Described = TedUpdated | PrefixesUpdated

@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.ted.change import ChangeKind
-from fared.ted.database import Ted
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.database import Ted
 from tests.ted.fabrics import AREA, Fabric, three_stage
 
 

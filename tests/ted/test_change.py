@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.rib.settings import SolverSettings
-from fared.rib.solver import RouteSolver
-from fared.ted.change import ChangeKind, change_of_prefix, lost_row
-from fared.ted.database import Ted
-from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.change import ChangeKind, change_of_prefix, lost_row
+from fared.paths.ted.database import Ted
+from fared.paths.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
 PREFIX = PrefixReachability(ipv4_prefix(10 << 24, 24), 10)
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId
-from fared.ted.assemble import opposites
-from fared.ted.change import ChangeKind, GraphDelta
-from fared.ted.database import Ted
-from fared.ted.graph import Graph, same_metric
-from fared.ted.graph_update import without_edges
-from fared.ted.model import NodeBlock
-from fared.ted.opposite import Opposite
-from fared.ted.rows import LinkRows, snap
+from fared.paths.ted.assemble import opposites
+from fared.paths.ted.change import ChangeKind, GraphDelta
+from fared.paths.ted.database import Ted
+from fared.paths.ted.graph import Graph, same_metric
+from fared.paths.ted.graph_update import without_edges
+from fared.paths.ted.model import NodeBlock
+from fared.paths.ted.opposite import Opposite
+from fared.paths.ted.rows import LinkRows, snap
 from tests.ted.fabrics import Link, three_stage
 
 _NODES = 6

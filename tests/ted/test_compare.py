@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.ted.compare import same_block
-from fared.ted.model import NodeBlock, PathType, PrefixReachability
+from fared.paths.ted.compare import same_block
+from fared.paths.ted.model import NodeBlock, PathType, PrefixReachability
 
 LOOPBACK = PrefixReachability(ipv4_prefix(0x0A000001, 32), 0, PathType.INTRA_AREA)
 BLOCK = NodeBlock(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fared.ted.change import ChangeKind
-from fared.ted.database import Ted
-from fared.ted.rows import snap
+from fared.paths.ted.change import ChangeKind
+from fared.paths.ted.database import Ted
+from fared.paths.ted.rows import snap
 from tests.ted.fabrics import GBPS, Fabric, three_stage
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.ted.tiers import TierPlace, places
+from fared.paths.ted.tiers import TierPlace, places
 
 
 def graph(links):

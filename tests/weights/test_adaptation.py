@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.weights.adaptation import AdaptationSettings, ExponentialSmoother
+from fared.paths.weights.adaptation import AdaptationSettings, ExponentialSmoother
 
 TWO = np.array([0, 1])
 THREE = np.array([0, 1, 2])

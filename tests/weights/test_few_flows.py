@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.lab.expected import expected_shares
-from fared.weights.adaptation import AdaptationSettings, ExponentialSmoother
-from fared.weights.few_flows import DEVIATIONS, skew_for_few_flows
-from fared.weights.quantise import quantise_rows
+from fared.extensions.lab.expected import expected_shares
+from fared.paths.weights.adaptation import AdaptationSettings, ExponentialSmoother
+from fared.paths.weights.few_flows import DEVIATIONS, skew_for_few_flows
+from fared.paths.weights.quantise import quantise_rows
 
 SPEEDS = st.sampled_from([0.0, 1e3, 2.5e9, 12.5e9, 25e9, 50e9, 100e9])
 ROWS = st.lists(SPEEDS, min_size=1, max_size=20).filter(any)

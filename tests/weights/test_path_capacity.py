@@ -6,9 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fared.spf.plan import SpfPlan, build_plan
-from fared.ted.database import Ted
-from fared.weights.path_capacity import (
+from fared.paths.spf.plan import SpfPlan, build_plan
+from fared.paths.ted.database import Ted
+from fared.paths.weights.path_capacity import (
     CapacityRow,
     WeightMode,
     aggregate_capacities,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fared.weights.quantise import dhondt, quantise_rows, reduce_weights
+from fared.paths.weights.quantise import dhondt, quantise_rows, reduce_weights
 
 MBPS = 1e6 / 8
 

@@ -19,7 +19,7 @@ RECORD_FAILED = RECORD | {"recording": False, "failure": "No space left on devic
 REPLAY: Json = {
     "format": "fared-replay/1",
     "directory": "/tmp/recording",
-    "version": "0.1.0",
+    "version": "0.2.0",
     "python": "3.11",
     "recorded_at": NOW - 5_000,
     "begins": "state",

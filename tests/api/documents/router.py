@@ -4,7 +4,7 @@ from tests.api.documents.common import NOW, Json
 
 STATUS: Json = {
     "format": "fared-status/1",
-    "version": "0.1.0",
+    "version": "0.2.0",
     "router_id": "10.255.0.5",
     "hostname": "leaf1",
     "pid": 4242,

@@ -1,1 +1,0 @@
-"""Functions that make the documents of ``fared.api.schema`` from the live router, read-only."""

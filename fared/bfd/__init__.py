@@ -1,5 +1,0 @@
-"""Bidirectional Forwarding Detection (RFC 5880, RFC 5881), without I/O.
-
-Codec, authentication, sessions, and the messages between the daemon and ``fared.bfdd``, the process
-that runs the sessions. It must start fast and stay small, so this room imports little.
-"""

@@ -1,7 +1,0 @@
-"""fared-cli, the operator's tool."""
-
-from fared.startup import import_when_needed, relax_collector, skip_last_collection
-
-relax_collector()
-skip_last_collection()
-import_when_needed("difflib")

@@ -1,0 +1,1 @@
+"""From the configuration to settings, and every change of them while the daemon runs."""

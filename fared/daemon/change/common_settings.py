@@ -1,0 +1,51 @@
+"""Settings that both engines get from the configuration: when to advertise, and BIER."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from fared.config import Config
+from fared.paths.te.advertise import AdvertiseSettings
+from fared.paths.weights.path_capacity import WeightMode
+
+if TYPE_CHECKING:
+    from fared.core.bier import BierSettings
+
+DISPLAYED_THRESHOLD, DISPLAYED_INTERVAL = 0.25, 30.0
+"""Load is advertised rarely if no weights follow it, for display only."""
+LOOPBACK = "lo"
+"""The loopback, where the kernel's flag of a link is not known."""
+
+
+def weight_mode(config: Config) -> WeightMode:
+    """Return the basis of weights: none (plain ECMP), capacity, or available capacity.
+
+    ``equalise`` uses the latter too, with a different rule.
+    """
+    if not config.adaptive.enabled:
+        return WeightMode.NONE
+    if config.adaptive.metric == "equalise":
+        return WeightMode.AVAILABLE
+    return WeightMode(config.adaptive.metric)
+
+
+def advertise_settings(config: Config) -> AdvertiseSettings:
+    """Return when to advertise the load of a link, and a path capacity."""
+    threshold, budget = config.adaptive.announce_threshold, config.adaptive.announce_budget
+    settings = AdvertiseSettings(threshold, budget=budget, path_threshold=threshold)
+    if weight_mode(config) is WeightMode.AVAILABLE:
+        return settings
+    return replace(settings, threshold=DISPLAYED_THRESHOLD, minimum_interval=DISPLAYED_INTERVAL)
+
+
+def bier_settings(config: Config) -> BierSettings | None:
+    """Return the settings of BIER; None where it does not run."""
+    section = config.bier
+    if section is None:
+        return None
+    from fared.core.bier import BierSettings  # noqa: PLC0415 - where BIER runs
+
+    hosts = tuple(sorted(section.hosts.items()))
+    return BierSettings(section.sub_domain, section.bfr_id, section.bsl, hosts, section.php)

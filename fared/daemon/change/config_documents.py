@@ -1,0 +1,110 @@
+"""``show config``: what runs, and the file as the next start would read it.
+
+What a file decides the size of is made once, one at a time, and kept for all who ask: what runs
+until it changes, in a thread; the file until it is written again, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio.subprocess import PIPE
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import orjson
+
+from fared.config import Config
+from fared.daemon.loop.runtime import Runtime
+from fared.management.api.errors import CommandError
+from fared.management.api.respond import Json
+from fared.runtime import children
+
+_TIME_LIMIT = 60.0
+"""Seconds for reading the file."""
+
+
+class ConfigHost(Protocol):
+    """The parts of the daemon that the documents are about."""
+
+    path: str
+    config: Config
+    runtime: Runtime
+
+
+class _Saved(NamedTuple):
+    """What the process said of the file that had this state."""
+
+    state: tuple[int, ...]
+    document: bytes
+    errors: str
+
+
+class ConfigDocuments:
+    """Makes the documents of ``show config``."""
+
+    def __init__(self, host: ConfigHost) -> None:
+        self._host = host
+        self._turn = asyncio.Lock()
+        self._saved: _Saved | None = None
+        self._running: tuple[Config, bytes] | None = None
+
+    async def answer(self, args: Json) -> Json:
+        """Answer ``show config``. Raises CommandError."""
+        if args.get("saved") not in (True, "true", "1"):
+            return await self._shown()
+        if args.get("running"):
+            raise CommandError("bad-argument", "running and saved exclude each other")
+        return await self.saved()
+
+    async def _shown(self) -> Json:
+        async with self._turn:
+            config = self._host.config
+            if self._running is None or self._running[0] is not config:
+                self._running = config, await asyncio.to_thread(_encoded, config)
+            return self._document(self._running[1], self._host.runtime.loaded_at, saved=False)
+
+    async def saved(self) -> Json:
+        """Answer ``show config --saved``. Raises CommandError."""
+        path = self._host.path
+        async with self._turn:
+            try:
+                found = await asyncio.to_thread(os.stat, path)
+            except OSError as error:
+                raise CommandError("unsupported", str(error)) from None
+            state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+            if self._saved is None or self._saved.state != state:
+                self._saved = _Saved(state, *await _read(path))
+            if self._saved.errors:
+                raise CommandError("unsupported", self._saved.errors)
+            return self._document(self._saved.document, found.st_mtime, saved=True)
+
+    def _document(self, config: bytes, loaded_at: float, *, saved: bool) -> Json:
+        document = {"format": "fared-config/1", "file": self._host.path, "loaded_at": loaded_at}
+        return document | {"config": orjson.Fragment(config), "saved": saved}
+
+
+def _encoded(config: Config) -> bytes:
+    return orjson.dumps(config.document())
+
+
+async def _read(path: str) -> tuple[bytes, str]:
+    """Have a process read the file; return the document or its errors. Raises CommandError."""
+    process = await asyncio.create_subprocess_exec(
+        *children.python("fared.config.saved", str(Path.cwd() / path)),
+        stdout=PIPE,
+        stderr=PIPE,
+        cwd=children.DIRECTORY,
+    )
+    try:
+        async with asyncio.timeout(_TIME_LIMIT):
+            document, errors = await process.communicate()
+    except TimeoutError:
+        raise CommandError("busy", f"the file is not read within {_TIME_LIMIT:g} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode and not errors:
+        raise CommandError("busy", "the process that reads the file has ended")
+    return document, errors.decode(errors="replace") if process.returncode else ""

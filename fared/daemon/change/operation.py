@@ -1,0 +1,206 @@
+"""The settings of router and links: those of the file, what is out of service, the wall clock.
+
+Engines use the time of the event loop; key lifetimes and saved sequence numbers are of the wall
+clock, which may be set. So the settings contain the wall clock's offset, and the boot count of the
+router (RFC 7474 §3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
+
+from fared.config import Config
+from fared.core.links import Link
+from fared.daemon.change.boot_count import BootCount
+from fared.daemon.change.drain_requests import derating, drain_request, drained_answer
+from fared.daemon.change.drains import Drain, Drains
+from fared.daemon.change.machine import system_hostname
+from fared.daemon.change.settings import counts_boots, link_events, router_settings
+from fared.daemon.loop.health import Health
+from fared.daemon.loop.runner import Runner
+from fared.kernel.monitor import KernelMonitor
+from fared.management.api.caller import CALLER
+from fared.management.api.errors import CommandError
+from fared.management.api.respond import Json
+from fared.management.api.views.context import Derating, LinkHealthFacts
+from fared.protocols.igp import events as igp
+from fared.router import events
+from fared.router.settings import RouterSettings
+
+if TYPE_CHECKING:
+    from fared.daemon.services.link_health import LinkWatch
+
+CLOCK_TOLERANCE = 1.0
+"""Seconds of drift between wall clock and loop clock after which the engines get a new offset."""
+
+
+class OperationHost(Protocol):
+    """The parts of the daemon that the settings come from and go to."""
+
+    config: Config
+    runner: Runner
+    monitor: KernelMonitor
+    health: Health
+    log: Any  # structlog's filtering logger has no public type
+
+
+class Operation:
+    """Passes the router its settings after any change.
+
+    ``router_id`` is the one that the daemon resolved, 0 if none is needed.
+    """
+
+    def __init__(self, host: OperationHost) -> None:
+        self._host = host
+        self._boot_count = BootCount(host.config.state_directory, host.log)
+        self.drains = Drains(host.config.state_directory, host.log)
+        self.watch: LinkWatch | None = None
+        """Judges links; None: none is watched."""
+        self._epoch = 0.0
+        """Unix time at the loop's time 0, as last passed to the engines."""
+        self.router_id = 0
+
+    @property
+    def hostname(self) -> str:
+        """The advertised hostname."""
+        return self._host.config.hostname or system_hostname()
+
+    def settings(self) -> RouterSettings:
+        """The present settings."""
+        config, wall_ns = self._host.config, time.time_ns()
+        settings = router_settings(config, self.router_id, self.hostname)
+        if self.drains.router is not None:
+            settings = settings.drain()
+        self._epoch = wall_ns / 1e9 - asyncio.get_running_loop().time()
+        boots = self._boot_count.begin(wall_ns) if counts_boots(config) else 0
+        return settings.with_clock(self._epoch, boots)
+
+    def apply(self) -> None:
+        """Pass the present settings to the router."""
+        self._host.runner.feed(events.RouterSettingsApplied(self.settings()))
+        self._host.health.reconfigured()
+
+    def share(self, name: str) -> float:
+        """The part of a link's capacity that is advertised, 1 unless it is derated."""
+        drain = self.drains.links.get(name)
+        drained = 1.0 if drain is None else drain.share
+        return drained if self.watch is None else min(drained, self.watch.share(name))
+
+    def deratings(self, name: str) -> list[Derating]:
+        """Why the advertised capacity of a link is less than it could be."""
+        drain = self.drains.links.get(name)
+        found = [] if drain is None else [derating(drain)]
+        sick = None if self.watch is None else self.watch.derating(name)
+        return found if sick is None else [*found, sick]
+
+    def link_health(self, name: str) -> LinkHealthFacts | None:
+        """How a link is; None: it is not watched."""
+        return None if self.watch is None else self.watch.facts(name)
+
+    def watch_links(self) -> None:
+        """Watch the links that ``link-health`` names, or end that."""
+        section = self._host.config.link_health
+        if self.watch is not None:
+            self.watch.configure(section)
+        elif section.interfaces:
+            from fared.daemon.services.link_health import LinkWatch  # noqa: PLC0415 - most watch none
+
+            host, clock = self._host, asyncio.get_running_loop().time
+            self.watch = LinkWatch(
+                section, lambda: host.monitor.links, self._treated, clock, host.log
+            )
+
+    @property
+    def watches_links(self) -> bool:
+        """Whether any link is watched for errors and flaps."""
+        return self.watch is not None
+
+    def check_links(self) -> None:
+        """Judge the links that are watched."""
+        if self.watch is not None:
+            self.watch.check()
+
+    def _treated(self, link: Link) -> None:
+        self._host.runner.feed_all(self.link_events(link))
+
+    def link_changed(self, link: Link, previous: Link | None) -> list[events.Input]:
+        """A link changed in the kernel: return its events."""
+        if self.watch is not None:
+            self.watch.link_changed(link, previous)
+        return self.link_events(link)
+
+    @property
+    def drained(self) -> Derating | None:
+        """Who has drained this router, and why."""
+        drain = self.drains.router
+        return None if drain is None else derating(drain)
+
+    def link_events(self, link: Link, config: Config | None = None) -> list[events.Input]:
+        """The events of a link, by default for the running configuration."""
+        if self.watch is not None and link.up and self.watch.suppressed(link.name):
+            link = replace(link, up=False)
+        return link_events(config or self._host.config, link, self.share(link.name))
+
+    def drain(self, args: Json) -> Json:
+        """Drain the router, or lower the capacity of a link. Raises CommandError.
+
+        A drained router is a stub router (RFC 6987) and has the overload bit (ISO 10589 §7.2.8.1).
+        """
+        asked = drain_request(args)
+        drain = Drain(CALLER.get(), time.time(), asked.reason, asked.share)
+        return self._set_drain(asked.interface, drain)
+
+    def undrain(self, args: Json) -> Json:
+        """Put the router, or a link, back into service. Raises CommandError."""
+        return self._set_drain(drain_request(args).interface, None)
+
+    def _set_drain(self, interface: str | None, drain: Drain | None) -> Json:
+        known = {link.name: link for link in self._host.monitor.links.values()}
+        event = "undrain" if drain is None else "drain"
+        what: Json = {} if drain is None else {"user": drain.user, "reason": drain.reason}
+        if interface is None:
+            lost = self.drains.set_router(drain)
+            self._host.log.info(event, **what)
+            self.apply()
+            return drained_answer(None, drain, lost)
+        if interface not in known and interface not in self.drains.links:
+            raise CommandError("not-found", f"no interface {interface}")
+        try:
+            lost = self.drains.set_link(interface, drain)
+        except ValueError as error:
+            raise CommandError("busy", str(error)) from None
+        if drain is not None:
+            what |= {"share": drain.share}
+        self._host.log.info(event, interface=interface, **what)
+        if interface in known:
+            self._host.runner.feed_all(self.link_events(known[interface]))
+        return drained_answer(interface, drain, lost)
+
+    async def retire(self) -> None:
+        """Before a shutdown: keep transit traffic away for the time that is configured."""
+        times = {n: part.drained_on_shutdown for n, part in self._host.config.protocols.items()}
+        waits = {name for name, seconds in times.items() if seconds > 0.0}
+        if waits:
+            settings = self._host.runner.router.settings.drain_some(waits)
+            self._host.log.info("drain", reason="shutdown", seconds=max(times.values()))
+            self._host.runner.feed(events.RouterSettingsApplied(settings))
+            await asyncio.sleep(max(times.values()))
+
+    def clear_limits(self) -> dict[str, Any]:
+        """Zero the counts of full databases, and ask neighbors again for what was ignored."""
+        self._host.log.info("limits-cleared")
+        self._host.runner.feed(igp.LimitsReset())
+        return {"format": "fared-limits/1", "cleared": True}
+
+    def check_clock(self) -> None:
+        """Pass on a wall clock that was set, and store the boot count of the engines."""
+        for instance in self._host.runner.router.instances.values():
+            self._boot_count.follow(instance.engine.boot_count)
+        set_by = time.time() - asyncio.get_running_loop().time() - self._epoch
+        if abs(set_by) > CLOCK_TOLERANCE:
+            self._host.log.info("clock-was-set", seconds=round(set_by, 3))
+            self.apply()

@@ -1,0 +1,131 @@
+"""Converts the configuration to the settings of the OSPF engine and of its interfaces."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fared.config import Config
+from fared.config.model import Ospf
+from fared.config.redistribute import Redistribute, Redistributed, RedistributedDefault
+from fared.config.values import TX_ONLY
+from fared.core.ids import AreaId, RouterId
+from fared.core.information import OPAQUE_TYPE
+from fared.core.links import Link
+from fared.daemon.change.common_settings import LOOPBACK, advertise_settings, bier_settings
+from fared.protocols.igp.database_limit import LimitSettings
+from fared.protocols.ospf.settings import (
+    AreaSettings,
+    GracefulRestartSettings,
+    InterfaceSettings,
+    NetworkType,
+    OspfSettings,
+    RangeSettings,
+    RedistributeSettings,
+    Redistribution,
+    TtlSecurity,
+)
+
+_TTL_SECURITY: dict[bool | str, TtlSecurity] = {
+    False: TtlSecurity.OFF,
+    TX_ONLY: TtlSecurity.TX_ONLY,
+    True: TtlSecurity.ON,
+}
+
+
+def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfSettings:
+    """Settings of the OSPF engine; ``router_id`` and ``hostname`` as the daemon resolved them.
+
+    Raises ValueError if the configuration has no ``ospf`` section.
+    """
+    router = config.section(Ospf)
+    return OspfSettings(
+        router_id=RouterId(router_id),
+        hostname=hostname,
+        areas=tuple(
+            AreaSettings(
+                AreaId(area),
+                stub=section.type == "stub",
+                summary=section.summary,
+                default_cost=section.default_cost,
+                ranges=tuple(
+                    RangeSettings(prefix, item.cost, item.advertise)
+                    for prefix, item in sorted(section.ranges.items())
+                ),
+            )
+            for area, section in sorted(router.areas.items())
+        ),
+        stub_router=router.stub_router,
+        stub_router_on_startup=router.stub_router_on_startup,
+        redistribute=_redistribution(router.redistribute),
+        path_capacity_code=router.path_capacity_sub_tlv or None,
+        information_type=OPAQUE_TYPE if config.ina.enabled else None,
+        adjacency_stagger=router.adjacency_stagger,
+        reduction=router.flooding.settings(),
+        graceful_restart=GracefulRestartSettings(
+            enabled=router.graceful_restart.enabled,
+            period=float(router.graceful_restart.grace_period),
+            helper=router.graceful_restart.helper,
+            strict_lsa_checking=router.graceful_restart.strict_lsa_checking,
+            planned_only=router.graceful_restart.planned_only,
+            longest=float(router.graceful_restart.supported_grace_time),
+        ),
+        limit=LimitSettings(router.max_lsas, router.max_lsas_per_originator),
+        prefix_limit=LimitSettings(router.max_prefixes, router.max_prefixes_per_originator),
+        bier=bier_settings(config),
+        advertise=advertise_settings(config),
+    )
+
+
+def _redistribution(section: Redistribute) -> RedistributeSettings:
+    return RedistributeSettings(
+        connected=_advertised(section.connected),
+        static=_advertised(section.static),
+        default=_advertised(section.default),
+        default_always=section.default is not None and section.default.always,
+    )
+
+
+def _advertised(section: Redistributed | RedistributedDefault | None) -> Redistribution | None:
+    if section is None:
+        return None
+    prefixes = section.prefixes if isinstance(section, Redistributed) else ()
+    return Redistribution(
+        section.metric, section.metric_type == 2, section.tag, tuple(sorted(prefixes))
+    )
+
+
+def interface_settings(
+    config: Config, name: str, *, loopback: bool | None = None
+) -> InterfaceSettings | None:
+    """Return OSPF settings of one interface, globs resolved; None where OSPF does not run.
+
+    ``loopback`` is the kernel's flag of the link; without it only ``lo`` is a loopback.
+    """
+    found = config.ospf_interface(name)
+    if found is None:
+        return None
+    area, section = found
+    if loopback is None:
+        loopback = name == LOOPBACK
+    return InterfaceSettings(
+        area=area,
+        network_type=NetworkType.LOOPBACK if loopback else NetworkType(section.network_type),
+        router_priority=section.priority,
+        cost=section.cost,
+        hello_interval=section.hello_interval,
+        router_dead_interval=section.dead_interval,
+        rxmt_interval=section.retransmit_interval,
+        passive=section.passive,
+        prefix_suppression=config.section(Ospf).suppresses(section),
+        mtu_ignore=section.mtu_ignore,
+        ttl_security=_TTL_SECURITY[section.ttl_security],
+        capacity=config.interface_bandwidth(name),
+        authentication=section.authentication.keyring() if section.authentication else (),
+        bfd=section.bfd_settings(config.bfd),
+    )
+
+
+def ospf_link(config: Config, link: Link, share: float) -> InterfaceSettings | None:
+    """Settings of a link for OSPF; ``share`` below 1 on a derated one."""
+    found = interface_settings(config, link.name, loopback=link.loopback)
+    return found if found is None or share >= 1.0 else replace(found, share=share)

@@ -1,0 +1,237 @@
+"""A changed configuration file: read in a thread, applied in slices in the event loop.
+
+Reading thousands of interfaces takes a second, and so does passing them to the engines; meanwhile
+neighbors expect hellos. So a thread reads and compares, and the event loop runs every few
+milliseconds while the changes are applied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from fared.config import (
+    Change,
+    Config,
+    ConfigErrors,
+    Loaded,
+    diff,
+    load,
+    load_runnable,
+    load_text,
+    merged,
+)
+from fared.core.links import Link
+from fared.daemon.loop.notify import Notifier
+from fared.daemon.loop.runner import Runner
+from fared.daemon.loop.runtime import Runtime
+from fared.kernel.monitor import KernelMonitor
+from fared.management.api.caller import CALLER
+from fared.management.api.errors import CommandError
+from fared.management.api.respond import Json
+from fared.router.events import Input
+from fared.runtime.startup import collector_paused
+
+SLICE = 0.01
+"""Seconds of work between two turns of the loop."""
+
+
+class ReloadHost(Protocol):
+    """The parts of the daemon that a reload uses."""
+
+    path: str
+    config: Config
+    log: Any  # structlog's filtering logger has no public type
+    runtime: Runtime
+    notifier: Notifier
+    runner: Runner
+    monitor: KernelMonitor
+
+    def reconfigured(self) -> None:
+        """Apply the settings of the whole router from ``config``."""
+
+    def link_events(self, link: Link, config: Config | None = None) -> list[Input]:
+        """Return the events of a link, by default for the running configuration."""
+
+    def watch_routes(self) -> None:
+        """Watch the routes that ``config`` redistributes, if any."""
+
+    def stopping(self) -> bool:
+        """Whether the daemon is about to end."""
+
+
+class Plan(NamedTuple):
+    """A change that was read and compared in a thread: what runs after it, and the file's."""
+
+    config: Config
+    changes: list[Change]
+    loaded: Loaded
+
+
+class Reloader:
+    """Applies configurations, one at a time: that of the file, or another.
+
+    ``reloaded`` is called after the file was read again and applied.
+    """
+
+    def __init__(
+        self,
+        host: ReloadHost,
+        clock: Callable[[], float] = time.monotonic,
+        reloaded: Callable[[Plan], Awaitable[None]] | None = None,
+    ) -> None:
+        self._host = host
+        self._clock = clock
+        self._reloaded = reloaded
+        self.turn = asyncio.Lock()
+        """Held while the configuration changes."""
+        self._task: asyncio.Task[Json] | None = None
+
+    def hang_up(self) -> None:
+        """SIGHUP: reload, and notify systemd, unless that still waits for the end of the start."""
+        started = self._host.runner.router.startup.ready
+        if started:
+            self._host.notifier.reloading()
+        context = copy_context()
+        context.run(CALLER.set, "SIGHUP")
+        self._task = asyncio.get_running_loop().create_task(self.reload(), context=context)
+        self._task.add_done_callback(partial(self._hung_up, started))
+
+    def _hung_up(self, started: bool, task: asyncio.Task[Json]) -> None:  # noqa: FBT001 - a callback
+        if started:
+            self._host.notifier.ready()
+        if not task.cancelled():
+            with contextlib.suppress(CommandError):  # the daemon is stopping
+                task.result()  # raises its exception into the loop's exception handler
+
+    async def reload(self) -> Json:
+        """Answer ``config reload``; after any error the running configuration stays."""
+        async with self.turn:
+            host = self._host
+            try:
+                plan = await self.planned()
+            except (ConfigErrors, OSError) as error:
+                host.runtime.last_reload_ok, host.runtime.last_reload_error = False, str(error)
+                host.log.error("reload-refused", error=str(error))
+                return _refused(error)
+            await self.apply(plan)
+            host.runtime.last_reload_ok, host.runtime.last_reload_error = True, None
+            host.log.info("reloaded", changes=len(plan.changes))
+            if self._reloaded is not None:
+                await self._reloaded(plan)
+            return _applied(plan)
+
+    async def diff(self, args: Json) -> Json:
+        """Answer ``config diff``: compare the text in ``args``, or the file, with what runs.
+
+        One after the other, as reloads: each takes a second of the interpreter. Raises
+        CommandError.
+        """
+        async with self.turn:
+            return await asyncio.to_thread(_config_diff, self._host.config, self._host.path, args)
+
+    async def planned(self, text: str | None = None, name: str | None = None) -> Plan:
+        """Read the file, or a text of this name, in a thread, and compare it with what runs.
+
+        Raises ConfigErrors, OSError.
+        """
+        path = Path(self._host.path if name is None else name)
+        return await asyncio.to_thread(_plan, self._host.config, path, text)
+
+    async def apply(self, plan: Plan) -> None:
+        """Apply a change, with ``turn`` held. Raises CommandError if the daemon is stopping."""
+        host = self._host
+        if host.stopping():
+            raise CommandError("internal", "the daemon is stopping")
+        old, host.config = host.config, plan.config
+        host.runtime.loaded_at = time.time()
+        for warning in plan.loaded.warnings:
+            host.log.warning("configuration", warning=str(warning))
+        host.reconfigured()
+        await self._apply_links(old)
+        if not host.stopping():
+            host.watch_routes()
+
+    async def _apply_links(self, old: Config) -> None:
+        """Pass the engines the links whose settings changed."""
+        host = self._host
+        ends = self._clock() + SLICE
+        for ifindex in list(host.monitor.links):
+            if self._clock() >= ends:
+                await asyncio.sleep(0)
+                ends = self._clock() + SLICE
+            link = host.monitor.links.get(ifindex)
+            if host.stopping():
+                return
+            if link is not None:
+                before, after = host.link_events(link, old), host.link_events(link)
+                if before != after:
+                    host.runner.feed_all(after)
+
+
+def _plan(running: Config, path: Path, text: str | None) -> Plan:
+    """Read the file or the text, and compare it with the running configuration.
+
+    Raises ConfigErrors, OSError.
+    """
+    with collector_paused():
+        loaded = load_runnable(path, text)
+        return plan_of(running, loaded)
+
+
+def plan_of(running: Config, loaded: Loaded) -> Plan:
+    """Return the change from what runs to another configuration."""
+    config = loaded.config
+    return Plan(merged(running, config), diff(running, config), loaded)
+
+
+def _config_diff(config: Config, path: str, args: Json) -> Json:
+    text, name = args.get("text"), str(args.get("file", "FILE"))
+    try:
+        with collector_paused():
+            other = load(Path(path)) if text is None else load_text(str(text), name)
+            changes = diff(config, other)
+    except ConfigErrors as errors:
+        raise CommandError("bad-argument", str(errors)) from None
+    return {"format": "fared-config-diff/1", "changes": changes_of(changes)}
+
+
+def _applied(plan: Plan) -> Json:
+    """Answer of ``config reload``: applied."""
+    return {
+        "format": "fared-reload/1",
+        "applied": True,
+        "changes": changes_of(plan.changes),
+        "errors": [],
+        "warnings": [str(warning) for warning in plan.loaded.warnings],
+    }
+
+
+def _refused(error: Exception) -> Json:
+    """Answer of ``config reload``: refused; the running configuration stays."""
+    return {
+        "format": "fared-reload/1",
+        "applied": False,
+        "changes": [],
+        "errors": str(error).splitlines(),
+        "warnings": [],
+    }
+
+
+def changes_of(changes: Iterable[Change]) -> list[Json]:
+    """Return the changes as documents have them; secrets are hidden."""
+    return [
+        {
+            "path": ".".join(change.path),
+            "old": change.old,
+            "new": change.new,
+            "action": change.action.value,
+        }
+        for change in changes
+    ]

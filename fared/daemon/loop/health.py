@@ -1,0 +1,160 @@
+"""Periodic work: load, speeds, audits of the kernel, loop lag and the watchdog."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from fared.daemon.loop.after_flood import LOOK_INTERVAL
+from fared.daemon.loop.audit import Auditor
+from fared.daemon.loop.defence import Defence
+from fared.daemon.loop.notify import Notifier
+from fared.daemon.loop.periodic import Periodic
+from fared.daemon.loop.runner import Runner
+from fared.daemon.loop.runtime import Runtime
+from fared.daemon.loop.sysctls import SettingsGuard
+from fared.kernel.counters import LoadSource
+from fared.kernel.monitor import KernelMonitor
+from fared.protocols.igp.events import LoadsMeasured
+
+SPEED_INTERVAL = 5.0
+AUDIT_INTERVAL = 30.0
+LAG_INTERVAL = 1.0
+CLOCK_INTERVAL = 10.0
+LINK_INTERVAL = 1.0
+"""Seconds between two judgments of the links that are watched."""
+MAX_LAG = 5.0
+"""Above this lag, in seconds, the watchdog is not fed."""
+
+
+class LinkJudge(Protocol):
+    """What judges links (``operation``)."""
+
+    @property
+    def watches_links(self) -> bool:
+        """Whether any is watched."""
+
+    def check_links(self) -> None:
+        """Judge the links that are watched."""
+
+
+class HealthHost(Protocol):
+    """The parts of the daemon that the periodic work uses."""
+
+    monitor: KernelMonitor
+    runner: Runner
+    runtime: Runtime
+    notifier: Notifier
+    defence: Defence
+    auditor: Auditor
+    sysctls: SettingsGuard
+    log: Any  # structlog's filtering logger has no public type
+
+    @property
+    def operation(self) -> LinkJudge:
+        """What judges links."""
+
+
+class Health:
+    """Runs the periodic work from ``start`` to ``stop``."""
+
+    def __init__(
+        self,
+        host: HealthHost,
+        check_clock: Callable[[], None],
+        look_for_floods: Callable[[], None],
+    ) -> None:
+        self._host = host
+        self._check_clock = check_clock
+        self._look_for_floods = look_for_floods
+        self._loads = LoadSource()
+        self._load_period: float | None = None
+        self._load_error: str | None = None
+        self._jobs = Periodic(host.defence.guard)
+        self._lag_due = 0.0
+        self._watching = False
+
+    def start(self) -> None:
+        """Start."""
+        every = self._jobs.every
+        self._measure_every(self._period())
+        every(SPEED_INTERVAL, "speed", self._host.monitor.refresh)
+        every(AUDIT_INTERVAL, "audit", lambda: self._host.auditor.request("periodic"))
+        # The kernel notifies changes of some settings only.
+        every(AUDIT_INTERVAL, "sysctls", self._host.sysctls.check)
+        every(LAG_INTERVAL, "lag", self._measure_lag)
+        self._lag_due = self._jobs.due("lag")
+        every(CLOCK_INTERVAL, "clock", self._check_clock)
+        every(LOOK_INTERVAL, "after-flood", self._look_for_floods)
+        self._watch_links()
+        watchdog = self._host.notifier.watchdog_interval
+        if watchdog is not None:
+            every(watchdog, "watchdog", self._feed_watchdog)
+        self._host.runner.on_tick = self._jobs.share
+
+    def stop(self) -> None:
+        """Stop."""
+        self._jobs.stop()
+        self._loads.close()
+
+    def _watch_links(self) -> None:
+        """Judge links periodically, from the first one that is to be watched on."""
+        if self._host.operation.watches_links and not self._watching:
+            self._watching = True
+            self._jobs.every(LINK_INTERVAL, "link-health", self._host.operation.check_links)
+
+    def reconfigured(self) -> None:
+        """Apply changed settings of the router; before the start there is nothing to do."""
+        if self._load_period is None:
+            return
+        self._watch_links()
+        if (period := self._period()) != self._load_period:
+            self._measure_every(period)
+
+    def _period(self) -> float:
+        return self._host.runner.router.settings.solver.adaptation.measure_period
+
+    def _measure_every(self, period: float) -> None:
+        self._load_period = period
+        self._jobs.every(period, "load", self.measure_load)
+
+    def measure_load(self) -> None:
+        """Compute loads from counters; pass them, and those that became too old, to the router."""
+        now, host = asyncio.get_running_loop().time(), self._host
+        stale_after = host.runner.router.settings.solver.adaptation.stale_after
+        loads: dict[int, float] = {}
+        error = None
+        try:
+            loads = host.runtime.utilized = self._loads.measure(now)
+            host.runtime.load_history.add(now, loads)
+        except OSError as failure:
+            error = str(failure)
+        told: dict[int, float | None] = dict(loads)
+        for ifindex in self._loads.expired(now, stale_after):
+            host.runtime.utilized.pop(ifindex, None)
+            told[ifindex] = None
+        host.runtime.load_samples["ok" if error is None else "failed"] += 1
+        if (error is None) is not (self._load_error is None):
+            self._log_measuring(error)
+        if told:
+            host.runner.feed(LoadsMeasured(told))
+
+    def _log_measuring(self, error: str | None) -> None:
+        """Log that measurements fail, or work again."""
+        self._load_error = error
+        if error is None:
+            self._host.log.info("load-measured-again")
+        else:
+            self._host.log.warning("load-not-measured", error=error)
+
+    def _measure_lag(self) -> None:
+        now = asyncio.get_running_loop().time()
+        runtime = self._host.runtime
+        runtime.event_loop_lag = max(0.0, now - self._lag_due)
+        runtime.recent_lags.append(runtime.event_loop_lag)
+        self._lag_due = self._jobs.due("lag")
+
+    def _feed_watchdog(self) -> None:
+        if self._host.runtime.event_loop_lag < MAX_LAG:
+            self._host.notifier.alive()

@@ -1,0 +1,1 @@
+"""What people and programs ask of the daemon, and what it tells them."""

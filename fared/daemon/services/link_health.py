@@ -1,0 +1,199 @@
+"""Watches links for errors and flaps, and derates or damps those that are sick.
+
+Created only if ``link-health`` names interfaces. In mode monitor nothing follows but a log line and
+what ``show interfaces`` tells.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fared.config.link_health import HealthOptions, LinkHealth
+from fared.core.damping import Damping
+from fared.core.link_errors import ErrorCounters, LinkErrors
+from fared.core.links import Link
+from fared.daemon.loop.rate_limited import RateLimitedLog
+from fared.daemon.services.fec import FecReader
+from fared.kernel.error_counters import read_error_counters
+from fared.management.api.views.context import Derating, LinkHealthFacts
+
+BY = "link-health"
+
+
+class _WatchedLink(msgspec.Struct, eq=False):
+    """One link: its options, judgments, and when its share last changed (Unix time)."""
+
+    options: HealthOptions
+    errors: LinkErrors
+    damping: Damping
+    since: float = 0.0
+
+    @property
+    def acts(self) -> bool:
+        return self.options.mode == "act"
+
+
+class LinkWatch:
+    """All links that are watched. ``changed`` is called with links whose treatment changed.
+
+    ``clock``: seconds of the loop. ``log`` is structlog's, which has no public type. ``fec``:
+    another reader of FEC counters than the kernel's.
+    """
+
+    def __init__(
+        self,
+        section: LinkHealth,
+        links: Callable[[], Mapping[int, Link]],
+        changed: Callable[[Link], None],
+        clock: Callable[[], float],
+        log: Any,  # noqa: ANN401
+        *,
+        fec: FecReader | None = None,
+    ) -> None:
+        self._section = section
+        self._links = links
+        self._changed = changed
+        self._clock = clock
+        self._log = log
+        self._not_read = RateLimitedLog(log.warning, "error-counters-not-read")
+        self._watched: dict[str, _WatchedLink] = {}
+        self._fec = FecReader(self._fec_failed) if fec is None else fec
+
+    def configure(self, section: LinkHealth) -> None:
+        """Apply other settings; links whose options are the same keep their history."""
+        before, self._section = self._watched, section
+        self._watched = {
+            name: watched
+            for name, watched in before.items()
+            if section.options(name) == watched.options
+        }
+        for link in list(self._links().values()):
+            if link.name in before and link.name not in self._watched:
+                self._changed(link)
+
+    # -- what follows -----------------------------------------------------------------------
+
+    def share(self, name: str) -> float:
+        """The part of a link's capacity that may be used."""
+        watched = self._watched.get(name)
+        return watched.errors.share if watched is not None and watched.acts else 1.0
+
+    def suppressed(self, name: str) -> bool:
+        """Whether a link stays down although it has a carrier."""
+        watched = self._watched.get(name)
+        return watched is not None and watched.acts and watched.damping.suppressed
+
+    def derating(self, name: str) -> Derating | None:
+        """Why less than the capacity of a link is advertised; None: it is not."""
+        watched = self._watched.get(name)
+        if watched is None or not watched.acts or watched.errors.share >= 1.0:
+            return None
+        return Derating(BY, watched.errors.share, watched.since, watched.errors.reason)
+
+    def facts(self, name: str) -> LinkHealthFacts | None:
+        """The judgment of a link for views; None: it is not watched."""
+        watched, now = self._watched.get(name), self._clock()
+        if watched is None:
+            return None
+        errors = watched.errors.errors
+        return LinkHealthFacts(
+            mode=watched.options.mode,
+            errors=errors.errors,
+            packets=errors.packets,
+            share=watched.errors.share,
+            reason=watched.errors.reason,
+            recovers_in=watched.errors.recovers_in(now),
+            penalty=watched.damping.penalty(now),
+            suppressed=watched.damping.suppressed,
+            reuse_in=watched.damping.reuse_in(now),
+        )
+
+    # -- what happens -----------------------------------------------------------------------
+
+    def link_changed(self, link: Link, previous: Link | None) -> None:
+        """Count losses of the carrier. They are not delayed: only coming up may be."""
+        watched = self._watch(link.name)
+        if watched is None or previous is None:
+            return
+        if link.up and not previous.up:
+            self._fec.forget(link.ifindex)
+        losses = _losses(link, previous)
+        if not losses:
+            return
+        now, before = self._clock(), watched.damping.suppressed
+        watched.damping.flapped(now, losses)
+        if watched.damping.suppressed and not before:
+            seconds = round(watched.damping.reuse_in(now), 1)
+            self._log.warning(
+                "link-suppressed", interface=link.name, mode=watched.options.mode, seconds=seconds
+            )
+
+    def check(self) -> None:
+        """Read the counters, judge, and release links whose penalty has decayed."""
+        now, links = self._clock(), {link.name: link for link in self._links().values()}
+        found = {name: watched for name in links if (watched := self._watch(name)) is not None}
+        self._watched = found
+        self._fec.look({name: links[name].ifindex for name, w in found.items() if w.options.fec})
+        counters = self._counters()
+        for name, watched in found.items():
+            released = watched.damping.released(now)
+            if released:
+                self._log.info("link-released", interface=name, mode=watched.options.mode)
+            judged = name in counters and watched.errors.sample(counters[name], now)
+            if judged:
+                self._tell(name, watched)
+            if watched.acts and (released or judged):
+                self._changed(links[name])
+
+    def _counters(self) -> Mapping[str, ErrorCounters]:
+        """Counters by interface. If they cannot be read, judgments stay as they are."""
+        file = Path(self._section.counters)
+        drops = {watched.options.drops for watched in self._watched.values()}
+        try:
+            found = {kind: read_error_counters(file, drops=kind) for kind in drops}
+        except OSError as error:
+            self._not_read(file=str(file), error=error.strerror or str(error))
+            return {}
+        return {
+            name: self._with_fec(name, found[watched.options.drops][name])
+            for name, watched in self._watched.items()
+            if name in found[watched.options.drops]
+        }
+
+    def _with_fec(self, name: str, counters: ErrorCounters) -> ErrorCounters:
+        """Add the blocks that FEC could not correct: each of them damaged a frame, or several."""
+        return counters._replace(errors=counters.errors + self._fec.errors(name))
+
+    def _fec_failed(self, error: OSError) -> None:
+        self._not_read(file="ethtool", error=error.strerror or str(error))
+
+    def _watch(self, name: str) -> _WatchedLink | None:
+        watched = self._watched.get(name)
+        if watched is None and (options := self._section.options(name)) is not None:
+            judge = LinkErrors(options.error_settings())
+            watched = _WatchedLink(options, judge, Damping(options.damping.settings()))
+            self._watched[name] = watched
+        return watched
+
+    def _tell(self, name: str, watched: _WatchedLink) -> None:
+        watched.since = time.time()
+        errors, mode = watched.errors, watched.options.mode
+        if errors.share < 1.0:
+            self._log.warning(
+                "link-sick", interface=name, mode=mode, share=errors.share, reason=errors.reason
+            )
+        else:
+            self._log.info("link-well", interface=name, mode=mode)
+
+
+def _losses(link: Link, previous: Link) -> int:
+    """How often the link was lost: by the kernel's count, which has those nobody was told of too.
+
+    A link that is set down need not lose its carrier.
+    """
+    return max(link.carrier_losses - previous.carrier_losses, previous.up and not link.up)

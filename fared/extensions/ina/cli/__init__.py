@@ -1,0 +1,1 @@
+"""Commands of ``fared-cli`` about jobs of aggregation."""

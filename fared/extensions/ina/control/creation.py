@@ -1,0 +1,103 @@
+"""A new job as an operator describes it: what is checked, and its first advert."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Sequence
+
+import msgspec
+
+from fared.core.bier import LENGTHS
+from fared.core.ids import NodeId, format_node
+from fared.extensions.ina.by_bier import BierWay
+from fared.extensions.ina.control.advert import JobAdvert
+from fared.extensions.ina.control.adverts import JobAdverts
+from fared.extensions.ina.control.errors import ManagerError
+from fared.extensions.ina.fields import LEAST_SHARE, MOST_JOB_ID, MOST_SHARE, MOST_WORKERS
+from fared.extensions.ina.messages import JobEpoch, MemberAddress
+from fared.extensions.ina.slots.setup import JobSetup
+
+WORKER_PORT = 54201
+"""The first port of workers; each further worker of a host has the next free one."""
+
+
+class WorkerPlace(msgspec.Struct, frozen=True):
+    """A worker of a new job: its address, and its router."""
+
+    address: str
+    leaf: NodeId
+
+
+class NewJob(msgspec.Struct, frozen=True):
+    """A job to be created. ``payload``: bytes of values in a packet, ``window``: in packets.
+
+    Results go by ``bier``; None: a copy for each worker. An ``elastic`` job goes on without workers
+    that are lost. Where jobs share links, rates are in proportion to ``share``.
+    """
+
+    name: str
+    places: Sequence[WorkerPlace]
+    payload: int
+    window: int
+    bier: BierWay | None = None
+    elastic: bool = False
+    share: float = 1.0
+
+    def check(self, node: NodeId, names: Container[str], able: Collection[NodeId]) -> None:
+        """Raise ManagerError if ``node`` cannot lead it; ``able`` are the routers that sum."""
+        if self.name in names:
+            raise ManagerError(f"job {self.name} exists")
+        if not 2 <= len(self.places) <= MOST_WORKERS:
+            raise ManagerError(f"{len(self.places)} workers: 2 to {MOST_WORKERS}")
+        if not LEAST_SHARE <= self.share <= MOST_SHARE:
+            raise ManagerError(f"a share of {self.share:g}: {LEAST_SHARE:g} to {MOST_SHARE:g}")
+        first = self.places[0].leaf
+        if first != node:
+            raise ManagerError(f"create it at {format_node(first)}, the router of the first worker")
+        for place in self.places:
+            if place.leaf not in able:
+                raise ManagerError(f"{format_node(place.leaf)}, of {place.address}, does not sum")
+
+    def advert(self, known: JobAdverts) -> JobAdvert:
+        """Return the advert of its epoch 0, which has no trees and is never flooded."""
+        ids = tuple(range(1, len(self.places) + 1))
+        length = length_of(len(ids), self.bier)
+        members = {
+            -bfr_id: MemberAddress(place.address, port)
+            for bfr_id, place, port in zip(ids, self.places, self._ports(known), strict=True)
+        }
+        setup = JobSetup(
+            _free_id(self.name, known), 0, length, self.payload, ids, (), elastic=self.elastic
+        )
+        leaves = {bfr_id: int(place.leaf) for bfr_id, place in enumerate(self.places, 1)}
+        job = JobEpoch(self.name, setup, members, bier=self.bier)
+        return JobAdvert(job, leaves, self.payload, self.window, share=self.share)
+
+    def _ports(self, known: JobAdverts) -> list[int]:
+        """Return a port of each worker that no other worker of its host has."""
+        used = {
+            endpoint.pair
+            for _, advert in known.running.values()
+            for vertex, endpoint in advert.job.members.items()
+            if vertex < 0
+        }
+        found: list[int] = []
+        for place in self.places:
+            port = WORKER_PORT
+            while (place.address, port) in used:
+                port += 1
+            used.add((place.address, port))
+            found.append(port)
+        return found
+
+
+def _free_id(name: str, known: JobAdverts) -> int:
+    wanted = int.from_bytes(name.encode()[:16], "big") % MOST_JOB_ID + 1
+    while not known.is_free(wanted):
+        wanted = wanted % MOST_JOB_ID + 1
+    return wanted
+
+
+def length_of(workers: int, bier: BierWay | None) -> int:
+    """Return the bits of the job's strings: no less than those of BIER, which packets have too."""
+    least = workers if bier is None else max(workers, bier.length)
+    return next((size for size in LENGTHS if least <= size), LENGTHS[-1])

@@ -1,0 +1,135 @@
+"""Messages between the daemon and ``fared-jobs``, the process that leads its jobs.
+
+The daemon passes on what is flooded and what it knows of the fabric; the process decodes, plans and
+decides, so that nothing whose length a stranger decides runs in the loop that sends hellos.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fared.core.ids import NodeId
+from fared.extensions.ina.by_bier import BierWay
+from fared.extensions.ina.control.creation import WorkerPlace
+
+NAME = "fared-jobs"
+
+AddressAt = tuple[str, int]
+"""An address, and the router that is to have it behind it."""
+
+
+class GraphArrays(msgspec.Struct, frozen=True, array_like=True):
+    """The graph of an area or level as bytes of arrays: see ``fared.paths.ted.graph.Graph``."""
+
+    nodes: bytes
+    indptr: bytes
+    dst: bytes
+    capacity: bytes
+
+
+# -- from the daemon ---------------------------------------------------------------------------
+
+
+class Begin(msgspec.Struct, frozen=True, tag="begin"):
+    """The first message: our router, the most bytes of an advert, and the socket of fared-ina."""
+
+    node: NodeId
+    limit: int
+    socket: str
+
+
+class FabricNow(msgspec.Struct, frozen=True, tag="network"):
+    """The fabric as it is now."""
+
+    graphs: list[GraphArrays]
+    hostnames: dict[NodeId, str]
+
+
+class Information(msgspec.Struct, frozen=True, tag="information"):
+    """What a router floods; None: it withdrew that."""
+
+    node: NodeId
+    key: int
+    value: bytes | None
+
+
+class CreateJob(msgspec.Struct, frozen=True, tag="create"):
+    """Begin a job of workers at these places, for links of ``mtu`` bytes."""
+
+    number: int
+    name: str
+    places: list[WorkerPlace]
+    mtu: int
+    bier: BierWay | None
+    elastic: bool
+    share: float
+
+
+class DeleteJob(msgspec.Struct, frozen=True, tag="delete"):
+    """End a job."""
+
+    number: int
+    name: str
+
+
+class Show(msgspec.Struct, frozen=True, tag="show"):
+    """Ask for the document of all jobs, or of one."""
+
+    number: int
+    name: str | None = None
+
+
+class Checked(msgspec.Struct, frozen=True, tag="checked"):
+    """Whether addresses are behind their routers."""
+
+    found: list[tuple[AddressAt, bool]]
+
+
+ToJobs = Begin | FabricNow | Information | CreateJob | DeleteJob | Show | Checked
+
+# -- to the daemon -----------------------------------------------------------------------------
+
+
+class Flood(msgspec.Struct, frozen=True, tag="flood"):
+    """What this router is to flood from now on."""
+
+    items: dict[int, bytes]
+
+
+class JobLog(msgspec.Struct, frozen=True, tag="log"):
+    """A line for the daemon's log."""
+
+    level: str
+    event: str
+    fields: dict[str, str | int | list[int]]
+
+
+class JobsShown(msgspec.Struct, frozen=True, tag="shown"):
+    """The answer to a request: the document without its jobs, and these, as JSON."""
+
+    number: int
+    document: bytes
+    jobs: bytes
+
+
+class RequestFailed(msgspec.Struct, frozen=True, tag="refused"):
+    """A request that cannot be fulfilled."""
+
+    number: int
+    code: str
+    text: str
+
+
+class Brief(msgspec.Struct, frozen=True, tag="brief"):
+    """The document for metrics and the page, of bounded size, as JSON."""
+
+    document: bytes
+
+
+class CheckAddresses(msgspec.Struct, frozen=True, tag="check"):
+    """Ask whether addresses are behind their routers."""
+
+    wanted: list[AddressAt]
+
+
+FromJobs = Flood | JobLog | JobsShown | RequestFailed | Brief | CheckAddresses

@@ -1,0 +1,149 @@
+"""Building a tree from next hops toward its root, and choosing the roots.
+
+The router that has two streams or more and can sum is a VAT node; others forward each stream. So
+the same next hops give another tree where routers without INA are on the way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from fared.extensions.ina.plan.model import (
+    AggregationTree,
+    Capacities,
+    Direction,
+    SummingJob,
+    Vertex,
+)
+
+
+def tree_along(
+    network: Capacities,
+    job: SummingJob,
+    root: Vertex,
+    next_hops: Mapping[Vertex, Vertex],
+    result_hops: Mapping[Vertex, Vertex] | None = None,
+) -> AggregationTree:
+    """Return the tree of ``job`` in which every router forwards to its next hop.
+
+    ``next_hops`` has all routers on the way of a worker, without loops, up to ``root``. Results
+    go the way back of ``result_hops``, or of ``next_hops``.
+    """
+    streams: dict[Vertex, list[Vertex]] = {}
+    for bfr_id, leaf in sorted(job.workers.items()):
+        streams.setdefault(leaf, []).append(-bfr_id)
+    parents: dict[Vertex, Vertex] = {}
+    for router in _farthest_first(job, root, next_hops):
+        arriving = streams.pop(router)
+        sums = router == root or (router in network.adders and len(arriving) > 1)
+        if sums:
+            parents.update(dict.fromkeys(arriving, router))
+        if router == root:
+            break
+        streams.setdefault(next_hops[router], []).extend([router] if sums else arriving)
+    hops = dict(next_hops) | {-bfr_id: leaf for bfr_id, leaf in job.workers.items()}
+    routes = {child: _route(child, parent, hops) for child, parent in parents.items()}
+    back = next_hops if result_hops is None else result_hops
+    results: list[Direction] = [(leaf, -bfr_id) for bfr_id, leaf in job.workers.items()]
+    results += [(back[router], router) for router in _farthest_first(job, root, back)[:-1]]
+    return AggregationTree(root, parents, routes, tuple(results))
+
+
+def _farthest_first(
+    job: SummingJob, root: Vertex, next_hops: Mapping[Vertex, Vertex]
+) -> list[Vertex]:
+    """Return the routers of the tree, each before its next hop."""
+    distance = {root: 0}
+    for leaf in job.leaves:
+        path = [leaf]
+        while path[-1] not in distance:
+            path.append(next_hops[path[-1]])
+        known = distance[path.pop()]
+        for further, router in enumerate(reversed(path), 1):
+            distance[router] = known + further
+    return sorted(distance, key=lambda router: (-distance[router], router))
+
+
+def _route(child: Vertex, parent: Vertex, hops: Mapping[Vertex, Vertex]) -> tuple[Vertex, ...]:
+    route = [child]
+    while route[-1] != parent:
+        route.append(hops[route[-1]])
+    return tuple(route)
+
+
+def shortest_trees(network: Capacities, job: SummingJob) -> list[AggregationTree]:
+    """Return a tree for each router that sums and is nearest to the farthest leaf, by links.
+
+    These are the stars: in three stages at the spines, in five at the super-spines, or at the
+    spines of a PoD that has the whole job. Of several shortest paths a tree takes the widest.
+    """
+    neighbors = network.neighbors()
+    roots, far = _nearest_roots(network, job, neighbors)
+    return [
+        tree_along(network, job, root, _widest_paths(network, neighbors, root, far))
+        for root in roots
+    ]
+
+
+def routers_below(network: Capacities, job: SummingJob) -> frozenset[Vertex]:
+    """Return the routers that are nearer to a leaf of the job than the roots of its stars.
+
+    All links of its stars are between one of them and another router: jobs without a common one
+    share no link.
+    """
+    neighbors = network.neighbors()
+    _, far = _nearest_roots(network, job, neighbors)
+    found = fresh = set(job.leaves)
+    for _ in range(far - 1):
+        fresh = {other for near in fresh for other in neighbors.get(near, ()) if other >= 0} - found
+        found = found | fresh
+    return frozenset(found)
+
+
+def _nearest_roots(
+    network: Capacities, job: SummingJob, neighbors: Mapping[Vertex, list[Vertex]]
+) -> tuple[list[Vertex], int]:
+    """Return the routers that sum and reach all leaves in the fewest links, and how many these are.
+
+    Each round gives every router the leaves that its neighbors reach, as bits.
+    """
+    reached = {leaf: 1 << at for at, leaf in enumerate(job.leaves)}
+    wanted = (1 << len(reached)) - 1
+    for far in range(len(neighbors) + 1):
+        roots = [root for root in sorted(network.adders) if reached.get(root) == wanted]
+        if roots:
+            return roots, far
+        before, reached = reached, dict(reached)
+        for near, bits in before.items():
+            for other in neighbors.get(near, ()):
+                if other >= 0:
+                    reached[other] = reached.get(other, 0) | bits
+        if reached == before:
+            break
+    return [], 0
+
+
+def _widest_paths(
+    network: Capacities, neighbors: Mapping[Vertex, list[Vertex]], root: Vertex, far: int
+) -> dict[Vertex, Vertex]:
+    """Return the next hop of all routers within ``far`` links: breadth first, the widest path."""
+    distance = {root: 0}
+    width = {root: float("inf")}
+    hops: dict[Vertex, Vertex] = {}
+    queue = deque([root])
+    while queue:
+        near = queue.popleft()
+        if distance[near] == far:
+            break
+        for beyond in neighbors.get(near, ()):
+            if beyond < 0:
+                continue
+            if beyond not in distance:
+                distance[beyond] = distance[near] + 1
+                width[beyond] = 0.0
+                queue.append(beyond)
+            through = min(width[near], network.width(beyond, near))
+            if distance[beyond] == distance[near] + 1 and through > width[beyond]:
+                width[beyond], hops[beyond] = through, near
+    return hops

@@ -1,0 +1,1 @@
+"""Aggregation in the daemon: between the router and ``fared-jobs``."""

@@ -1,0 +1,230 @@
+"""In-network aggregation in the daemon: between the router and ``fared-jobs``, which decides.
+
+Loaded where the configuration has ``ina``. What routers flood is passed on undecoded, and what is
+shown comes as text: only what this router floods itself, and metrics of bounded size, are read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from fared.core.ids import NodeId
+from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
+from fared.core.links import Link
+from fared.daemon.loop.runner import Runner
+from fared.extensions.ina.control.creation import WorkerPlace
+from fared.extensions.ina.control.errors import ManagerError
+from fared.extensions.ina.control.exchange import (
+    AddressAt,
+    Begin,
+    Brief,
+    CheckAddresses,
+    Checked,
+    CreateJob,
+    DeleteJob,
+    FabricNow,
+    Flood,
+    FromJobs,
+    Information,
+    JobLog,
+    JobsShown,
+    RequestFailed,
+    Show,
+    ToJobs,
+)
+from fared.extensions.ina.service.by_bier import way_by_bier
+from fared.extensions.ina.service.network import is_behind, leaf_of, network_of
+from fared.extensions.ina.service.process import JobsProcess
+from fared.management.api.errors import CommandError
+from fared.paths.rib.solver import RouteSolver
+from fared.protocols.igp import events as igp
+from fared.router import events
+from fared.router.protocols import ISIS
+
+if TYPE_CHECKING:
+    from fared.management.api.schema.ina import InaJobs
+
+_USUAL_MTU: Final = 1500
+_ANSWER_WITHIN: Final = 30.0
+_AT_ONCE: Final = 64
+"""Addresses that are looked up in one turn of the loop."""
+_LEVELS: Final = ("info", "warning", "error")
+
+
+class InaService:
+    """The jobs of this router. ``path`` is the unix socket of ``fared-ina``."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        path: str,
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        links: Callable[[], Iterable[Link]],
+    ) -> None:
+        """``links`` are those of the kernel, whose least MTU limits packets."""
+        self._runner, self._path, self._log, self._links = runner, path, log, links
+        self._known: dict[tuple[NodeId, int], bytes] = {}
+        """What routers flood, as the process is told when it starts."""
+        self._network: FabricNow | None = None
+        self._brief: bytes | InaJobs | None = None
+        self._numbers = count(1)
+        self._requests: dict[int, asyncio.Future[JobsShown]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._process = JobsProcess(self._begins, self._took, log)
+        runner.observers.append(self._observe)
+
+    def stop(self) -> None:
+        """Stop; ``fared-ina`` keeps its jobs."""
+        self._process.stop()
+        for task in self._tasks:
+            task.cancel()
+
+    def _solvers(self) -> Iterator[RouteSolver]:
+        for instance in self._runner.router.instances.values():
+            yield from instance.solvers.values()
+
+    # -- the router -----------------------------------------------------------------------------
+
+    def _observe(self, output: events.Output) -> None:
+        match output:
+            case events.From(_, igp.InformationUpdated(_, node, key, value)):
+                if value is None:
+                    self._known.pop((node, key), None)
+                else:
+                    self._known[node, key] = value
+                self._tell_information(node, key)
+            case events.Computed():
+                self._process.tell("network", self._changed_network)
+
+    def _tell_information(self, node: NodeId, key: int) -> None:
+        self._process.tell((node, key), partial(self._information, node, key))
+
+    def _information(self, node: NodeId, key: int) -> Information:
+        return Information(node, key, self._known.get((node, key)))
+
+    def _changed_network(self) -> FabricNow | None:
+        before, self._network = self._network, network_of(self._solvers())
+        return self._network if self._network != before else None
+
+    def _begins(self) -> None:
+        router = self._runner.router
+        limit = MAX_SIZE_ISIS if ISIS in router.instances else MAX_SIZE
+        self._process.tell("begin", lambda: Begin(router.solver.root, limit, self._path))
+        self._network = None
+        self._process.tell("network", self._changed_network)
+        for node, key in self._known:
+            self._tell_information(node, key)
+
+    # -- fared-jobs -----------------------------------------------------------------------------
+
+    def _took(self, message: FromJobs) -> None:
+        match message:
+            case Flood(items):
+                self._runner.feed(igp.InformationOffered(items))
+            case JobLog(level, event, fields) if level in _LEVELS:
+                getattr(self._log, level)(event, **fields)
+            case Brief(text):
+                self._brief = text
+            case CheckAddresses(wanted):
+                task = asyncio.create_task(self._check(wanted))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            case JobsShown(number):
+                self._answer(number, message)
+            case RequestFailed(number, code, text):
+                self._answer(number, CommandError(code, text))
+
+    def _answer(self, number: int, answer: JobsShown | CommandError) -> None:
+        waiting = self._requests.pop(number, None)
+        if waiting is None or waiting.done():
+            return
+        if isinstance(answer, JobsShown):
+            waiting.set_result(answer)
+        else:
+            waiting.set_exception(answer)
+
+    async def _check(self, wanted: Sequence[AddressAt]) -> None:
+        """Look up addresses, some at a time."""
+        for at in range(0, len(wanted), _AT_ONCE):
+            some = wanted[at : at + _AT_ONCE]
+            found = Checked([(one, is_behind(self._solvers(), one)) for one in some])
+            self._process.tell(("checked", next(self._numbers)), partial(_same, found))
+            await asyncio.sleep(0)
+
+    async def _ask(self, request: Callable[[int], ToJobs]) -> InaJobs:
+        """Return the document after a request. Raises CommandError."""
+        number = next(self._numbers)
+        waiting = self._requests[number] = asyncio.get_running_loop().create_future()
+        self._process.tell(("request", number), lambda: request(number))
+        try:
+            async with asyncio.timeout(_ANSWER_WITHIN):
+                found = await waiting
+        except TimeoutError:
+            raise CommandError("busy", "fared-jobs does not answer") from None
+        finally:
+            self._requests.pop(number, None)
+        document = msgspec.json.decode(found.document)
+        return cast("InaJobs", {**document, "jobs": msgspec.Raw(found.jobs)})
+
+    # -- operators ------------------------------------------------------------------------------
+
+    def brief(self) -> InaJobs | None:
+        """Return the document for metrics and the page, as it was last told."""
+        if isinstance(self._brief, bytes):
+            self._brief = cast("InaJobs", msgspec.json.decode(self._brief))
+        return self._brief
+
+    async def show(self, name: str | None) -> InaJobs:
+        """Return the document of all jobs, or of one. Raises CommandError."""
+        return await self._ask(lambda number: Show(number, name))
+
+    async def create(
+        self,
+        name: str,
+        workers: Sequence[str],
+        mtu: int | None,
+        *,
+        bier: bool = False,
+        elastic: bool = False,
+        share: float = 1.0,
+    ) -> InaJobs:
+        """Begin a job of these hosts, by address; with ``bier`` results go by BIER.
+
+        An ``elastic`` one goes on without workers that are lost. ``mtu`` None: the least one of
+        this router's links. ``share``: its part of links that other jobs use, too. Raises
+        CommandError.
+        """
+        routing = self._runner.router.multicast.bier if bier else None
+        if bier and routing is None:
+            raise CommandError("bad-argument", "BIER does not run here (bier)")
+        try:
+            way = None if routing is None else way_by_bier(routing, workers)
+            places = [place async for place in self._places(workers)]
+        except ManagerError as error:
+            raise CommandError("bad-argument", str(error)) from error
+        used = [link.mtu for link in self._links() if link.up and not link.loopback]
+        least = mtu or min(used, default=_USUAL_MTU)
+        return await self._ask(
+            lambda number: CreateJob(number, name, places, least, way, elastic, share)
+        )
+
+    async def _places(self, workers: Sequence[str]) -> AsyncIterator[WorkerPlace]:
+        """Yield the router of each worker, some in each turn. Raises ManagerError."""
+        for at, address in enumerate(workers, 1):
+            yield WorkerPlace(address, leaf_of(self._solvers(), address))
+            if not at % _AT_ONCE:
+                await asyncio.sleep(0)
+
+    async def delete(self, name: str) -> InaJobs:
+        """End a job. Raises CommandError."""
+        return await self._ask(lambda number: DeleteJob(number, name))
+
+
+def _same(message: Checked) -> Checked:
+    return message

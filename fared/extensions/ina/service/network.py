@@ -1,0 +1,90 @@
+"""The network for jobs of in-network aggregation, and the router of a host.
+
+A job stays within one area of OSPF or one level of IS-IS: it is flooded there only, and a summary
+hides which router has a host. So a host that only a border router advertises is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import AddressValueError, IPv4Address
+from types import MappingProxyType
+from typing import Final
+
+from fared.core.ids import NodeId, Prefix, format_node, ipv4_prefix
+from fared.extensions.ina.control.errors import ManagerError
+from fared.extensions.ina.control.exchange import AddressAt, FabricNow, GraphArrays
+from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.model import PathType
+
+_RANKS: Final = MappingProxyType({PathType.INTRA_AREA: 2, PathType.LEVEL_1: 2, PathType.LEVEL_2: 1})
+"""Who has a host: a router of the area or level 1, one of level 2 perhaps. Others lead there."""
+_BITS: Final = 32
+_HOST_ONLY: Final = 31
+"""From this length on all addresses of a prefix are hosts (RFC 3021)."""
+
+
+def network_of(solvers: Iterable[RouteSolver]) -> FabricNow:
+    """Return the links and hostnames of all areas or levels."""
+    graphs: list[GraphArrays] = []
+    hostnames: dict[NodeId, str] = {}
+    for solver in solvers:
+        for area in solver.areas:
+            ted = solver.ted(area)
+            graph = ted.graph()
+            arrays = (graph.nodes, graph.indptr, graph.dst, graph.capacity)
+            graphs.append(GraphArrays(*(array.tobytes() for array in arrays)))
+            named = ((node, block.hostname) for node, block in ted.blocks.items())
+            hostnames |= {node: name for node, name in named if name}
+    return FabricNow(graphs, hostnames)
+
+
+def leaf_of(solvers: Iterable[RouteSolver], text: str) -> NodeId:
+    """Return the router that advertises the longest prefix of a host. Raises ManagerError."""
+    try:
+        address = int(IPv4Address(text))
+    except AddressValueError as error:
+        raise ManagerError(f"{text} is not an IPv4 address") from error
+    solvers = list(solvers)
+    for prefix in _prefixes_of(address):
+        found = max(_advertisers(solvers, prefix), default=None)
+        if found is None:
+            continue
+        rank, node = found
+        if rank:
+            return node
+        raise ManagerError(
+            f"{text} is in another area or level, behind {format_node(node)}: a job stays in one"
+        )
+    raise ManagerError(f"no router of this area or level advertises a prefix of {text}")
+
+
+def is_behind(solvers: Iterable[RouteSolver], wanted: AddressAt) -> bool:
+    """Whether a router advertises an address itself, or the subnet of a host that has it."""
+    text, router = wanted
+    address, solvers = int(IPv4Address(text)), list(solvers)
+    return any(
+        rank and node == router and not _names_subnet(prefix, address)
+        for prefix in _prefixes_of(address)
+        for rank, node in _advertisers(solvers, prefix)
+    )
+
+
+def _names_subnet(prefix: Prefix, address: int) -> bool:
+    """Whether an address is that of a subnet, or its broadcast address: no host has it."""
+    hosts = (1 << (_BITS - prefix.length)) - 1
+    return prefix.length < _HOST_ONLY and address & hosts in (0, hosts)
+
+
+def _prefixes_of(address: int) -> Iterator[Prefix]:
+    """Yield all prefixes of an address but the default, the longest first."""
+    for length in range(_BITS, 0, -1):
+        shift = _BITS - length
+        yield ipv4_prefix(address >> shift << shift, length)
+
+
+def _advertisers(solvers: Iterable[RouteSolver], prefix: Prefix) -> Iterator[tuple[int, NodeId]]:
+    """Yield rank and router of all advertisements of a prefix."""
+    for solver in solvers:
+        for (_, node), path_type in solver.advertisers_of(prefix):
+            yield _RANKS.get(path_type, 0), node

@@ -1,0 +1,329 @@
+"""The address plan of a fabric, computed from the topology alone: the same in every run.
+
+- router N (in the order of the file): router id and loopback 10.255.(N/256).(N%256)/32
+- router to router links, in order: /31s from 10.128.0.0/16, the even address at the first end
+- router to host links, in order: 10.(K/256).(K%256).0/24 from K = 1, the router .1, the host .2
+- where IS-IS runs, also fd00::N/128 on the loopback of router N, and 2001:db8:K::/64 toward the
+  host with the router ::1 and the host ::2; links between routers have link-local addresses only
+- BFR-ids, where BIER runs: hosts from 1 in the order of their addresses, then routers
+- interface indexes are distinct over the whole fabric: with equal indexes at both ends of a
+  veth pair the kernel reports carrier loss up to a second late
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+)
+
+from fared.core.bier import LENGTHS
+from fared.core.ids import BACKBONE, AreaId
+from fared.core.units import BytesPerSecond
+from fared.extensions.lab.errors import LabError, TopologyError
+from fared.extensions.lab.topology import ISIS, LabLink, LabNode, LabTopology
+
+_LOOPBACKS = IPv4Network("10.255.0.0/16")
+_FABRIC = IPv4Network("10.128.0.0/16")
+_HOSTS = IPv4Network("10.0.0.0/9")
+_LOOPBACKS6 = IPv6Network("fd00::/64")
+_HOSTS6 = IPv6Network("2001:db8::/32")
+_HOST_BITS6 = 80  # 2001:db8:K::
+SUB_DOMAIN = 1
+"""The BIER sub-domain of a fabric."""
+_FIRST_INDEX = 10
+_HASH_SPREAD = 2654435761
+
+
+@dataclass(frozen=True)
+class PortAddresses:
+    """One end of a link, from the view of its node; ``rate`` is its egress shaper, bytes/s."""
+
+    node: str
+    name: str
+    index: int
+    address: IPv4Interface
+    peer: str
+    peer_port: str
+    peer_address: IPv4Address
+    to_host: bool
+    rate: BytesPerSecond | None
+    area: AreaId
+    cost: int
+    mtu: int
+    level: str
+    address6: IPv6Interface | None = None
+    peer_address6: IPv6Address | None = None
+
+
+@dataclass(frozen=True)
+class BfrPlan:
+    """BIER on a router: its BFR-id, the length of bit strings, and its hosts' BFR-ids."""
+
+    bfr_id: int
+    length: int
+    hosts: Mapping[IPv4Address, int]
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """The addresses and ports of one node. Hosts have no number and no loopback."""
+
+    node: LabNode
+    number: int
+    loopback: IPv4Address | None
+    ports: tuple[PortAddresses, ...]
+    bfr: BfrPlan | None = None
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def router_id(self) -> IPv4Address:
+        """The router id. Raises LabError for a host."""
+        if self.loopback is None:
+            raise LabError(f"{self.name} is a host and has no router id")
+        return self.loopback
+
+    @property
+    def isis(self) -> bool:
+        """Whether IS-IS runs here, which also routes IPv6."""
+        return self.node.protocol == ISIS
+
+    @property
+    def loopback6(self) -> IPv6Address | None:
+        """The IPv6 address of the loopback, where IS-IS runs."""
+        return _LOOPBACKS6[self.number] if self.isis and self.number else None
+
+    @property
+    def net(self) -> str:
+        """The network entity title; its system id has the digits of the router id."""
+        digits = "".join(f"{int(byte):03d}" for byte in str(self.router_id).split("."))
+        system = ".".join(digits[at : at + 4] for at in range(0, 12, 4))
+        return f"{self.node.isis_area}.{system}.00"
+
+    @property
+    def hash_seed(self) -> int:
+        """A multipath hash seed of its own: with equal seeds all tiers select alike."""
+        return self.number * _HASH_SPREAD & 0xFFFFFFFF
+
+    @property
+    def home_area(self) -> AreaId:
+        """The area of its loopback and hosts: that of all its fabric links, else 0."""
+        areas = {port.area for port in self.ports if not port.to_host}
+        return areas.pop() if len(areas) == 1 else BACKBONE
+
+    @property
+    def fabric_ports(self) -> tuple[PortAddresses, ...]:
+        """The ports to other routers."""
+        return tuple(port for port in self.ports if not port.to_host)
+
+    @property
+    def host_prefixes(self) -> tuple[IPv4Network, ...]:
+        """The subnets of the hosts behind this router."""
+        return tuple(port.address.network for port in self.ports if port.to_host)
+
+    @property
+    def host_prefixes6(self) -> tuple[IPv6Network, ...]:
+        """The IPv6 subnets of the hosts behind this router, where IS-IS runs."""
+        return tuple(p.address6.network for p in self.ports if p.to_host and p.address6)
+
+
+@dataclass(frozen=True)
+class AddressPlan:
+    """The addresses of the whole fabric."""
+
+    nodes: Mapping[str, NodePlan]
+
+    @property
+    def routers(self) -> tuple[NodePlan, ...]:
+        """The nodes with a daemon, in the order of the file."""
+        return tuple(node for node in self.nodes.values() if node.node.is_router)
+
+    @property
+    def hosts(self) -> tuple[NodePlan, ...]:
+        """The nodes without a daemon."""
+        return tuple(node for node in self.nodes.values() if not node.node.is_router)
+
+    @property
+    def leaves(self) -> tuple[NodePlan, ...]:
+        """The routers with hosts."""
+        return tuple(node for node in self.routers if node.host_prefixes)
+
+    def node(self, name: str) -> NodePlan:
+        """Return a node. Raises LabError if there is none of that name."""
+        try:
+            return self.nodes[name]
+        except KeyError:
+            known = ", ".join(self.nodes)
+            raise LabError(f"no node {name!r}; there are {known}") from None
+
+    def ports_between(self, a: str, b: str) -> tuple[PortAddresses, ...]:
+        """Return the ports of ``a`` toward ``b``. Raises LabError if they are not neighbors."""
+        self.node(b)
+        ports = tuple(port for port in self.node(a).ports if port.peer == b)
+        if not ports:
+            peers = ", ".join(sorted({port.peer for port in self.node(a).ports}))
+            raise LabError(f"no link between {a} and {b}; {a} is linked to {peers or 'nothing'}")
+        return ports
+
+    def leaf_of(self, host: str) -> tuple[NodePlan, PortAddresses]:
+        """Return the router of a host, and that router's port to it. Raises LabError."""
+        plan = self.node(host)
+        if plan.node.is_router or not plan.ports:
+            raise LabError(f"{host} is not a host with a link")
+        leaf = self.node(plan.ports[0].peer)
+        return leaf, next(port for port in leaf.ports if port.peer == host)
+
+    def distances(self, target: str) -> dict[str, int]:
+        """Return the hops from every router to ``target``, by breadth-first search."""
+        found = {target: 0}
+        queue = deque([target])
+        while queue:
+            name = queue.popleft()
+            for port in self.nodes[name].fabric_ports:
+                if port.peer not in found:
+                    found[port.peer] = found[name] + 1
+                    queue.append(port.peer)
+        return found
+
+    def equal_cost_ports(self, source: str, target: str) -> tuple[PortAddresses, ...]:
+        """Return the ports of ``source`` on shortest paths to ``target``, for equal link costs."""
+        far = self.distances(target)
+        return tuple(
+            port
+            for port in self.nodes[source].fabric_ports
+            if far.get(port.peer, len(far)) == far.get(source, 0) - 1
+        )
+
+
+def make_plan(topology: LabTopology) -> AddressPlan:
+    """Assign addresses to all nodes. Raises TopologyError if the pools are too small."""
+    loopbacks = _numbers(topology)
+    ports: dict[str, list[PortAddresses]] = {name: [] for name in topology.nodes}
+    fabric = _FABRIC.subnets(new_prefix=31)
+    hosts = _HOSTS.subnets(new_prefix=24)
+    next(hosts)  # subnets count from 10.0.1.0/24
+    index = _FIRST_INDEX
+    for link in topology.links:
+        first, second = _addresses(topology, link, fabric, hosts)
+        for mine, theirs, address, far in ((0, 1, first, second), (1, 0, second, first)):
+            port = _port(topology, link, (mine, theirs), (address, far), index)
+            ports[port.node].append(port)
+            index += 1
+    plans = {}
+    for name, node in topology.nodes.items():
+        number = loopbacks.get(name, 0)
+        loopback = _LOOPBACKS[number] if number else None
+        plans[name] = NodePlan(node, number, loopback, tuple(ports[name]))
+    plans = {name: _with_home_area(plan) for name, plan in plans.items()}
+    return AddressPlan({**plans, **_with_bfr_ids(plans)})
+
+
+def _with_bfr_ids(plans: Mapping[str, NodePlan]) -> dict[str, NodePlan]:
+    """Number the hosts of BFRs from 1, then the BFRs: all in one bit string, if it can be."""
+    bfrs = {name: plan for name, plan in plans.items() if plan.node.bier}
+    hosts = [port.peer_address for plan in bfrs.values() for port in plan.ports if port.to_host]
+    ids = {address: number for number, address in enumerate(sorted(hosts), 1)}
+    length = next((n for n in LENGTHS if n >= len(hosts) + len(bfrs)), LENGTHS[-1])
+    found = {}
+    for number, (name, plan) in enumerate(bfrs.items(), len(hosts) + 1):
+        own = {p.peer_address: ids[p.peer_address] for p in plan.ports if p.to_host}
+        found[name] = replace(plan, bfr=BfrPlan(number, length, own))
+    return found
+
+
+def _numbers(topology: LabTopology) -> dict[str, int]:
+    routers = [name for name, node in topology.nodes.items() if node.is_router]
+    if len(routers) > 60000:
+        raise TopologyError(f"{topology.origin}: {len(routers)} routers are more than 60000")
+    return {name: number for number, name in enumerate(routers, 1)}
+
+
+def _addresses(
+    topology: LabTopology,
+    link: LabLink,
+    fabric: Iterator[IPv4Network],
+    hosts: Iterator[IPv4Network],
+) -> tuple[IPv4Interface, IPv4Interface]:
+    routers = [topology.nodes[end.node].is_router for end in link.ends]
+    pool = fabric if all(routers) else hosts
+    try:
+        subnet = next(pool)
+    except StopIteration:
+        raise TopologyError(f"{topology.origin}: more links than addresses") from None
+    if all(routers):
+        low, high = subnet[0], subnet[1]
+    else:
+        low, high = (subnet[1], subnet[2]) if routers[0] else (subnet[2], subnet[1])
+    length = subnet.prefixlen
+    return IPv4Interface((low, length)), IPv4Interface((high, length))
+
+
+def _port(
+    topology: LabTopology,
+    link: LabLink,
+    ends: tuple[int, int],
+    addresses: tuple[IPv4Interface, IPv4Interface],
+    index: int,
+) -> PortAddresses:
+    mine, theirs = link.ends[ends[0]], link.ends[ends[1]]
+    node = topology.nodes[mine.node]
+    to_host = not topology.nodes[theirs.node].is_router
+    rate = link.rate
+    if rate is None and link.shaped and node.is_router and not to_host:
+        rate = node.rate
+    level = link.level or topology.nodes[mine.node].isis_level
+    six = _addresses6(topology, link, ends, addresses)
+    return PortAddresses(
+        node=mine.node,
+        name=mine.interface,
+        index=index,
+        address=addresses[0],
+        peer=theirs.node,
+        peer_port=theirs.interface,
+        peer_address=addresses[1].ip,
+        to_host=to_host,
+        rate=rate,
+        area=BACKBONE if link.area is None else link.area,
+        cost=link.cost,
+        mtu=link.mtu,
+        level=level,
+        address6=six and six[0],
+        peer_address6=six and six[1].ip,
+    )
+
+
+def _addresses6(
+    topology: LabTopology,
+    link: LabLink,
+    ends: tuple[int, int],
+    addresses: tuple[IPv4Interface, IPv4Interface],
+) -> tuple[IPv6Interface, IPv6Interface] | None:
+    """The IPv6 addresses of a host link, derived from the IPv4 ones; None without IPv6."""
+    nodes = [topology.nodes[link.ends[end].node] for end in ends]
+    if all(node.is_router for node in nodes) or not any(node.protocol == ISIS for node in nodes):
+        return None
+    subnet = int(addresses[0].network.network_address) >> 8 & 0xFFFF
+    base = int(_HOSTS6.network_address) | subnet << _HOST_BITS6
+    mine, far = (IPv6Interface((base | int(a.ip) & 0xFF, 64)) for a in addresses)
+    return mine, far
+
+
+def _with_home_area(plan: NodePlan) -> NodePlan:
+    """Put the host ports of a router into its home area."""
+    home = plan.home_area
+    ports = tuple(
+        PortAddresses(**{**vars(port), "area": home}) if port.to_host else port
+        for port in plan.ports
+    )
+    return NodePlan(plan.node, plan.number, plan.loopback, ports)

@@ -1,0 +1,75 @@
+"""Expected results, computed from the topology and the links' rates alone.
+
+This is an oracle for the demo and the tests, by another algorithm than the daemon's: networkx's
+maximum flow over the shortest-path DAG, next hop by next hop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import networkx as nx
+
+from fared.core.units import BytesPerSecond
+from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+
+VETH_RATE: BytesPerSecond = 10e9 / 8
+"""The speed that an unshaped veth reports: 10 Gbit/s."""
+_HALVINGS = 60
+
+
+def path_capacities(
+    plan: AddressPlan,
+    rate: Callable[[PortAddresses], BytesPerSecond | None],
+    source: str,
+    target: str,
+) -> dict[str, BytesPerSecond]:
+    """Return the capacity of each next hop of ``source`` toward ``target``: port name to bytes/s.
+
+    Each next hop counts min(own link, maximum flow from there over shortest paths); parallel links
+    share in proportion to their own rate. ``rate`` returns a port's egress rate.
+    """
+    far = plan.distances(target)
+    if source not in far:
+        return {}
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, distance in far.items():
+        for port in plan.nodes[name].fabric_ports:
+            if far.get(port.peer) == distance - 1:
+                known = graph.get_edge_data(name, port.peer, {"capacity": 0.0})["capacity"]
+                graph.add_edge(name, port.peer, capacity=known + (rate(port) or VETH_RATE))
+    result = {}
+    for port in plan.equal_cost_ports(source, target):
+        bundle = graph.edges[source, port.peer]["capacity"]
+        beyond = bundle
+        if port.peer != target:
+            beyond = nx.maximum_flow_value(graph, port.peer, target)
+        result[port.name] = min(bundle, beyond) * (rate(port) or VETH_RATE) / bundle
+    return result
+
+
+def expected_shares(
+    capacities: dict[str, BytesPerSecond], flows: int | None = None
+) -> dict[str, float]:
+    """Return each port's share of the flows; they add up to 1.
+
+    With ``flows`` the shares are skewed away from small ports: each gets n of them so that
+    n + 2 sqrt(n) is the same multiple of the capacity everywhere, found by bisection.
+    """
+    total = sum(capacities.values())
+    if not total or flows is None:
+        return {name: value / total for name, value in capacities.items()} if total else {}
+
+    def counts(multiple: float) -> dict[str, float]:
+        return {
+            name: (math.sqrt(1 + multiple * value / total) - 1) ** 2
+            for name, value in capacities.items()
+        }
+
+    low, high = 0.0, flows + 2 * math.sqrt(flows * len(capacities))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if sum(counts(middle).values()) > flows else (middle, high)
+    found = counts(high)
+    return {name: count / sum(found.values()) for name, count in found.items()}

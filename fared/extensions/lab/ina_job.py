@@ -1,0 +1,128 @@
+"""In-network aggregation in a lab: a job's trees from the rates of the kernels, its installation.
+
+The lab plans with the same code as ``fared-cli ina plan``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from fared.extensions.ina.by_bier import BierWay
+from fared.extensions.ina.messages import Install, JobEpoch, MemberAddress, Remove
+from fared.extensions.ina.operator import OperatorError, ask
+from fared.extensions.ina.plan.model import Capacities, Direction, SummingJob, TreePlan
+from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.ina.slots.packet import DEFAULT_PORT, largest_payload
+from fared.extensions.ina.slots.setup import setup_of
+from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan
+from fared.extensions.lab.bounds import Rate
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.expected import VETH_RATE
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kinds.fared import INA_SOCKET
+
+WINDOW = 24
+WORKER_PORT = DEFAULT_PORT + 1
+_LENGTH = 64
+
+
+def capacities(plan: AddressPlan, rate: Rate) -> Capacities:
+    """Return the links between routers as the kernels shape them; vertices are node numbers."""
+    links: dict[Direction, float] = {}
+    for router in plan.routers:
+        for port in router.fabric_ports:
+            own = rate(port)
+            link = router.number, plan.node(port.peer).number
+            links[link] = links.get(link, 0.0) + (VETH_RATE if own is None else own)
+    adders = frozenset(router.number for router in plan.routers if router.node.ina)
+    return Capacities(links, adders)
+
+
+def summing_job(plan: AddressPlan, name: str, hosts: Sequence[str]) -> SummingJob:
+    """Return the job of some hosts, BFR-ids in their order. Raises LabError."""
+    if len(hosts) > _LENGTH:
+        raise LabError(f"{len(hosts)} workers: at most {_LENGTH}")
+    leaves = {number: plan.leaf_of(host)[0].number for number, host in enumerate(hosts, 1)}
+    return SummingJob(name, leaves, math.inf)
+
+
+class LabJob:
+    """A job in the processes of a lab, from ``install`` to ``remove``."""
+
+    def __init__(self, fabric: Fabric, name: str, job_id: int, hosts: Sequence[str]) -> None:
+        self.fabric, self.hosts, self.job_id = fabric, tuple(hosts), job_id
+        self.job = summing_job(fabric.plan, name, hosts)
+        self.epoch = 0
+
+    def install(
+        self, rate: Rate, reason: str = "created", *, relays: bool = True, bier: bool = False
+    ) -> TreePlan:
+        """Plan the trees and begin an epoch; with ``bier`` results go by BIER.
+
+        Raises LabError if there is no tree, or a host has no BFR-id.
+        """
+        plan = self.fabric.plan
+        found = plan_job(capacities(plan, rate), self.job, relays=relays)
+        if not found.trees:
+            raise LabError("no aggregation tree: a leaf cannot reach the others over INA routers")
+        self.epoch += 1
+        mtu = min(port.mtu for node in plan.nodes.values() for port in node.ports)
+        setup = setup_of(
+            found,
+            job_id=self.job_id,
+            epoch=self.epoch,
+            length=_LENGTH,
+            payload=largest_payload(mtu, _LENGTH),
+            window=WINDOW,
+        )
+        routers = sorted({node for tree in setup.trees for node in tree.nodes} | {*self.job.leaves})
+        way = self.way_by_bier() if bier else None
+        message = JobEpoch(self.job.name, setup, self._members(routers), reason, way)
+        for number in routers:
+            self._ask(number, Install(message, number))
+        return found
+
+    def way_by_bier(self) -> BierWay:
+        """Return the BFR-ids of the workers. Raises LabError if a host has none."""
+        ids: dict[int, int] = {}
+        lengths: set[int] = set()
+        for number, host in enumerate(self.hosts, 1):
+            leaf, port = self.fabric.plan.leaf_of(host)
+            if leaf.bfr is None or port.peer_address not in leaf.bfr.hosts:
+                raise LabError(f"{host} has no BFR-id: {leaf.name} needs fared-lab.bier: on")
+            ids[number] = leaf.bfr.hosts[port.peer_address]
+            lengths.add(leaf.bfr.length)
+        (length,) = lengths
+        return BierWay(SUB_DOMAIN, length, ids)
+
+    def remove(self) -> None:
+        """End the job everywhere."""
+        for router in self.fabric.plan.routers:
+            if router.node.ina:
+                try:
+                    ask(self._socket(router.number), Remove(self.job_id, "the lab ended it"))
+                except OperatorError:
+                    continue  # it has no such job, or has ended
+
+    def _members(self, routers: Sequence[int]) -> dict[int, MemberAddress]:
+        plan = self.fabric.plan
+        known = {router.number: router for router in plan.routers}
+        members = {
+            number: MemberAddress(str(known[number].router_id), DEFAULT_PORT) for number in routers
+        }
+        for bfr_id, host in enumerate(self.hosts, 1):
+            address = plan.leaf_of(host)[1].peer_address
+            members[-bfr_id] = MemberAddress(str(address), WORKER_PORT)
+        return members
+
+    def _socket(self, number: int) -> Path:
+        name = next(router.name for router in self.fabric.plan.routers if router.number == number)
+        return self.fabric.node(name).directory / INA_SOCKET
+
+    def _ask(self, number: int, request: Install) -> None:
+        try:
+            ask(self._socket(number), request)
+        except OperatorError as error:
+            raise LabError(str(error)) from error

@@ -1,0 +1,67 @@
+"""A worker of ``fared-lab traffic all-reduce-ina``: ``python -m MODULE JSON``.
+
+It runs in a host's namespace and prints a JSON line for each all-reduce, whose sum it verifies: the
+arrays follow from rank and iteration alone. Workers wait for each other before each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.extensions.ina import client
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What one worker does: all-reduces of ``size`` bytes."""
+
+    job: str
+    rank: int
+    ranks: int
+    size: int
+    iterations: int
+    timeout: float
+
+
+def values(task: Task, rank: int, iteration: int) -> NDArray[np.int32]:
+    """Return the array of a rank."""
+    return np.arange(task.size // 4, dtype=np.int32) * (rank + 1) + iteration
+
+
+def total(task: Task, iteration: int) -> NDArray[np.int32]:
+    """Return the sum of the arrays of all ranks."""
+    weight = task.ranks * (task.ranks + 1) // 2
+    return np.arange(task.size // 4, dtype=np.int32) * weight + task.ranks * iteration
+
+
+def main() -> None:
+    """Run the task that the argument describes; exit code 1: a wrong sum, or none."""
+    task = msgspec.json.decode(sys.argv[1], type=Task)
+    try:
+        with client.join(task.job, task.rank, task.ranks, timeout=task.timeout) as group:
+            for iteration in range(task.iterations):
+                array = values(task, task.rank, iteration)
+                group.barrier()
+                report = group.allreduce(array)
+                if not np.array_equal(array, total(task, iteration)):
+                    _tell({"error": f"iteration {iteration}: not the sum"})
+                    sys.exit(1)
+                _tell({"seconds": report.seconds, "ended": time.monotonic()})
+            stats = group.stats()
+    except client.InaError as error:
+        _tell({"error": f"{type(error).__name__}: {error}"})
+        sys.exit(1)
+    _tell({"epoch": stats.epoch, "counters": stats.counters})
+
+
+def _tell(line: dict[str, object]) -> None:
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""``all-reduce-ina``: all-reduces through the routers of a lab, timed like the other collectives.
+
+One process in each host is a worker. The bound is the least cut between two workers, which no
+all-reduce beats; rates are those of the wire, so headers, 1 % with jumbo frames, count as lost.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fared.extensions.ina.fields import MOST_JOB_ID
+from fared.extensions.ina.plan.bounds import least_cut
+from fared.extensions.lab.bounds import kernel_rates
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ina_job import LabJob, capacities
+from fared.extensions.lab.ina_worker import Task
+from fared.extensions.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
+from fared.extensions.lab.processes import NodeProcess, end
+from fared.extensions.lab.tcp_order import TcpOrder
+from fared.extensions.lab.workload import Iteration, JobReport, LinkMeter, WorkloadReport
+
+_POLL = 0.02
+_ROUND = 4
+
+
+def run_ina(
+    fabric: Fabric,
+    hosts: Sequence[str],
+    size: int,
+    iterations: int,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    interval: float = DEFAULT_INTERVAL,
+    relays: bool = True,
+    bier: bool = False,
+) -> WorkloadReport:
+    """Run so many all-reduces of ``size`` bytes, a multiple of 4; without ``relays``: over stars.
+
+    ``bier``: results go by BIER, for which routers and hosts need BFR-ids.
+
+    Raises LabError if there is no tree, a worker fails, or the ``timeout`` passes.
+    """
+    if len(set(hosts)) < max(2, len(hosts)):
+        raise LabError("a job requires at least two different hosts")
+    size = max(_ROUND, size // _ROUND * _ROUND)
+    rate = kernel_rates(fabric)
+    number = time.monotonic_ns() % MOST_JOB_ID + 1
+    job = LabJob(fabric, f"lab-{number}", number, hosts)
+    job.install(rate, relays=relays, bier=bier)
+    workers = Workers(fabric, job.job.name, hosts, size, iterations, timeout=timeout)
+    meter = LinkMeter(fabric, rate, interval)
+    try:
+        workers.start()
+        while workers.running(meter.elapsed()):
+            time.sleep(_POLL)
+            meter.sample(meter.elapsed())
+        meter.last(meter.elapsed())
+    finally:
+        workers.stop()
+        job.remove()
+    cut = least_cut(capacities(fabric.plan, rate), job.job)
+    bound = size / cut if 0 < cut < math.inf else None
+    told = Job(INA, tuple(hosts), size, iterations=iterations)
+    report = JobReport(told, 1, size * len(hosts), bound, tuple(workers.iterations()), _NO_ORDER)
+    return WorkloadReport(
+        fabric.topology.name, meter.elapsed(), (report,), tuple(meter.times), meter.links()
+    )
+
+
+class Workers:
+    """The worker processes of a job, one a host."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        name: str,
+        hosts: Sequence[str],
+        size: int,
+        iterations: int,
+        *,
+        timeout: float,
+    ) -> None:
+        self._fabric, self._name, self._hosts = fabric, name, tuple(hosts)
+        self._size, self._iterations, self._timeout = size, iterations, timeout
+        self._processes: list[NodeProcess] = []
+
+    def start(self) -> None:
+        """Start all workers."""
+        for rank, host in enumerate(self._hosts):
+            node = self._fabric.node(host)
+            node.directory.mkdir(parents=True, exist_ok=True)
+            task = Task(
+                self._name,
+                rank,
+                len(self._hosts),
+                self._size,
+                self._iterations,
+                min(self._timeout, 30.0),
+            )
+            log = node.directory / "ina-worker.log"
+            log.unlink(missing_ok=True)
+            text = msgspec.json.encode(task).decode()
+            handle = node.netns.start(
+                [sys.executable, "-m", "fared.extensions.lab.ina_worker", text], log
+            )
+            self._processes.append(NodeProcess("ina-worker", handle.pid, log, handle))
+
+    def running(self, now: float) -> bool:
+        """Whether any worker still runs. Raises LabError if one failed or time is over."""
+        alive = False
+        for host, process in zip(self._hosts, self._processes, strict=True):
+            assert process.handle is not None
+            code = process.handle.poll()
+            if code is None:
+                alive = True
+            elif code != 0:
+                raise LabError(f"{host}: {process.last_words() or f'ended with {code}'}")
+        if alive and now > self._timeout:
+            raise LabError(f"no end within {self._timeout:g} s")
+        return alive
+
+    def stop(self) -> None:
+        """End what still runs."""
+        for process in self._processes:
+            if process.alive():
+                assert process.handle is not None
+                process.handle.send_signal(signal.SIGKILL)
+        end(self._processes)
+
+    @property
+    def epoch(self) -> int:
+        """The least epoch that a worker told at its end; 0: one told none."""
+        found = (process.last_words(1) for process in self._processes)
+        told = [json.loads(line) for line in found if line.startswith("{")]
+        return min((line.get("epoch", 0) for line in told), default=0)
+
+    def lines(self) -> list[list[dict[str, float]]]:
+        """Return what each worker told of its all-reduces."""
+        return [_lines(process.log) for process in self._processes]
+
+    def iterations(self) -> Iterator[Iteration]:
+        """Yield each all-reduce: an array is reduced when the last worker has the sum."""
+        begun = None
+        for told in zip(*self.lines(), strict=False):
+            seconds = max(line["seconds"] for line in told)
+            ended = max(line["ended"] for line in told)
+            begun = ended - seconds if begun is None else begun
+            yield Iteration(ended - seconds - begun, seconds)
+
+
+def _lines(log: Path) -> list[dict[str, float]]:
+    lines = [json.loads(line) for line in log.read_text("utf-8").splitlines() if line[:1] == "{"]
+    return [line for line in lines if "seconds" in line]
+
+
+_NO_ORDER = TcpOrder(0, 0, 0, None, 0, 0)

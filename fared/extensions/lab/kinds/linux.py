@@ -1,0 +1,38 @@
+"""A host: an address, a default route, no daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fared.extensions.lab.addressing import NodePlan
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.kinds.base import Command
+
+
+class Linux:
+    """The kind ``linux``."""
+
+    def missing(self) -> str | None:
+        """Return None: a host needs only the kernel."""
+        return None
+
+    def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
+        """Return nothing: the kernel's defaults suit a host."""
+        del plan
+        return {}
+
+    def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
+        """Return nothing: a host has no configuration."""
+        del plan, directory
+        return {}
+
+    def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
+        """Return nothing: no daemon runs."""
+        del plan, directory
+        return ()
+
+    def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
+        """Refuse: there is no daemon."""
+        del arguments
+        raise LabError(f"{directory.name} is a host; use `fared-lab exec {directory.name} ...`")

@@ -1,0 +1,339 @@
+"""``fared-lab``: real fabrics on one machine, from containerlab topology files."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fared.core.units import format_bandwidth, parse_bandwidth
+from fared.extensions.lab import holder, sandbox, topology
+from fared.extensions.lab.addressing import make_plan
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.generate import Clos5
+from fared.extensions.lab.node import exec_node
+from fared.extensions.lab.page import HTTP_PORT, listen, show_page
+from fared.extensions.lab.permutation_command import permutation
+from fared.extensions.lab.traffic_command import traffic
+from fared.extensions.lab.waiting import await_paths
+
+_SHOW_ROUTES = {"fared": "show routes", "frr": "show ip route", "bird": "show route"}
+_VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+def _without_separator(
+    context: click.Context, parameter: click.Parameter, words: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Drop the ``--`` before a command: click keeps it, because NODE ended our options."""
+    if words[:1] != ("--",):
+        return words
+    if parameter.required and len(words) == 1:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return words[1:]
+
+
+def _verbatim(name: str, *, required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare an argument for the rest of the line, options included, for another program."""
+    return click.argument(
+        name, nargs=-1, required=required, type=click.UNPROCESSED, callback=_without_separator
+    )
+
+
+class _Group(click.Group):
+    """Reports LabErrors as a line on stderr and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except LabError as error:
+            click.echo(f"fared-lab: {error}", err=True)
+            sys.exit(error.exit_code)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--lab", "name", metavar="NAME", help="The lab, if several are up; with up: its name."
+)
+@click.version_option(package_name="fared")
+@click.pass_context
+def main(context: click.Context, name: str | None) -> None:
+    """Build fabrics in network namespaces from containerlab topology files."""
+    context.obj = name
+
+
+_as_kind = click.option(
+    "--as",
+    "as_kind",
+    type=click.Choice(topology.ROUTER_KINDS),
+    help="Run every router as this kind instead of its own.",
+)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_as_kind
+@click.option("--wait", default=0.0, metavar="SECONDS", help="Wait so long for all routes.")
+@click.pass_obj
+def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
+    """Build the fabric of FILE and leave it running."""
+    source = topology.load(file)
+    if name is not None:
+        source = topology.renamed(source, name)
+    lab = holder.up(source, as_kind)
+    click.echo(f"lab {lab.name} is up; state and logs in {lab.directory}")
+    if wait:
+        code = lab.run(lambda fabric: _await_paths(fabric, wait))
+        if code:
+            sys.exit(code)
+    command = "fared-lab" if name is None else f"fared-lab --lab {name}"
+    for step in _next_steps(source, as_kind):
+        click.echo(f"  {command} {step}", err=True)
+
+
+def _next_steps(source: topology.LabTopology, as_kind: str | None) -> Iterator[str]:
+    """Yield commands to try next, with the names of existing nodes."""
+    plan = make_plan(source)
+    yield "status"
+    for router in (*plan.leaves, *plan.routers)[:1]:
+        yield f"cli {router.name} {_SHOW_ROUTES[as_kind or router.node.kind]}"
+    if len(plan.leaves) > 1:
+        first, last = (
+            next(port.peer for port in leaf.ports if port.to_host)
+            for leaf in (plan.leaves[0], plan.leaves[-1])
+        )
+        yield f"traffic --from {first} --to {last}"
+    yield "page"
+    yield "down"
+
+
+def _await_paths(fabric: Fabric, timeout: float) -> int:
+    if await_paths(fabric, timeout) is None:
+        raise LabError(f"after {timeout:g} s not every router has all routes")
+    click.echo("every router has all routes")
+    return 0
+
+
+@main.command()
+@click.pass_obj
+def down(name: str | None) -> None:
+    """Stop the lab: its daemons and namespaces."""
+    lab = holder.choose(name)
+    holder.down(lab)
+    click.echo(f"lab {lab.name} is down")
+
+
+@main.command()
+@click.pass_obj
+def status(name: str | None) -> None:
+    """Show the nodes of the lab and the processes in them."""
+    _exit(holder.choose(name).run(_status))
+
+
+def _status(fabric: Fabric) -> int:
+    table = Table(title=f"lab {fabric.topology.name}", box=None)
+    for heading in ("node", "kind", "router id", "links", "processes", "memory"):
+        table.add_column(heading, justify="right" if heading in ("links", "memory") else "left")
+    healthy = True
+    for node in fabric.nodes.values():
+        running = [process for process in node.processes if process.alive()]
+        healthy = healthy and len(running) == len(node.processes)
+        words = [
+            f"{process.name} {process.pid if process.alive() else 'ended'}"
+            for process in node.processes
+        ]
+        memory = sum(process.resident_bytes() for process in running)
+        table.add_row(
+            node.name,
+            node.plan.node.kind,
+            str(node.plan.loopback or ""),
+            str(len(node.plan.ports)),
+            ", ".join(words),
+            f"{memory / 1e6:.1f} MB" if running else "",
+        )
+    Console().print(table)
+    return 0 if healthy else 1
+
+
+@main.command(name="exec", context_settings=_VERBATIM)
+@click.argument("node")
+@_verbatim("command", required=True)
+@click.pass_obj
+def exec_(name: str | None, node: str, command: tuple[str, ...]) -> None:
+    """Run COMMAND in the network namespace of NODE."""
+    _exit(holder.choose(name).run(lambda fabric: fabric.node(node).call(command)))
+
+
+@main.command(context_settings=_VERBATIM)
+@click.argument("node")
+@_verbatim("arguments", required=False)
+@click.pass_obj
+def cli(name: str | None, node: str, arguments: tuple[str, ...]) -> None:
+    """Run the operator's tool of NODE: fared-cli, vtysh or birdc."""
+
+    def speak(fabric: Fabric) -> int:
+        target = fabric.node(node)
+        return target.call(target.kind.cli(target.directory, arguments))
+
+    _exit(holder.choose(name).run(speak))
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.pass_obj
+def fail(name: str | None, a: str, b: str) -> None:
+    """Take the link between A and B down, at A."""
+    _do(name, lambda fabric: fabric.fail(a, b))
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.pass_obj
+def heal(name: str | None, a: str, b: str) -> None:
+    """Bring the link between A and B up again."""
+    _do(name, lambda fabric: fabric.heal(a, b))
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.argument("rate")
+@click.pass_obj
+def shape(name: str | None, a: str, b: str, rate: str) -> None:
+    """Limit the rate from A to B to RATE. 25M, 1G, ...; `off` removes the limit."""
+    try:
+        value = None if rate in {"off", "none"} else parse_bandwidth(rate)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="RATE") from error
+    _do(name, lambda fabric: fabric.shape(a, b, value))
+    limit = "unlimited" if value is None else format_bandwidth(value)
+    click.echo(f"{a} to {b}: {limit}")
+
+
+@main.command()
+@click.argument("node", required=False)
+@click.option("--port", default=HTTP_PORT, show_default=True, help="Port of this machine.")
+@click.pass_obj
+def page(name: str | None, node: str | None, port: int) -> None:
+    """Serve the page of NODE at this machine until Ctrl-C.
+
+    It draws the fabric. The default is the first leaf. If the port is taken, any free one is used.
+    """
+    lab = holder.choose(name)
+    with listen(port) as listener:  # before the lab's namespaces are entered
+        _exit(lab.run(lambda fabric: show_page(fabric, node, listener)))
+
+
+main.add_command(traffic)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_as_kind
+def demo(file: Path, as_kind: str | None) -> None:
+    """Demonstrate the daemon on the fabric of FILE. Removes everything at the end."""
+    # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
+    from fared.extensions.lab.demo import run_demo  # noqa: PLC0415
+    from fared.extensions.lab.ina_demo import run_ina_demo  # noqa: PLC0415
+
+    source = topology.load(file)
+    problem = sandbox.problem()
+    if problem is not None:
+        raise LabError(problem)
+    if any(node.ina for node in source.nodes.values()) and as_kind is None:
+        _exit(sandbox.run(lambda: run_ina_demo(source)))
+    _exit(sandbox.run(lambda: run_demo(source, as_kind)))
+
+
+@main.group()
+def generate() -> None:
+    """Write a topology file of another size to the standard output."""
+
+
+_size = click.IntRange(min=1, max=100)
+
+
+@generate.command()
+@click.option(
+    "--pods",
+    type=click.IntRange(2, 100),
+    default=Clos5.pods,
+    show_default=True,
+    help="Number of PoDs.",
+)
+@click.option(
+    "--spines", type=_size, default=Clos5.spines, show_default=True, help="Per PoD; also planes."
+)
+@click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="Per PoD.")
+@click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="Per plane.")
+@click.option("--rate", default=Clos5.rate, show_default=True, help="Rate of every link.")
+@click.option("--hello", type=_size, default=Clos5.hello, show_default=True, help="Seconds.")
+@click.option("--name", default=Clos5.name, show_default=True, help="Name of lab and file.")
+def clos5(
+    *, pods: int, spines: int, leaves: int, supers: int, rate: str, hello: int, name: str
+) -> None:
+    """Write a five-stage fabric. --pods 8 --supers 4 is all of the draft's Figure 2.
+
+    Large fabrics whose containers all start at once, on few cores, require a longer hello interval,
+    or starting daemons miss hellos.
+    """
+    try:
+        parse_bandwidth(rate)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--rate") from error
+    click.echo(Clos5(pods, spines, leaves, supers, rate, hello, name).text(), nl=False)
+
+
+generate.add_command(permutation)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("node", required=False)
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    default=Path("/run/fared"),
+    show_default=True,
+    help="Directory for its configuration and control socket.",
+)
+@click.option(
+    "--wait",
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait so long for its interfaces.",
+)
+def node(file: Path, node: str | None, directory: Path, wait: float) -> None:
+    """Run NODE of FILE in the present container. The default is the node of its host name.
+
+    Sets addresses and rates, writes the configuration and becomes the node's daemon. This is the
+    command of the containers that containerlab starts.
+    """
+    plan = make_plan(topology.load(file)).node(node or socket.gethostname())
+    exec_node(plan, directory, wait)
+
+
+def _do(name: str | None, action: Callable[[Fabric], None]) -> None:
+    def run(fabric: Fabric) -> int:
+        action(fabric)
+        return 0
+
+    code = holder.choose(name).run(run)
+    if code:
+        sys.exit(code)
+
+
+def _exit(code: int) -> None:
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""Workloads: collectives of AI training between hosts, over real TCP, timed.
+
+Jobs run side by side, each over its own hosts. In an iteration a job goes through the steps of its
+collective; a step begins when the previous one has arrived everywhere, as in the bulk synchronous
+training that it models. The completion time of each iteration is compared with the least time the
+fabric needs for these steps (``bounds``), as if the job were alone; meanwhile link utilization is
+read from the kernels' counters.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+
+from fared.core.units import BytesPerSecond
+from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+from fared.extensions.lab.bounds import Rate, kernel_rates, least_seconds
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.expected import VETH_RATE
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.flows import CONGESTION_CONTROL, Flows
+from fared.extensions.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
+from fared.extensions.lab.tcp_order import TcpOrder
+
+FORMAT = "fared-workload/1"
+_STALLED = 30.0
+_LONGEST_WAIT = 0.5
+_ROUNDING = 4
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Start of an iteration, seconds since that of the workload, and its duration."""
+
+    begun: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """Results of a job; ``bound`` None: some pair had no path; ``moved``: bytes of an iteration.
+
+    ``order``: of the segments of all iterations together.
+    """
+
+    job: Job
+    steps: int
+    moved: int
+    bound: float | None
+    iterations: tuple[Iteration, ...]
+    order: TcpOrder
+
+    @property
+    def median(self) -> float:
+        """The median completion time, seconds; NaN if no iteration was completed."""
+        return statistics.median([one.seconds for one in self.iterations] or [math.nan])
+
+    @property
+    def cycle(self) -> float:
+        """The mean time from one beginning to the next, seconds; NaN for fewer than two."""
+        begun = [one.begun for one in self.iterations]
+        return (begun[-1] - begun[0]) / (len(begun) - 1) if len(begun) > 1 else math.nan
+
+    @property
+    def efficiency(self) -> float | None:
+        """The least time divided by the median time: 1 is optimal."""
+        return self.bound / self.median if self.bound and self.iterations else None
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """Utilization of a router's port: a part of its rate (bytes/s) for each sampled interval."""
+
+    node: str
+    interface: str
+    peer: str
+    rate: BytesPerSecond
+    utilisation: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over all intervals; NaN if there are none."""
+        return statistics.fmean(self.utilisation or [math.nan])
+
+
+@dataclass(frozen=True)
+class WorkloadReport:
+    """All jobs, and all links between routers; ``times`` are the ends of the sampled intervals."""
+
+    lab: str
+    seconds: float
+    jobs: tuple[JobReport, ...]
+    times: tuple[float, ...]
+    links: tuple[LinkUse, ...]
+
+    def as_json(self) -> str:
+        """The report as one JSON document, format ``fared-workload/1``."""
+        jobs = [
+            {
+                **asdict(report.job),
+                "steps": report.steps,
+                "moved": report.moved,
+                "bound": report.bound,
+                "median": report.median if report.iterations else None,
+                "efficiency": report.efficiency,
+                "cycle": report.cycle if len(report.iterations) > 1 else None,
+                "completions": [asdict(one) for one in report.iterations],
+                "order": asdict(report.order),
+            }
+            for report in self.jobs
+        ]
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "lab": self.lab,
+                "seconds": self.seconds,
+                "jobs": jobs,
+                "times": self.times,
+                "links": [asdict(link) for link in self.links],
+            }
+        )
+
+
+def run(
+    fabric: Fabric,
+    jobs: Sequence[Job],
+    *,
+    seed: int = 0,
+    timeout: float = DEFAULT_TIMEOUT,
+    interval: float = DEFAULT_INTERVAL,
+    ipv6: bool = False,
+    congestion: str = CONGESTION_CONTROL,
+) -> WorkloadReport:
+    """Run jobs side by side to their end; read the links every ``interval`` seconds.
+
+    Raises LabError if a job is invalid, a connection breaks, nothing arrives for 30 s or the
+    ``timeout`` passes.
+    """
+    for job in jobs:
+        job.check(fabric.plan)
+    rate = kernel_rates(fabric)
+    bounds = [bound(job, fabric.plan, rate) for job in jobs]
+    runs = [_Run(number, job, job.transfers()) for number, job in enumerate(jobs)]
+    pairs = [run.pairs() for run in runs]
+    with Flows(fabric, pairs, seed, ipv6=ipv6, congestion=congestion) as flows:
+        meter = LinkMeter(fabric, rate, interval)
+        _drive(flows, runs, meter, timeout)
+        orders = [flows.order(run.number) for run in runs]
+    reports = tuple(
+        JobReport(
+            run.job,
+            len(run.steps),
+            sum(sum(step.values()) for step in run.steps),
+            least if math.isfinite(least) else None,
+            tuple(run.done),
+            order,
+        )
+        for run, least, order in zip(runs, bounds, orders, strict=True)
+    )
+    return WorkloadReport(
+        fabric.topology.name, meter.elapsed(), reports, tuple(meter.times), meter.links()
+    )
+
+
+def bound(job: Job, plan: AddressPlan, rate: Rate) -> float:
+    """Return the least seconds an iteration of the job takes if nothing else is sent."""
+    known: dict[tuple[tuple[Pair, float], ...], float] = {}
+    total = 0.0
+    for sizes in job.transfers():
+        demands: dict[Pair, float] = {}
+        for (source, target), size in sizes.items():
+            leaves = plan.leaf_of(source)[0].name, plan.leaf_of(target)[0].name
+            demands[leaves] = demands.get(leaves, 0.0) + size
+        most = max(demands.values(), default=0.0) or 1.0
+        # Steps differ by single bytes if a message does not divide evenly.
+        unit = {pair: round(size / most, _ROUNDING) for pair, size in demands.items()}
+        key = tuple(sorted(unit.items()))
+        if key not in known:
+            known[key] = least_seconds(plan, rate, unit)
+        total += known[key] * most
+    return total
+
+
+def _drive(flows: Flows, runs: list[_Run], meter: LinkMeter, timeout: float) -> None:
+    """Run until every job has ended."""
+    heard = 0.0
+    while any(not run.over for run in runs):
+        now = meter.elapsed()
+        waits = [run.next_begin(now) - now for run in runs if not run.over and not run.outstanding]
+        wait = max(0.0, min([_LONGEST_WAIT, meter.due - now, *waits]))
+        received = flows.poll(wait)
+        now = meter.elapsed()
+        for run in runs:
+            run.advance(flows, received.get(run.number, 0), now)
+        meter.sample(now)
+        busy = [run for run in runs if run.outstanding]
+        heard = now if received or not busy else heard
+        if busy and (now - heard > _STALLED or now > timeout):
+            late = busy[0]
+            why = "did not end in time" if now > timeout else f"made no progress for {_STALLED:g} s"
+            raise LabError(f"{late.job.collective}: iteration {len(late.done) + 1} {why}")
+
+
+@dataclass
+class _Run:
+    """A running job: its present iteration and step, and the bytes still to arrive."""
+
+    number: int
+    job: Job
+    steps: list[dict[Pair, int]]
+    outstanding: int = 0
+    over: bool = False
+    done: list[Iteration] = field(default_factory=list)
+    _begun: float = 0.0
+    _next_step: int = 0
+    _ready: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._ready = self.job.shift
+
+    def pairs(self) -> dict[Pair, int]:
+        """Return the pairs of hosts that ever send, with the number of connections."""
+        return {pair: self.job.elephants for step in self.steps for pair in step}
+
+    def next_begin(self, now: float) -> float:
+        """Return when the next iteration may begin: after computing, and with its period."""
+        due = max(now, self._ready)
+        period = self.job.period
+        if period is None:
+            return due
+        phase = due % period
+        return due if phase < period * self.job.duty else due - phase + period
+
+    def advance(self, flows: Flows, received: int, now: float) -> None:
+        """Process received bytes; start the next step or iteration if it is due."""
+        self.outstanding -= received
+        if self.over or self.outstanding:
+            return
+        if self._next_step:
+            if self._send(flows):
+                return
+            self.done.append(Iteration(self._begun, now - self._begun))
+            self._next_step = 0
+            self._ready = now + self.job.compute
+        if self._finished(now):
+            self.over = True
+        elif self.next_begin(now) <= now:
+            self._begun = now
+            self._send(flows)
+
+    def _send(self, flows: Flows) -> bool:
+        """Start the next step that has bytes to send; return False if there is none left."""
+        while not self.outstanding and self._next_step < len(self.steps):
+            for pair, size in self.steps[self._next_step].items():
+                flows.send(self.number, pair, size)
+                self.outstanding += size
+            self._next_step += 1
+        return self.outstanding > 0
+
+    def _finished(self, now: float) -> bool:
+        job = self.job
+        return (job.iterations is not None and len(self.done) >= job.iterations) or (
+            job.seconds is not None and now >= job.seconds
+        )
+
+
+class LinkMeter:
+    """Bytes sent by every router's ports to other routers, sampled at intervals."""
+
+    def __init__(self, fabric: Fabric, rate: Rate, interval: float) -> None:
+        self._fabric = fabric
+        self._rate = rate
+        self._interval = interval
+        self._ports = [port for node in fabric.plan.routers for port in node.fabric_ports]
+        self._use: list[list[float]] = [[] for _ in self._ports]
+        self._last = list(self._read())
+        self._begun = time.monotonic()
+        self._sampled = 0.0
+        self.times: list[float] = []
+
+    @property
+    def due(self) -> float:
+        """The time of the next sample."""
+        return self._sampled + self._interval
+
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._begun
+
+    def sample(self, now: float) -> None:
+        """Read all counters if a sample is due."""
+        if now >= self.due:
+            self.last(now)
+
+    def last(self, now: float) -> None:
+        """Read all counters now."""
+        sent = list(self._read())
+        for use, port, before, after in zip(self._use, self._ports, self._last, sent, strict=True):
+            use.append(round((after - before) / (now - self._sampled) / self._capacity(port), 4))
+        self._last, self._sampled = sent, now
+        self.times.append(round(now, 3))
+
+    def links(self) -> tuple[LinkUse, ...]:
+        """Return the utilization of each port."""
+        return tuple(
+            LinkUse(port.node, port.name, port.peer, self._capacity(port), tuple(use))
+            for port, use in zip(self._ports, self._use, strict=True)
+        )
+
+    def _capacity(self, port: PortAddresses) -> BytesPerSecond:
+        return self._rate(port) or VETH_RATE
+
+    def _read(self) -> Iterator[int]:
+        for node in self._fabric.plan.routers:
+            counters = self._fabric.view(node.name).counters()
+            yield from (counters[port.name].sent_bytes for port in node.fabric_ports)

@@ -1,0 +1,1 @@
+"""Commands of ``fared-cli`` that need no daemon: files in, answers out."""

@@ -1,0 +1,156 @@
+"""Arguments of ``spf`` and of plans: nodes, links and values, with hints after mistakes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
+
+import click
+import msgspec
+
+from fared.core.ids import NodeId, format_node
+from fared.core.units import parse_bandwidth
+from fared.extensions.offline.changes import Changes, Direction
+from fared.extensions.offline.world import World
+
+V = TypeVar("V")
+_SHOWN = 8
+FAIL_LINK = click.option(
+    "--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link."
+)
+FAIL_NODE = click.option(
+    "--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router."
+)
+SET_BANDWIDTH = click.option(
+    "--set-bandwidth",
+    "bandwidths",
+    metavar="A,B=25G",
+    multiple=True,
+    help="Set the bandwidth, bits/s.",
+)
+
+
+class WhatIf(msgspec.Struct, frozen=True):
+    """The options of changes as given."""
+
+    fail_links: tuple[str, ...]
+    fail_nodes: tuple[str, ...]
+    costs: tuple[str, ...]
+    bandwidths: tuple[str, ...]
+    overloads: tuple[str, ...]
+
+    def described(self) -> list[str]:
+        """Return the options as text, as they were written."""
+        named = (
+            ("fail-link", self.fail_links),
+            ("fail-node", self.fail_nodes),
+            ("set-cost", self.costs),
+            ("set-bandwidth", self.bandwidths),
+            ("overload", self.overloads),
+        )
+        return [f"{name} {value}" for name, values in named for value in values]
+
+
+class Names:
+    """Finds routers of a database by router id, system id or hostname, and networks by id."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._by_name: dict[str, list[NodeId]] = {}
+        for node in world.nodes:
+            self._by_name.setdefault(format_node(node), []).append(node)
+        for node, name in sorted(world.hostnames.items()):
+            known = self._by_name.setdefault(name, [])
+            if node not in known:
+                known.append(node)
+
+    def node(self, text: str, option: str) -> NodeId:
+        """Return the node of this name. Raises click.BadParameter with the nearest name."""
+        found = self._by_name.get(text.strip(), [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            same = ", ".join(map(format_node, found))
+            raise click.BadParameter(f"{text!r} is the name of {same}", param_hint=option)
+        near = difflib.get_close_matches(text, self._by_name, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {_some(self._by_name)}"
+        raise click.BadParameter(f"no router {text!r} in the database; {hint}", param_hint=option)
+
+    def links(self, text: str, option: str, *, directed: bool = False) -> list[Direction]:
+        """Return the links of ``A,B`` in the graph, from A.
+
+        They are the links between A and B that at least one of them lists (``directed``: A), and
+        A's link into each LAN that both are on. Raises click.BadParameter.
+        """
+        ends = text.split(",")
+        if len(ends) != 2:
+            raise click.BadParameter(f"{text!r} is not A,B: two routers", param_hint=option)
+        tail, head = (self.node(end, option) for end in ends)
+        near, far = self._neighbors(tail), self._neighbors(head)
+        found: list[Direction] = [
+            (tail, lan) for lan in sorted(near & far) if self.world.is_network(lan)
+        ]
+        if head in near or (not directed and tail in far):
+            found.insert(0, (tail, head))
+        if not found:
+            names = [self._shown(node) for node in sorted(near)]
+            raise click.BadParameter(
+                f"no link between {ends[0]} and {ends[1]}; "
+                f"{ends[0]} has links to {_some(names) or 'no router'}",
+                param_hint=option,
+            )
+        return found
+
+    def value(
+        self, text: str, option: str, read: Callable[[str], V], what: str
+    ) -> dict[Direction, V]:
+        """Parse ``A,B=VALUE``; return values by link. Raises click.BadParameter."""
+        link, equals, value = text.rpartition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not A,B={what}", param_hint=option)
+        try:
+            parsed = read(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint=option) from error
+        return dict.fromkeys(self.links(link, option, directed=True), parsed)
+
+    def _neighbors(self, node: NodeId) -> set[NodeId]:
+        return {
+            NodeId(far) for block in self.world.described(node) for far in block.neighbors.tolist()
+        }
+
+    def _shown(self, node: NodeId) -> str:
+        return self.world.hostnames.get(node) or format_node(node)
+
+
+def read_changes(names: Names, given: WhatIf) -> Changes:
+    """Turn the options into changes. Raises click.BadParameter."""
+    failed = [link for text in given.fail_links for link in names.links(text, "--fail-link")]
+    cost = partial(_cost, names.world.max_metric)
+    costs: dict[Direction, int] = {}
+    for text in given.costs:
+        costs |= names.value(text, "--set-cost", cost, "N")
+    bandwidths: dict[Direction, float] = {}
+    for text in given.bandwidths:
+        bandwidths |= names.value(text, "--set-bandwidth", parse_bandwidth, "25G")
+    return Changes(
+        failed_links=frozenset((*failed, *((head, tail) for tail, head in failed))),
+        failed_nodes=frozenset(names.node(text, "--fail-node") for text in given.fail_nodes),
+        costs=costs,
+        bandwidths=bandwidths,
+        overloaded=frozenset(names.node(text, "--overload") for text in given.overloads),
+    )
+
+
+def _cost(highest: int, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= highest):
+        raise ValueError(f"{text!r} is not a metric: 1..{highest}")
+    return int(text)
+
+
+def _some(names: Iterable[str]) -> str:
+    known = list(names)
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return ", ".join(known[:_SHOWN]) + more

@@ -1,0 +1,316 @@
+"""``fared-cli plan``: what failures leave of a network, from a saved database.
+
+No daemon, root or network is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+import msgspec
+
+from fared.core.units import parse_bandwidth
+from fared.extensions.offline.changes import Changes
+from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
+from fared.extensions.offline.cli.plan_arguments import (
+    Doubles,
+    PlanProgress,
+    how_many_pairs,
+    name_list,
+    parsed_by,
+    read_doubles,
+    read_group,
+    read_groups,
+    read_percent,
+    which_doubles,
+)
+from fared.extensions.offline.cli.plan_report import (
+    WRITABLE,
+    print_and_end,
+    read_report,
+    write_page,
+)
+from fared.extensions.offline.cli.plan_traffic import AskedTraffic
+from fared.extensions.offline.cli.spf import load_database
+from fared.extensions.offline.plan.cluster import ClusterError, compute_on_cluster
+from fared.extensions.offline.plan.document import Planned, Shown, plan_document
+from fared.extensions.offline.plan.fabric import PlanError
+from fared.extensions.offline.plan.failures import (
+    Compute,
+    FailureSets,
+    PlanNetwork,
+    Progress,
+    computed,
+    here,
+    plan_failures,
+    planned_task,
+    read_network,
+)
+from fared.extensions.offline.plan.kept import Kept, KeptError
+from fared.extensions.offline.plan.page import plan_page
+from fared.extensions.offline.plan.require import CapacityBound, read_bound
+from fared.extensions.offline.plan.run import PlanTask, WorkersDiedError
+from fared.extensions.offline.plan.sets import DEGRADE, GROUPS, LINKS, NODES
+from fared.extensions.offline.plan.traffic import COLLECTIVES
+from fared.extensions.offline.world import SavedDatabase
+from fared.management.cli.session import Failure
+from fared.management.cli.words import Lazy, Words, imported
+
+_EPILOG = """
+Without --links, --nodes, --group, --doubles or --degrade, each link and each router fails once.
+
+\b
+Which link hurts most, which routers are single points of failure:
+  fared-cli plan failures --lsdb db.json
+A pipeline that fails if one link can take more than a quarter of a pair's capacity:
+  fared-cli plan failures --lsdb db.json --links --require 'n-1 >= 75%'
+Spine S1 is out for maintenance, and one more router fails:
+  fared-cli plan failures --lsdb db.json --drained S1 --nodes
+Two chassis, and all cables of leaf L1:
+  fared-cli plan failures --lsdb db.json --group 'left=S1;S2' --group 'tray=L1,*'
+
+Exit codes: 0 ok, 1 bad file or a broken bound, 2 usage.
+"""
+
+
+@click.group(cls=Words)
+def plan() -> None:
+    """Plan failures and jobs (offline)."""
+
+
+plan.add_lazy(
+    "jobs",
+    Lazy(imported(f"{__package__}.plan_jobs:jobs"), "Which jobs may share links."),
+)
+
+
+@plan.command(epilog=_EPILOG)
+@click.option(
+    "--lsdb", "source", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'."
+)
+@click.option("--links", is_flag=True, help="Each link fails.")
+@click.option("--nodes", is_flag=True, help="Each router fails.")
+@click.option(
+    "--groups",
+    "group_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="YAML: patterns of routers, and of links 'A,B', by name of the group.",
+)
+@click.option(
+    "--group",
+    "some_groups",
+    metavar="NAME=P;P",
+    multiple=True,
+    callback=parsed_by(read_group),
+    help="Routers S1 or p1-S*, links L1,S1 or L1,* that fail together.",
+)
+@click.option(
+    "--doubles",
+    metavar="N|all|classes",
+    callback=parsed_by(read_doubles),
+    help="Two links fail: N pairs, drawn, all, or one of each class of equal ones.",
+)
+@click.option("--seed", default=1, show_default=True, help="Of drawn pairs.")
+@click.option(
+    "--degrade", metavar="25%", callback=parsed_by(read_percent), help="Each link loses this part."
+)
+@click.option("--drained", metavar="A,B", help="These routers are drained meanwhile.")
+@click.option(
+    "--between", metavar="P,P", help="Routers whose capacity counts: patterns, or their prefixes."
+)
+@click.option(
+    "--bandwidth",
+    metavar="400G",
+    callback=parsed_by(parse_bandwidth),
+    help="Bandwidth of links that advertise none (default: the median).",
+)
+@click.option(
+    "--demand",
+    "demand_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Traffic, YAML: demands: [{from: L1, to: L2, rate: 100G}].",
+)
+@click.option(
+    "--collective", type=click.Choice(COLLECTIVES), help="Traffic of a collective of --hosts."
+)
+@click.option("--hosts", metavar="A,B", help="Routers of its hosts (default: all ends).")
+@click.option(
+    "--rate",
+    metavar="100G",
+    callback=parsed_by(parse_bandwidth),
+    help="What each host sends (default: 100G).",
+)
+@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail it for good.")
+@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail it for good.")
+@click.option(
+    "--set-bandwidth", "bandwidths", metavar="A,B=25G", multiple=True, help="Change it for good."
+)
+@click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="Change it for good.")
+@click.option(
+    "--require",
+    "bounds",
+    metavar="'n-1 >= 75%'",
+    multiple=True,
+    callback=parsed_by(read_bound),
+    help="Exit with 1 unless all pairs keep so much. Sets: n-1, n-2, nodes, groups, degrade.",
+)
+@click.option("--compare", "old", metavar="OLD", help="Compare with a report saved by --json.")
+@click.option(
+    "--top", default=10, show_default=True, type=click.IntRange(1), help="Worst failures."
+)
+@click.option("--pairs", default="20", show_default=True, metavar="N|all", help="Worst pairs.")
+@click.option(
+    "--workers", type=click.IntRange(1, 1024), help="Processes (default: one for each core)."
+)
+@click.option(
+    "--scheduler",
+    metavar="tcp://HOST:PORT",
+    help="Compute on the workers of this scheduler of Dask (extra 'plan').",
+)
+@click.option(
+    "--resume",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Keep finished parts in FILE, and compute only the missing ones.",
+)
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write a page, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+def failures(
+    *,
+    source: str,
+    links: bool,
+    nodes: bool,
+    group_file: Path | None,
+    some_groups: tuple[tuple[str, list[str]], ...],
+    doubles: Doubles | None,
+    seed: int,
+    degrade: float | None,
+    drained: str | None,
+    between: str | None,
+    bandwidth: float | None,
+    demand_file: Path | None,
+    collective: str | None,
+    hosts: str | None,
+    rate: float | None,
+    fail_links: tuple[str, ...],
+    fail_nodes: tuple[str, ...],
+    bandwidths: tuple[str, ...],
+    costs: tuple[str, ...],
+    bounds: tuple[CapacityBound, ...],
+    old: str | None,
+    top: int,
+    pairs: str,
+    workers: int | None,
+    scheduler: str | None,
+    resume: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Compute what failures leave of the path capacity between leaves, worst first."""
+    given = WhatIf(fail_links, fail_nodes, costs, bandwidths, ())
+    groups = {**read_groups(group_file), **dict(some_groups)}
+    asked = {bound.of for bound in bounds}
+    wanted = _sets(
+        asked, links=links, nodes=nodes, groups=groups, doubles=doubles, degrade=degrade, seed=seed
+    )
+    compute = _compute(workers, scheduler)
+    traffic = AskedTraffic(demand_file, collective, name_list(hosts), rate)
+    shown = Shown(ranked=top, pairs=how_many_pairs(pairs))
+    before = None if old is None else read_report(old)
+    names, ends = name_list(drained), name_list(between)
+    with PlanProgress() as bar:
+        try:
+            network = _network(load_database(source), given, names, bandwidth, ends)
+            task = planned_task(network, wanted, traffic.read(network.healthy))
+            planned = _computed(network, task, compute, resume, bar.show)
+        except (PlanError, KeptError, WorkersDiedError, ClusterError) as error:
+            raise Failure(str(error)) from error
+    document = plan_document(planned, given.described(), names, shown)
+    document["required"] = [bound.check(document) for bound in bounds]
+    if html is not None:
+        write_page(html, plan_page(document, planned))
+    print_and_end(document, before, as_json=as_json)
+
+
+def _sets(
+    asked: set[str],
+    *,
+    links: bool,
+    nodes: bool,
+    groups: dict[str, list[str]],
+    doubles: Doubles | None,
+    degrade: float | None,
+    seed: int,
+) -> FailureSets:
+    """Return what is to fail: what was chosen, and sets that bounds were ``asked`` of."""
+    for kind, missing in ((DEGRADE, not degrade), (GROUPS, not groups)):
+        if kind in asked and missing:
+            raise click.UsageError(f"a bound of {kind} requires --{kind.removesuffix('s')}")
+    some = bool(links or nodes or groups or doubles or degrade)
+    pairs_of_links = which_doubles(doubles, asked)
+    return FailureSets(
+        links=links or not some or LINKS in asked,
+        nodes=nodes or not some or NODES in asked,
+        doubles=pairs_of_links.most,
+        classes=pairs_of_links.classes,
+        degraded=degrade or 0.0,
+        groups=groups,
+        seed=seed,
+    )
+
+
+def _compute(workers: int | None, scheduler: str | None) -> Compute:
+    """Return where parts are computed. Raises click.UsageError."""
+    if scheduler is None:
+        return here(workers or _cores())
+    if workers is not None:
+        raise click.UsageError("--workers are processes of this machine: not with --scheduler")
+    return lambda task, parts: compute_on_cluster(task, parts, scheduler)
+
+
+def _computed(
+    network: PlanNetwork,
+    task: PlanTask,
+    compute: Compute,
+    resume: Path | None,
+    progress: Progress,
+) -> Planned:
+    """Compute what is missing; Ctrl-C keeps what is done, if it is kept at all."""
+    kept = None
+    try:
+        kept = None if resume is None else Kept(resume, task)
+        return plan_failures(network, task, computed(task, compute, kept), progress)
+    except KeyboardInterrupt as error:
+        rest = "" if resume is None else f"; the same command with --resume {resume} continues"
+        raise Failure(f"interrupted{rest}") from error
+    except OSError as error:
+        raise Failure(f"{resume}: {error.strerror or error}", WRITABLE) from error
+    finally:
+        if kept is not None:
+            kept.close()
+
+
+def _network(
+    database: SavedDatabase,
+    given: WhatIf,
+    drained: tuple[str, ...],
+    bandwidth: float | None,
+    ends: tuple[str, ...],
+) -> PlanNetwork:
+    family = database.families[0]
+    names = Names(database.world(None, family, Changes()))
+    changes = read_changes(names, given)
+    healthy = database.world(None, family, changes)
+    rest = None
+    if drained:
+        overloaded = frozenset(names.node(name, "--drained") for name in drained)
+        rest = database.world(None, family, msgspec.structs.replace(changes, overloaded=overloaded))
+    return read_network(healthy, rest, bandwidth=bandwidth, ends=ends)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))

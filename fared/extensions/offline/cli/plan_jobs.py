@@ -1,0 +1,145 @@
+"""``fared-cli plan jobs``: which training jobs may share links, and when each should start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fared.core.units import parse_bandwidth, parse_duration
+from fared.extensions.offline.changes import Changes
+from fared.extensions.offline.cli.arguments import (
+    FAIL_LINK,
+    FAIL_NODE,
+    SET_BANDWIDTH,
+    Names,
+    WhatIf,
+    read_changes,
+)
+from fared.extensions.offline.cli.plan_jobs_tables import render_jobs
+from fared.extensions.offline.cli.spf import load_database
+from fared.extensions.offline.plan.fabric import PlanError, PlanFabric, read_fabric
+from fared.extensions.offline.plan.jobs.circle import CircleError, LinkShare
+from fared.extensions.offline.plan.jobs.document import jobs_document
+from fared.extensions.offline.plan.jobs.file import JobFile, JobFileError, read_jobs
+from fared.extensions.offline.plan.jobs.measured import MeasuredJob, measured_job
+from fared.extensions.offline.plan.jobs.placement import Placement
+from fared.extensions.offline.plan.jobs.shifts import schedule
+from fared.management.cli.session import Failure
+
+Json = dict[str, Any]
+_FORM = "'fared-cli plan jobs --help' shows the form of FILE"
+_LOADS = "'fared-cli show load --json > FILE' on a router writes its loads"
+_EPILOG = """
+FILE is YAML:
+
+\b
+  jobs:
+    - {name: a, period: 200ms, busy: 80ms, bandwidth: 100G, hosts: [L1, L2]}
+    - {name: b, period: 200ms, duty: 50%, bandwidth: 100G, hosts: [L1, L3]}
+
+Exit codes: 0 ok, 1 bad file, 2 usage.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--lsdb", "source", metavar="FILE|-", help="Output of 'show lsdb --json'.")
+@click.option(
+    "--from-load",
+    "loads",
+    metavar="JOB=INTERFACE@FILE",
+    multiple=True,
+    help="Find the period of a job in the output of 'show load --json'.",
+)
+@click.option("--tick", default="1ms", show_default=True, help="Grain of shifts and periods.")
+@click.option("--bandwidth", metavar="400G", help="Bandwidth of links that advertise none.")
+@FAIL_LINK
+@FAIL_NODE
+@SET_BANDWIDTH
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+def jobs(
+    *,
+    file: Path,
+    source: str | None,
+    loads: tuple[str, ...],
+    tick: str,
+    bandwidth: str | None,
+    fail_links: tuple[str, ...],
+    fail_nodes: tuple[str, ...],
+    bandwidths: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find time shifts of jobs so that they communicate in turn on the links they share.
+
+    With a database, the links are those that routers use by their weights.
+    """
+    given = WhatIf(fail_links, fail_nodes, (), bandwidths, ())
+    try:
+        grain = parse_duration(tick)
+        found = read_jobs(file.read_text(), dict(map(_measured, loads)))
+        fabric = None if source is None else _fabric(source, given, bandwidth)
+        document = _planned(found, grain, fabric)
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}", _FORM) from error
+    except (JobFileError, UnicodeDecodeError) as error:
+        raise Failure(f"{file}: {error}", _FORM) from error
+    except (CircleError, PlanError) as error:
+        raise Failure(str(error)) from error
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--tick") from error
+    if as_json:
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(render_jobs(document), nl=False)
+
+
+def _measured(text: str) -> tuple[str, MeasuredJob]:
+    """Parse ``JOB=INTERFACE@FILE``, and read that file."""
+    job, equals, rest = text.partition("=")
+    interface, at, file = rest.partition("@")
+    if not (equals and at and job and interface and file):
+        raise click.BadParameter(f"{text!r} is not JOB=INTERFACE@FILE", param_hint="--from-load")
+    try:
+        return job, measured_job(Path(file).read_text(), interface)
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}", _LOADS) from error
+    except ValueError as error:
+        raise Failure(f"{file}: {error}", _LOADS) from error
+
+
+def _fabric(source: str, given: WhatIf, bandwidth: str | None) -> PlanFabric:
+    database = load_database(source)
+    family = database.families[0]
+    changes = read_changes(Names(database.world(None, family, Changes())), given)
+    rate = None if bandwidth is None else parse_bandwidth(bandwidth)
+    return read_fabric(database.world(None, family, changes), bandwidth=rate)
+
+
+def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> Json:
+    if tick <= 0.0:
+        raise JobFileError("a tick is longer than 0")
+    patterns = [job.pattern(tick) for job in found.jobs]
+    if fabric is None:
+        links = _given_links(found)
+        return jobs_document(patterns, schedule(links, patterns), tick, None)
+    for job in found.jobs:
+        if job.links:
+            raise JobFileError(f"{job.name}: with --lsdb, jobs have hosts")
+    placement = Placement(fabric)
+    now = schedule(placement.links(found.jobs), patterns)
+    better = placement.better(found.jobs, patterns, now) if now.score < 1.0 else None
+    return jobs_document(patterns, now, tick, better)
+
+
+def _given_links(found: JobFile) -> Sequence[LinkShare]:
+    for job in found.jobs:
+        if not job.links:
+            raise JobFileError(f"{job.name}: jobs with hosts need --lsdb")
+    return [
+        LinkShare(name, capacity, {j.name: j.links[name] for j in found.jobs if name in j.links})
+        for name, capacity in found.links.items()
+    ]

@@ -1,0 +1,112 @@
+"""The process that a daemon starts to answer what a failure would change.
+
+It is ``fared-cli spf --diff`` for several roots, within a time. Standard input has the question, a
+line of JSON, and then the database as ``show lsdb --json`` prints it; the answer goes to standard
+output. ``fared.management.api.what_if`` asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from typing import Any
+
+import click
+import msgspec
+
+from fared.core.ids import NodeId, format_node
+from fared.extensions.offline.changes import Changes
+from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
+from fared.extensions.offline.difference import difference
+from fared.extensions.offline.file import read_database
+from fared.extensions.offline.solve import routes_document
+from fared.extensions.offline.world import FileError, World
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.path_capacity import WeightMode
+from fared.runtime.children import end_with_parent
+
+Json = dict[str, Any]
+_NICER = 5
+MOST_ROUTES = 40
+"""Routes that are sent for each root: a leaf of a large fabric may have a thousand that change, of
+64 next hops each."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """Options of ``fared-cli spf``, several roots by id, and seconds after which to stop."""
+
+    fail_links: tuple[str, ...]
+    bandwidths: tuple[str, ...]
+    roots: tuple[str, ...]
+    family: int
+    weights: str
+    flows: int | None
+    max_paths: int
+    seconds: float
+
+
+def main() -> int:
+    """Answer one question; the exit code is 1, with a line on stderr, if that is impossible."""
+    began = time.monotonic()
+    end_with_parent()
+    with contextlib.suppress(OSError):  # the unit of systemd forbids it
+        os.nice(_NICER)
+    line, _, text = sys.stdin.buffer.read().partition(b"\n")
+    try:
+        found = answer(msgspec.json.decode(line, type=Question), text, began)
+    except click.ClickException as error:
+        sys.stderr.write(error.format_message())
+        return 1
+    except FileError as error:
+        sys.stderr.write(str(error))
+        return 1
+    sys.stdout.buffer.write(msgspec.json.encode(found))
+    return 0
+
+
+def answer(question: Question, text: bytes, began: float) -> Json:
+    """Return ``fared-what-if/1``; ``began`` is on the monotonic clock.
+
+    Raises FileError, or click.ClickException where the database lacks what is named.
+    """
+    database = read_database(text)
+    before = database.world(None, question.family, Changes())
+    names = Names(before)
+    given = WhatIf(question.fail_links, (), (), question.bandwidths, ())
+    after = database.world(None, question.family, read_changes(names, given))
+    mode = WeightMode(question.weights)
+    settings = SolverSettings(max_paths=question.max_paths, mode=mode, flows=question.flows)
+    roots: list[Json] = []
+    omitted: list[str] = []
+    for root in question.roots:
+        if time.monotonic() - began > question.seconds:
+            omitted.append(root)
+        else:
+            roots.append(_changed(before, after, names.node(root, "roots"), settings, given))
+    return {
+        "format": "fared-what-if/1",
+        "changes": given.described(),
+        "roots": roots,
+        "omitted": omitted,
+        "seconds": round(time.monotonic() - began, 3),
+    }
+
+
+def _changed(
+    before: World, after: World, root: NodeId, settings: SolverSettings, given: WhatIf
+) -> Json:
+    old, new = (routes_document(world, root, settings) for world in (before, after))
+    found = difference(old, new, given.described())
+    return {
+        "root": format_node(root),
+        "hostname": before.hostnames.get(root),
+        "changed": len(found["routes"]),
+        "routes": found["routes"][:MOST_ROUTES],
+        "unchanged": found["unchanged"],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Functions that make the documents of ``api.schema`` from the live router, read-only."""

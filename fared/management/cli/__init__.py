@@ -1,0 +1,7 @@
+"""fared-cli, the operator's tool."""
+
+from fared.runtime.startup import import_when_needed, relax_collector, skip_last_collection
+
+relax_collector()
+skip_last_collection()
+import_when_needed("difflib")

@@ -1,0 +1,130 @@
+"""``fared-cli``: the operator's tool.
+
+Any unique prefix of a word is accepted (``fared-cli sh ro``). Data goes to stdout, everything else
+to stderr. A command imports only what it needs: a table's module when it is printed, the
+configuration model for ``config check``, the routing code for the offline commands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import fared
+from fared.management.api.documents import DOCUMENTS
+from fared.management.cli.session import Session, output_options, socket_option
+from fared.management.cli.show import lazy_command, show
+from fared.management.cli.words import Lazy, Words, imported
+
+_HERE = "fared.management.cli"
+_OFFLINE = "fared.extensions.offline.cli"
+_AGGREGATION = "fared.extensions.ina.cli"
+"""Packages with commands, each imported when a command of it is called."""
+_WITH_JSON = ("decode", "spf", "lsdb")
+_LAZY = {
+    "top": Lazy(
+        imported(f"{_HERE}.top:top"),
+        "Watch neighbors, links, weights and events on one page.",
+    ),
+    "monitor": Lazy(
+        imported(f"{_HERE}.monitor:monitor"),
+        "Print events as they occur, as JSON lines.",
+    ),
+    "tech-support": Lazy(
+        imported(f"{_HERE}.support:tech_support"),
+        "Write all that a bug report needs into one tar: documents, log, kernel, versions.",
+    ),
+    "drain": Lazy(
+        imported(f"{_HERE}.drain:drain"),
+        "Take this router, or a link, out of service.",
+    ),
+    "undrain": Lazy(
+        imported(f"{_HERE}.drain:undrain"),
+        "Put this router, or a link, back into service.",
+    ),
+    "config": Lazy(
+        imported(f"{_HERE}.config:config"),
+        "Check, compare, apply or reload a configuration, or go back to a former one.",
+    ),
+    "record": Lazy(
+        imported(f"{_HERE}.record:record"), "Record all inputs of the router, in files."
+    ),
+    "replay": Lazy(
+        imported(f"{_HERE}.record:replay"),
+        "Run a router on a recording, and compare (offline).",
+    ),
+    "decode": Lazy(
+        imported(f"{_OFFLINE}.decode:decode"),
+        "Decode packets, an LSA or a capture (offline).",
+    ),
+    "spf": Lazy(
+        imported(f"{_OFFLINE}.spf:spf"),
+        "Compute the routes of a saved database (offline).",
+    ),
+    "ina": Lazy(
+        imported(f"{_AGGREGATION}.jobs:ina"),
+        "Jobs of in-network aggregation, and their planning.",
+    ),
+    "plan": Lazy(imported(f"{_OFFLINE}.plan:plan"), "Plan failures and jobs (offline)."),
+    "lsdb": Lazy(
+        imported(f"{_OFFLINE}.lsdb:lsdb"),
+        "Make a database file from a capture (offline).",
+    ),
+}
+
+
+@click.group(
+    name="fared-cli",
+    cls=Words,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 ok, 1 negative result or malformed input, 2 usage, 3 daemon unreachable.",
+)
+@socket_option
+@output_options
+@click.version_option(fared.__version__, prog_name="fared-cli")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Query and control a fared daemon. Any unique prefix of a word is accepted: sh ro."""
+    session = ctx.ensure_object(Session)
+    if session.as_json:
+        printing: dict[str, Any] = {name: {"as_json": True} for name in _WITH_JSON}
+        ctx.default_map = printing | {
+            "ina": {"plan": {"as_json": True}},
+            "plan": {name: {"as_json": True} for name in ("failures", "jobs")},
+        }
+
+
+main.add_command(show)
+for _document in DOCUMENTS:
+    if not _document.show:
+        main.add_lazy(_document.name, lazy_command(_document))
+
+
+@main.command()
+@click.option(
+    "--graceful",
+    is_flag=True,
+    help="Neighbors forward through this router meanwhile; else they route around it.",
+)
+@output_options
+@click.pass_obj
+def restart(session: Session, *, graceful: bool) -> None:
+    """Restart the daemon; its routes stay in the kernel. After an upgrade: the new version."""
+    session.show_answer("restart", args={"graceful": graceful})
+
+
+@main.command("clear-limits")
+@output_options
+@click.pass_obj
+def clear_limits(session: Session) -> None:
+    """Count full databases anew, and ask neighbors again for what was ignored (show memory)."""
+    session.show_answer("clear-limits")
+
+
+for _name, _lazy in _LAZY.items():
+    main.add_lazy(_name, _lazy)
+
+
+if __name__ == "__main__":
+    main()

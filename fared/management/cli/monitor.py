@@ -1,0 +1,104 @@
+"""``fared-cli monitor``: the daemon's events as JSON lines, until Ctrl-C.
+
+Bytes go from the control socket to stdout as they come, and are never parsed. It ends with 0 on
+Ctrl-C or if nobody reads its output any longer, also while no event occurs; with 3 if the daemon
+ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import sys
+from typing import Final
+
+import click
+
+from fared.management.cli.durations import read_duration
+from fared.management.cli.session import Json, Session, Unreachable, output_options
+
+_CHUNK: Final = 1 << 16
+_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+@click.command()
+@click.argument("events", metavar="[EVENT]...", nargs=-1)
+@click.option(
+    "--level",
+    type=click.Choice(_LEVELS),
+    default="info",
+    show_default=True,
+    help="Only events of this level and above.",
+)
+@click.option("--interface", metavar="NAME", help="Only events of these interfaces, as swp*.")
+@click.option(
+    "--since",
+    metavar="DURATION",
+    callback=read_duration,
+    help="Begin with those of the last time, as 10m, that the log still has.",
+)
+@output_options
+@click.pass_obj
+def monitor(
+    session: Session,
+    events: tuple[str, ...],
+    level: str,
+    interface: str | None,
+    since: float | None,
+) -> None:
+    """Print events as they occur, one JSON object a line, until Ctrl-C.
+
+    EVENT is the name of an event, or a pattern such as 'neighbor-*'; without it all events are
+    printed. The page events.md of the documentation lists them with their fields.
+    """
+    if session.watch is not None:
+        raise click.UsageError("monitor prints events as they occur, without --watch")
+    args: Json = {"events": list(events), "level": level}
+    if interface is not None:
+        args["interface"] = interface
+    if since is not None:
+        args["since"] = since
+    # EPIPE: who read the output has gone, as it may
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        _follow(session, args)
+
+
+def _follow(session: Session, args: Json) -> None:
+    """Copy the stream to stdout. Raises Failure, Unreachable, BrokenPipeError."""
+    with (
+        session.client("monitor") as client,
+        client.stream("monitor", args) as (connection, first),
+    ):
+        _write(first)
+        while _readable(connection):
+            received = _received(connection)
+            _write(received)
+            if not received:
+                raise Unreachable(
+                    "fared has ended", "'fared-cli monitor' follows the next one when it runs"
+                )
+
+
+def _write(data: bytes) -> None:
+    """Write to stdout. Raises BrokenPipeError."""
+    while data:
+        data = data[os.write(sys.stdout.fileno(), data) :]
+
+
+def _readable(connection: socket.socket) -> bool:
+    """Wait until the connection has data or ends; return False when stdout is closed before."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    poll.register(sys.stdout.fileno(), 0)  # its error or hang-up is reported nevertheless
+    ready = dict(poll.poll())
+    return not ready.get(sys.stdout.fileno(), 0) & (select.POLLERR | select.POLLHUP)
+
+
+def _received(connection: socket.socket) -> bytes:
+    """Return what came; nothing: the daemon has ended, or has been killed."""
+    try:
+        return connection.recv(_CHUNK)
+    except ConnectionError:
+        return b""

@@ -1,0 +1,100 @@
+"""Commands that print a document of the daemon: one for each entry of the registry.
+
+``show isis ...`` and ``show ospf ...`` are the same commands narrowed to one protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import click
+
+from fared.management.api.documents import DOCUMENTS, PROTOCOLS, Argument, Document
+from fared.management.cli.session import F, Json, Session, output_options
+from fared.management.cli.words import Lazy, Words, one_of
+
+_NEGATIVE: dict[str, Callable[[Json], bool]] = {
+    "fib diff": lambda found: bool(found["diff"]),
+    "validate": lambda found: not found["ok"],
+}
+"""By document and flags: the condition on a document that makes the exit code 1."""
+
+
+@click.group(cls=Words)
+@output_options
+def show() -> None:
+    """Show the state of the daemon."""
+
+
+@click.group(name="isis", cls=Words, help="The same, for IS-IS only.")
+@output_options
+def isis() -> None:
+    """Show the state of IS-IS."""
+
+
+@click.group(name="ospf", cls=Words, help="The same, for OSPF only.")
+@output_options
+def ospf() -> None:
+    """Show the state of OSPF."""
+
+
+def lazy_command(document: Document, proto: str | None = None) -> Lazy:
+    """Return the command that prints a document; ``proto``: of that protocol only."""
+    return Lazy(partial(_command_of, document, proto), document.help)
+
+
+def _command_of(document: Document, proto: str | None) -> click.Command:
+    """Make the command that prints a document; ``proto``: of that protocol only."""
+
+    def callback(session: Session, /, **values: object) -> None:
+        given = {name: value for name, value in values.items() if value is not None}
+        flags = (argument.name for argument in document.args if argument.kind == "flag")
+        bad = _NEGATIVE.get(" ".join([document.name, *(flag for flag in flags if flag in given)]))
+        if proto is not None:
+            given["proto"] = proto
+        what = document.name if document.show else None
+        session.show_answer("show" if document.show else document.name, what, given, bad)
+
+    function = output_options(click.pass_obj(callback))
+    arguments = document.args if proto is not None else document.arguments
+    for argument in reversed(arguments):
+        function = _parameter(argument)(function)
+    return click.command(document.name, help=document.help)(function)
+
+
+def _parameter(argument: Argument) -> Callable[[F], F]:
+    """Declare an argument: flags and text as words, the rest as options."""
+    name, option = argument.name, f"--{argument.name}"
+    if argument.choices:
+        return click.option(option, type=click.Choice(argument.choices), help=argument.help)
+    if argument.kind == "number":
+        return click.option(option, type=int, metavar="N", help=argument.help)
+    if argument.kind == "switch":
+        return click.option(option, is_flag=True, default=None, help=argument.help)
+    if argument.kind == "flag":
+        return click.argument(name, metavar=f"[{name}]", required=False, callback=_flag(name))
+    word = argument.word or name.upper()
+    metavar = word if argument.required else f"[{word}]"
+    return click.argument(name, metavar=metavar, required=argument.required)
+
+
+def _flag(name: str) -> Callable[[click.Context, click.Parameter, str | None], bool | None]:
+    expand = one_of(name)
+    return lambda ctx, param, value: True if expand(ctx, param, value) else None
+
+
+def _add_commands() -> None:
+    groups = {"ospf": ospf, "isis": isis}
+    for document in DOCUMENTS:
+        if document.show:
+            show.add_lazy(document.name, lazy_command(document))
+            if document.narrowed:
+                for proto in PROTOCOLS:
+                    lazy = lazy_command(document, proto)
+                    groups[proto].add_lazy(document.name, lazy)
+    show.add_command(ospf)
+    show.add_command(isis)
+
+
+_add_commands()

@@ -1,0 +1,58 @@
+"""Prints any document as a table: each ``*_tables`` module has those of some formats.
+
+Only the module with the table is imported, since the tool prints one document and exits.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from types import MappingProxyType
+
+from rich.console import Console
+
+from fared.management.cli.render import Json, Renderer
+
+_TABLES = MappingProxyType(
+    {
+        "system_tables": ("status timers counters log limits memory restart validate drain"),
+        "config_tables": "config config-diff config-change config-history reload",
+        "database_tables": "database lsdb",
+        "interface_tables": "interfaces neighbors graceful-restart",
+        "load_tables": "load",
+        "path_tables": "topology spf routes weights explain path",
+        "fabric_tables": "fabric",
+        "kernel_tables": "fib convergence changed",
+        "bfd_tables": "bfd",
+        "bier_tables": "bier",
+        "record_tables": "record replay",
+    }
+)
+"""The documents for which a module has tables."""
+_EXTENSIONS = MappingProxyType({"fared-ina/1": "fared.extensions.ina.cli.tables"})
+_MODULES = MappingProxyType(
+    {
+        f"fared-{name}/1": f"fared.management.cli.{module}"
+        for module, names in _TABLES.items()
+        for name in names.split()
+    }
+    | _EXTENSIONS
+)
+
+
+def renderer_of(format_name: str) -> Renderer | None:
+    """Return the function that prints documents of a format; None for an unknown one."""
+    module = _MODULES.get(format_name)
+    if module is None:
+        return None
+    found: Renderer = importlib.import_module(module).RENDERERS[format_name]
+    return found
+
+
+def write(document: Json, out: Console, now: float) -> None:
+    """Print any document, one of an unknown format as JSON. ``now`` is Unix time."""
+    renderer = renderer_of(document.get("format", ""))
+    if renderer is None:
+        out.print(json.dumps(document, indent=2), soft_wrap=True)
+    else:
+        renderer(document, out, now)

@@ -1,0 +1,110 @@
+"""Command groups that accept unique prefixes of words, load lazily, and suggest near misses."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+_MOST_HELP = 200
+"""Characters: the list of commands shows first sentences whole, over two lines if need be."""
+
+
+class Lazy(NamedTuple):
+    """A command that is created at first use, and its help, whose first sentence is for lists."""
+
+    make: Callable[[], click.Command]
+    help: str
+
+
+def imported(target: str) -> Callable[[], click.Command]:
+    """Return a function that imports the command ``module:attribute``."""
+    module, _, attribute = target.partition(":")
+
+    def load() -> click.Command:
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if not f"{module}.".startswith(f"{error.name}."):
+                raise
+            text = f"{attribute!r} is in another package: install fared-tools"
+            raise click.UsageError(text) from error
+        return command
+
+    return load
+
+
+def complete(word: str, known: Sequence[str], what: str) -> str:
+    """Return the word of ``known`` that ``word`` abbreviates. Raises click.UsageError."""
+    if word in known:
+        return word
+    matches = [name for name in known if name.startswith(word)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise click.UsageError(f"{what} {word!r} is ambiguous: {', '.join(matches)}")
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    raise click.UsageError(f"no {what} {word!r}; {hint}")
+
+
+class Words(click.Group):
+    """A group whose commands may be shortened; lazy ones cost nothing until used."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's own signature
+        super().__init__(*args, **kwargs)
+        self._lazy: dict[str, Lazy] = {}
+        self._names: list[str] = []
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add an existing command."""
+        super().add_command(cmd, name)
+        self._names.append(name or str(cmd.name))
+
+    def add_lazy(self, name: str, lazy: Lazy) -> None:
+        """Add a command that is created at first use."""
+        self._lazy[name] = lazy
+        self._names.append(name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the commands in the order in which they were added."""
+        _ = ctx
+        return self._names
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; create a lazy one."""
+        if cmd_name not in self._lazy:
+            return super().get_command(ctx, cmd_name)
+        return self._lazy[cmd_name].make()
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Expand the word before click looks it up."""
+        if args and not args[0].startswith("-"):
+            args = [complete(args[0], self.list_commands(ctx), "command"), *args[1:]]
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing the lazy ones."""
+        _ = ctx
+        rows = [(name, self._help_of(name)) for name in self._names]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _help_of(self, name: str) -> str:
+        lazy = self._lazy.get(name)
+        command = self.commands[name] if lazy is None else click.Command(name, help=lazy.help)
+        return command.get_short_help_str(_MOST_HELP)
+
+
+def one_of(*words: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Return the callback of an optional argument that is one of ``words``, or a prefix of one."""
+
+    def expand(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+        return None if value is None else complete(value, words, "word")
+
+    return expand

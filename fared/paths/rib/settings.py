@@ -1,0 +1,47 @@
+"""Settings of route computation."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.path_capacity import WeightMode
+from fared.paths.weights.quantise import DEFAULT_MAX_WEIGHT, DEFAULT_TOLERANCE
+
+_SEARCH_MEMBERS = 16
+
+
+class SolverSettings(msgspec.Struct, frozen=True):
+    """How next hops are weighted.
+
+    ``max_weight`` is the largest integer weight, ``tolerance`` the loss allowed for smaller ones.
+
+    ``flows``: the number of large flows expected over one set of next hops; weights are then skewed
+    away from low-capacity paths. None: many flows, and weights are proportional.
+    ``floor``: in available mode a link counts for at least this part of its capacity;
+    ``adaptation``: how these weights follow load.
+    """
+
+    max_paths: int = 64
+    mode: WeightMode = WeightMode.CAPACITY
+    max_weight: int = DEFAULT_MAX_WEIGHT
+    tolerance: float = DEFAULT_TOLERANCE
+    flows: int | None = None
+    floor: float = 0.02
+    adaptation: AdaptationSettings = AdaptationSettings()
+
+    def __post_init__(self) -> None:
+        if self.max_paths < 1 or not 1 <= self.max_weight <= 0xFFFF:
+            raise ValueError("max_paths is at least 1 and max_weight 1..65535")
+        if self.flows is not None and self.flows < 1:
+            raise ValueError("flows is at least 1")
+        msgspec.structs.force_setattr(self, "mode", WeightMode(self.mode))
+
+    @property
+    def search_members(self) -> int:
+        """Groups up to this size get the smallest good weights, larger ones rounded-down weights.
+
+        In available mode the search is not worth its cost: the last digits of available bandwidth
+        are noise.
+        """
+        return 0 if self.mode is WeightMode.AVAILABLE else _SEARCH_MEMBERS

@@ -1,0 +1,1 @@
+"""The routing protocols: OSPF, IS-IS and BFD, as engines without I/O."""

@@ -1,0 +1,1 @@
+"""What both IGPs share: events, engines, flooding, limits, keys, restarts."""

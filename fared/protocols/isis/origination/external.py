@@ -1,0 +1,80 @@
+"""Redistribution: which routes of other sources this router advertises in its LSPs, and where.
+
+Routes arrive with ``ExternalRoutes``; settings decide which kinds are advertised, in which levels
+and how. With wide metrics an external prefix has the same preference as any other, but is marked:
+by the X bit of IPv6 entries (RFC 5308 §2) and the X flag of either family (RFC 7794 §2.1). A prefix
+that a circuit advertises is not redistributed.
+"""
+
+from __future__ import annotations
+
+from fared.core.ids import FAMILY_IPV6, Prefix
+from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces
+from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.origination.contents import connected
+from fared.protocols.isis.origination.originate import Originator
+from fared.protocols.isis.pdu.tlvs import FLAG_EXTERNAL, IpReach
+from fared.protocols.isis.settings import Redistribution
+
+_DEFAULTS = (Prefix(4, 0, 0), Prefix(6, 0, 0))
+
+
+class External:
+    """Decides which routes of other sources this router advertises."""
+
+    def __init__(self, instance: Instance, originator: Originator) -> None:
+        self._instance = instance
+        self._originator = originator
+        self.routes = ExternalRouteTable[Redistribution, LocalInterfaces](
+            _DEFAULTS, LocalInterfaces()
+        )
+        self._advertised: dict[Prefix, tuple[Redistribution, IpReach]] = {}
+
+    def everything_changed(self) -> None:
+        """Examine all routes again, and the families that circuits advertise."""
+        self.routes.stale = True
+        self.routes.examine_all(self._advertised)
+
+    def settle(self) -> None:
+        """Advertise, change or withdraw the prefixes whose entries have changed."""
+        for prefix in self.routes.take_changed(self._read_interfaces, self._advertised):
+            self._put(prefix)
+
+    def _read_interfaces(self) -> LocalInterfaces:
+        circuits, families = self._instance.circuits, self._instance.settings.families
+        return LocalInterfaces(
+            frozenset(circuits),
+            frozenset(
+                prefix
+                for circuit in circuits.values()
+                for family in families
+                for prefix in connected(circuit, family)
+            ),
+        )
+
+    def _put(self, prefix: Prefix) -> None:
+        wanted, old = self._wanted(prefix), self._advertised.pop(prefix, None)
+        if wanted is not None:
+            self._advertised[prefix] = wanted
+        if wanted == old:
+            return
+        for level in self._instance.databases:
+            there = wanted is not None and wanted[0].levels & level
+            self._originator.redistribute(level, prefix, wanted[1] if wanted and there else None)
+
+    def _wanted(self, prefix: Prefix) -> tuple[Redistribution, IpReach] | None:
+        """The entry for a prefix and how it is advertised; None if it is not."""
+        if prefix.family not in self._instance.settings.families:
+            return None
+        chosen = self.routes.choose(prefix, self._instance.settings.redistribute)
+        if chosen is None:
+            return None
+        settings, _ = chosen
+        return settings, IpReach(
+            prefix,
+            self._originator.behind(settings.metric),
+            # RFC 5308 §2; TLV 135 has no such bit
+            external=prefix.family == FAMILY_IPV6,
+            tags=(settings.tag,) if settings.tag else (),
+            flags=FLAG_EXTERNAL,
+        )

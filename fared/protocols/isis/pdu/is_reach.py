@@ -1,0 +1,365 @@
+"""Extended IS reachability, TLVs 22 and 222 (RFC 5305 §3, RFC 5120, 5307, 6119, 8570).
+
+The level-2 database of a large fabric holds an entry with ten sub-TLVs for each direction of each
+link, and most of the decoding time is spent on them. Links of one router mostly carry the same
+sub-TLVs in the same order: an order is compiled once into a ``struct`` that reads the whole block,
+and used as long as the type and length bytes are the same. Equal attributes become one object, so
+that a database of equal links takes little memory.
+
+Floats are decoded as sent, NaN and infinities included; ``TeAttributes`` validates them.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from fared.core.wire import DecodeError
+from fared.paths.te import sub_tlvs
+from fared.paths.te.attributes import TeAttributes
+from fared.paths.te.sub_tlvs import EIGHT_FLOATS, MAX_24_BITS, PAIR, WORD
+from fared.protocols.isis.pdu.tlvs import IsNeighbor
+from fared.protocols.isis.pdu.triplet import (
+    HEADER,
+    MAX_VALUE,
+    DecodeOptions,
+    read_triplets,
+    write_triplet,
+)
+
+
+class LinkSubTlv(enum.IntEnum):
+    """Sub-TLVs of TLVs 22 and 222 (RFC 5305 §3, 4: 5307 §1.1, 12, 13: 6119, 33 to 39: 8570)."""
+
+    ADMIN_GROUP = 3
+    LINK_IDENTIFIERS = 4
+    LOCAL_ADDRESS = 6
+    REMOTE_ADDRESS = 8
+    MAX_BANDWIDTH = 9
+    MAX_RESERVABLE_BANDWIDTH = 10
+    UNRESERVED_BANDWIDTH = 11
+    LOCAL_ADDRESS6 = 12
+    REMOTE_ADDRESS6 = 13
+    TE_METRIC = 18
+    DELAY = 33
+    MIN_MAX_DELAY = 34
+    DELAY_VARIATION = 35
+    LOSS = 36
+    RESIDUAL_BANDWIDTH = 37
+    AVAILABLE_BANDWIDTH = 38
+    UTILIZED_BANDWIDTH = 39
+
+
+_S = LinkSubTlv
+_SIZES: Final[dict[int, int]] = {
+    _S.ADMIN_GROUP: 4,
+    _S.LINK_IDENTIFIERS: 8,
+    _S.LOCAL_ADDRESS: 4,
+    _S.REMOTE_ADDRESS: 4,
+    _S.MAX_BANDWIDTH: 4,
+    _S.MAX_RESERVABLE_BANDWIDTH: 4,
+    _S.UNRESERVED_BANDWIDTH: 32,
+    _S.LOCAL_ADDRESS6: 16,
+    _S.REMOTE_ADDRESS6: 16,
+    _S.TE_METRIC: 3,
+    _S.DELAY: 4,
+    _S.MIN_MAX_DELAY: 8,
+    _S.DELAY_VARIATION: 4,
+    _S.LOSS: 4,
+    _S.RESIDUAL_BANDWIDTH: 4,
+    _S.AVAILABLE_BANDWIDTH: 4,
+    _S.UTILIZED_BANDWIDTH: 4,
+}
+_FIELDS: Final = (
+    _S.TE_METRIC,
+    _S.MAX_BANDWIDTH,
+    _S.MAX_RESERVABLE_BANDWIDTH,
+    _S.UNRESERVED_BANDWIDTH,
+    _S.ADMIN_GROUP,
+    _S.DELAY,
+    _S.MIN_MAX_DELAY,
+    _S.DELAY_VARIATION,
+    _S.LOSS,
+    _S.RESIDUAL_BANDWIDTH,
+    _S.AVAILABLE_BANDWIDTH,
+    _S.UTILIZED_BANDWIDTH,
+)
+"""The sub-TLV of each field of TeAttributes, in their order."""
+_IDENTITY: Final = (
+    _S.LINK_IDENTIFIERS,
+    _S.LOCAL_ADDRESS,
+    _S.REMOTE_ADDRESS,
+    _S.LOCAL_ADDRESS6,
+    _S.REMOTE_ADDRESS6,
+)
+_FORMATS: Final[dict[int, str]] = {
+    _S.ADMIN_GROUP: "I",
+    _S.LINK_IDENTIFIERS: "II",
+    _S.LOCAL_ADDRESS: "I",
+    _S.REMOTE_ADDRESS: "I",
+    _S.MAX_BANDWIDTH: "f",
+    _S.MAX_RESERVABLE_BANDWIDTH: "f",
+    _S.DELAY: "I",
+    _S.DELAY_VARIATION: "I",
+    _S.LOSS: "I",
+    _S.RESIDUAL_BANDWIDTH: "f",
+    _S.AVAILABLE_BANDWIDTH: "f",
+    _S.UTILIZED_BANDWIDTH: "f",
+}
+"""How struct reads what is not left as bytes."""
+_WITH_A_BIT: Final = (_S.DELAY, _S.MIN_MAX_DELAY, _S.LOSS)
+_ENTRY = struct.Struct(">QHB")
+"""Neighbor (56 bits) and metric (24 bits), cut as struct can read it; length of the sub-TLVs."""
+MAX_METRIC: Final = MAX_24_BITS
+_MAX_SUB_TLVS: Final = MAX_VALUE - _ENTRY.size
+
+
+def _integer(value: bytes) -> int:
+    return int.from_bytes(value, "big")
+
+
+def _delays(value: bytes) -> tuple[int, int]:
+    low, high = PAIR.unpack(value)
+    return sub_tlvs.delay_of(low), sub_tlvs.delay_of(high)
+
+
+_CONVERSIONS: Final[dict[int, Callable[[Any], Any]]] = {
+    _S.TE_METRIC: _integer,
+    _S.UNRESERVED_BANDWIDTH: EIGHT_FLOATS.unpack,
+    _S.DELAY: sub_tlvs.delay_of,
+    _S.MIN_MAX_DELAY: _delays,
+    _S.DELAY_VARIATION: sub_tlvs.delay_of,
+    _S.LOSS: sub_tlvs.loss_of,
+}
+_Values = tuple[Any, ...]
+_Pick = Callable[[_Values], _Values]
+
+
+class _NeighborLayout(sub_tlvs.Layout):
+    """One order of sub-TLVs, compiled: how to recognise such a block, and to read its values.
+
+    ``identity`` reads the values that differ from link to link, ``attributes`` the attributes, from
+    the part ``span`` of the block that contains them all.
+    """
+
+    __slots__ = (
+        "anomalies",
+        "attributes",
+        "conversions",
+        "fields",
+        "identifiers",
+        "identity",
+        "ipv6",
+        "local",
+        "local6",
+        "remote",
+        "remote6",
+        "span",
+        "unknown",
+    )
+
+    def __init__(self, shape: tuple[tuple[int, int], ...]) -> None:
+        super().__init__((bytes(header), header[1]) for header in shape)
+        at: dict[int, list[int]] = {kind: [] for kind in _IDENTITY}
+        found: dict[int, int] = {}
+        unknown: list[tuple[int, int]] = []
+        form = [">"]
+        count = offset = 0
+        for kind, size in shape:
+            known = _SIZES.get(kind) == size and kind not in found
+            if known and kind in _FIELDS:
+                found[kind] = offset
+                form.append(f"{HEADER + size}x")
+            elif known and (kind != _S.LINK_IDENTIFIERS or not at[kind]):
+                form.append("2x" + _FORMATS.get(kind, f"{size}s"))
+                at[kind].append(count)
+                count += 1 + (kind == _S.LINK_IDENTIFIERS)
+            else:
+                form.append(f"2x{size}s")
+                unknown.append((kind, count))
+                count += 1
+            offset += HEADER + size
+        self.identity = struct.Struct("".join(form)).unpack
+        self.identifiers = at[_S.LINK_IDENTIFIERS][0] if at[_S.LINK_IDENTIFIERS] else None
+        self.local = _picker(at[_S.LOCAL_ADDRESS])
+        self.remote = _picker(at[_S.REMOTE_ADDRESS])
+        self.local6 = _picker(at[_S.LOCAL_ADDRESS6])
+        self.remote6 = _picker(at[_S.REMOTE_ADDRESS6])
+        self.ipv6 = bool(at[_S.LOCAL_ADDRESS6] or at[_S.REMOTE_ADDRESS6])
+        self.unknown = tuple(unknown)
+        self._find_attributes(found)
+
+    def _find_attributes(self, found: dict[int, int]) -> None:
+        """Compile what reads the attributes, whose sub-TLVs begin at these offsets."""
+        first = min(found.values(), default=0)
+        end = first
+        form = [">"]
+        for kind, offset in found.items():
+            form.append(f"{offset + HEADER - end}x" + _FORMATS.get(kind, f"{_SIZES[kind]}s"))
+            end = offset + HEADER + _SIZES[kind]
+        self.span = slice(first, end)
+        self.attributes = struct.Struct("".join(form)).unpack
+        order = {kind: position for position, kind in enumerate(found)}
+        # A field that was not sent has the position after the last value, where None is appended.
+        self.fields = operator.itemgetter(*[order.get(kind, len(order)) for kind in _FIELDS])
+        self.conversions = tuple(
+            [
+                (position, _CONVERSIONS[kind])
+                for position, kind in enumerate(_FIELDS)
+                if kind in found and kind in _CONVERSIONS
+            ]
+        )
+        self.anomalies = tuple(
+            [(int(kind), found[kind] + HEADER - first) for kind in _WITH_A_BIT if kind in found]
+        )
+
+
+_NOTHING: Final = operator.itemgetter(slice(0))
+
+
+def _picker(positions: list[int]) -> _Pick:
+    """A function that takes the values at these positions out of a tuple, as a tuple."""
+    if not positions:
+        return _NOTHING
+    if len(positions) == 1:
+        return operator.itemgetter(slice(positions[0], positions[0] + 1))
+    return operator.itemgetter(*positions)
+
+
+@functools.lru_cache(maxsize=32)
+def _compile(shape: tuple[tuple[int, int], ...]) -> _NeighborLayout:
+    return _NeighborLayout(shape)
+
+
+def _shape(data: bytes, start: int, end: int, *, strict: bool) -> tuple[tuple[int, int], ...]:
+    """Types and sizes of the sub-TLVs. Raises DecodeError ``tlv``."""
+    shape = []
+    if not strict:
+        at = start
+        while at + HEADER <= end:
+            size = data[at + 1]
+            shape.append((data[at], size))
+            at += HEADER + size
+        if at == end:
+            return tuple(shape)
+        shape.clear()  # what is malformed is found again, with its error
+    for kind, first, last in read_triplets(data, start, end):
+        if strict and _SIZES.get(kind, last - first) != last - first:
+            raise DecodeError("tlv", first, f"link sub-TLV {kind} of {last - first} bytes")
+        shape.append((kind, last - first))
+    return tuple(shape)
+
+
+def decode_neighbors(
+    data: bytes, start: int, end: int, options: DecodeOptions
+) -> tuple[IsNeighbor, ...]:
+    """Decode the entries of TLV 22 or 222. Raises DecodeError ``tlv``.
+
+    Of a sub-TLV that occurs twice the first one counts (RFC 5305 §3: it should not), of addresses
+    all (§3.2, §3.3). Those that do not count are kept among the unknown ones.
+    """
+    neighbors = []
+    layout = _compile(())
+    while start < end:
+        if end - start < _ENTRY.size:
+            raise DecodeError("tlv", start, f"{end - start} bytes left for a neighbor")
+        high, low, size = _ENTRY.unpack_from(data, start)
+        first = start + _ENTRY.size
+        start = first + size
+        if start > end:
+            raise DecodeError("tlv", first, f"{size} bytes of sub-TLVs, {end - first} left")
+        block = data[first:start]
+        if not layout.fits(block):
+            layout = _compile(_shape(data, first, start, strict=options.strict))
+        neighbors.append(_make(layout, high >> 8, (high & 0xFF) << 16 | low, block))
+    return tuple(neighbors)
+
+
+def _make(layout: _NeighborLayout, neighbor: int, metric: int, block: bytes) -> IsNeighbor:
+    values = layout.identity(block)
+    attributes, anomalous = _attributes(layout, block[layout.span])
+    local_id = remote_id = None
+    if layout.identifiers is not None:
+        local_id = values[layout.identifiers]
+        remote_id = values[layout.identifiers + 1]
+    return IsNeighbor(
+        neighbor,
+        metric,
+        attributes,
+        layout.local(values),
+        layout.remote(values),
+        (*map(_integer, layout.local6(values)),) if layout.ipv6 else (),
+        (*map(_integer, layout.remote6(values)),) if layout.ipv6 else (),
+        local_id,
+        remote_id,
+        tuple([(kind, values[at]) for kind, at in layout.unknown]) if layout.unknown else (),
+        anomalous,
+    )
+
+
+@functools.lru_cache(maxsize=128)
+def _attributes(layout: _NeighborLayout, span: bytes) -> tuple[TeAttributes, tuple[int, ...]]:
+    """Attributes and which of them are anomalous."""
+    fields = layout.fields((*layout.attributes(span), None))
+    if layout.conversions:
+        converted = list(fields)
+        for position, convert in layout.conversions:
+            converted[position] = convert(converted[position])
+        fields = tuple(converted)
+    anomalous = tuple([kind for kind, offset in layout.anomalies if span[offset] & 0x80])
+    return TeAttributes(*fields), anomalous
+
+
+def encode_neighbor(neighbor: IsNeighbor) -> bytes:
+    """Encode one entry, with the sub-TLVs in the order of FRR.
+
+    Metrics beyond 24 bits are clipped to the largest value, which SPF does not use (RFC 5305 §3).
+    Raises ValueError if the sub-TLVs do not fit into a TLV.
+    """
+    attributes = neighbor.attributes
+    parts = [_identity(neighbor)]
+    parts += _triplets(sub_tlvs.bandwidths(attributes, _S.MAX_BANDWIDTH))
+    if attributes.te_metric is not None:
+        te_metric = min(attributes.te_metric, MAX_24_BITS)
+        parts.append(write_triplet(_S.TE_METRIC, te_metric.to_bytes(3, "big")))
+    parts += _triplets(sub_tlvs.measured(attributes, neighbor.anomalous, _S.DELAY))
+    parts += _triplets(neighbor.unknown)
+    block = b"".join(parts)
+    if len(block) > _MAX_SUB_TLVS:
+        raise ValueError(f"{len(block)} bytes of link sub-TLVs")
+    metric = min(neighbor.metric, MAX_METRIC)
+    head = _ENTRY.pack(neighbor.neighbor << 8 | metric >> 16, metric & 0xFFFF, len(block))
+    return head + block
+
+
+def _identity(neighbor: IsNeighbor) -> bytes:
+    """The sub-TLVs that identify a link, after the admin group, whose type is the lowest."""
+    out = b""
+    if neighbor.attributes.admin_group is not None:
+        out = _word(_S.ADMIN_GROUP, neighbor.attributes.admin_group)
+    if neighbor.local_id is not None:
+        pair = PAIR.pack(neighbor.local_id, neighbor.remote_id or 0)
+        out += write_triplet(_S.LINK_IDENTIFIERS, pair)
+    for kind, addresses in (
+        (_S.LOCAL_ADDRESS, neighbor.local_addresses),
+        (_S.REMOTE_ADDRESS, neighbor.remote_addresses),
+    ):
+        out += b"".join(_word(kind, address) for address in addresses)
+    for kind, addresses in (
+        (_S.LOCAL_ADDRESS6, neighbor.local_addresses6),
+        (_S.REMOTE_ADDRESS6, neighbor.remote_addresses6),
+    ):
+        out += b"".join(write_triplet(kind, address.to_bytes(16, "big")) for address in addresses)
+    return out
+
+
+def _word(kind: int, value: int) -> bytes:
+    return write_triplet(kind, WORD.pack(value))
+
+
+def _triplets(values: Iterable[sub_tlvs.SubTlv]) -> Iterator[bytes]:
+    return (write_triplet(kind, value) for kind, value in values)

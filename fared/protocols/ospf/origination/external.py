@@ -1,0 +1,197 @@
+"""AS boundary routers: which AS-external LSAs this router originates (RFC 2328 §12.4.4).
+
+``ExternalRoutes`` brings the routes of other sources; the settings select those to redistribute and
+their metrics. A network that the router LSA advertises is not redistributed. If a reachable router
+with a higher router id originates a functionally equivalent LSA, this router originates none
+(§12.4.4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from fared.core.ids import NodeId, Prefix, ipv4_prefix, length_mask, mask_length
+from fared.core.routes import LocalRoute
+from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces
+from fared.protocols.ospf.instance import Instance
+from fared.protocols.ospf.interface import Interface, InterfaceState
+from fared.protocols.ospf.lsdb import LsaEntry
+from fared.protocols.ospf.origination.originate import Originator
+from fared.protocols.ospf.origination.summary_ids import SummaryIds
+from fared.protocols.ospf.packet.bodies import AsExternalLsa
+from fared.protocols.ospf.packet.body import LsaBody, encode_as_external_lsa
+from fared.protocols.ospf.packet.lsa import LsaKey, LsType
+from fared.protocols.ospf.settings import Redistribution
+
+DEFAULT_ROUTE = Prefix(4, 0, 0)
+DRAINED_METRIC = 0xFF0000
+"""Metric of all externals of a stub router: below LSInfinity, above usual ones."""
+
+
+class _OspfInterfaces(LocalInterfaces, frozen=True):
+    """``networks``: broadcast networks, by ifindex, whose next hops may be forwarding addresses."""
+
+    networks: tuple[tuple[int, Prefix], ...] = ()
+
+
+class External:
+    """Originates and flushes the AS-external LSAs of this router."""
+
+    def __init__(self, instance: Instance, originator: Originator) -> None:
+        self._instance = instance
+        self._originator = originator
+        self.routes = ExternalRouteTable[Redistribution, _OspfInterfaces](
+            (DEFAULT_ROUTE,), _OspfInterfaces()
+        )
+        self._advertised: dict[Prefix, AsExternalLsa] = {}
+        self._ids = SummaryIds()
+        self._claims: dict[Prefix, dict[LsaKey, AsExternalLsa]] = {}
+        self._claimed: dict[LsaKey, Prefix] = {}
+        self._reached: frozenset[NodeId] = frozenset()
+
+    @property
+    def tracks_asbrs(self) -> bool:
+        """Whether reachable AS boundary routers matter (``RoutesComputed``, §12.4.4.1)."""
+        return bool(self._claims) and bool(self._instance.settings.redistribute)
+
+    # Events
+
+    def everything_changed(self) -> None:
+        """Examine all routes again."""
+        self.routes.examine_all(self._advertised)
+
+    def reached(self, asbrs: Iterable[NodeId]) -> None:
+        """Process a changed set of reachable AS boundary routers."""
+        before, self._reached = self._reached, frozenset(asbrs)
+        different = before ^ self._reached
+        self.routes.examine(
+            prefix for key, prefix in self._claimed.items() if key.advertising_router in different
+        )
+
+    def lsa_changed(self, entry: LsaEntry, body: LsaBody | None) -> None:
+        """Process an AS-external LSA of another router; ``body`` None: it was flushed."""
+        key = entry.key
+        if key.advertising_router == self._instance.router_id:
+            return
+        old = self._claimed.pop(key, None)
+        if old is not None:
+            del self._claims[old][key]
+            if not self._claims[old]:
+                del self._claims[old]
+            self.routes.examine((old,))
+        # §12.4.4.1: only LSAs with a forwarding address can be functionally equivalent
+        if not isinstance(body, AsExternalLsa) or not body.forwarding_address:
+            return
+        length = mask_length(body.network_mask)
+        if length is not None:
+            prefix = ipv4_prefix(key.link_state_id, length)
+            self._claimed[key] = prefix
+            self._claims.setdefault(prefix, {})[key] = body
+            self.routes.examine((prefix,))
+
+    def settle(self) -> None:
+        """Originate or flush the LSAs of changed prefixes (§12.4 (9), (10))."""
+        if not self._instance.settings.redistribute and not self._advertised:
+            self.routes.forget_changed()  # nor are interfaces read; other settings examine all
+            return
+        for prefix in self.routes.take_changed(self._read_interfaces, self._advertised):
+            self._put(prefix, self._wanted(prefix))
+
+    def _read_interfaces(self) -> _OspfInterfaces:
+        running = [
+            interface
+            for _, interface in sorted(self._instance.interfaces.items())
+            if interface.state is not InterfaceState.DOWN
+        ]
+        networks = [
+            (interface.ifindex, network)
+            for interface in running
+            if interface.broadcast
+            and interface.is_active
+            and not interface.settings.prefix_suppression  # RFC 6860: others have no route to it
+            for network in _advertised(interface)
+            if not self._hidden(interface, network)
+        ]
+        return _OspfInterfaces(
+            frozenset(self._instance.interfaces),
+            frozenset(prefix for interface in running for prefix in _advertised(interface)),
+            tuple(networks),
+        )
+
+    def _hidden(self, interface: Interface, network: Prefix) -> bool:
+        """Whether a range hides a network from other areas, which have no route to it (§3.5)."""
+        ranges = self._instance.areas[interface.settings.area].settings.ranges
+        return any(not item.advertise and item.prefix.covers(network) for item in ranges)
+
+    # AS-external LSAs
+
+    def _wanted(self, prefix: Prefix) -> AsExternalLsa | None:
+        """The AS-external LSA of a prefix; None: none is to exist."""
+        instance = self._instance
+        if all(area.settings.stub for area in instance.areas.values()):
+            return None  # §3.6: not flooded into stub areas
+        chosen = self.routes.choose(prefix, instance.settings.redistribute)
+        if chosen is None:
+            return None
+        settings, route = chosen
+        lsa = AsExternalLsa(
+            network_mask=length_mask(prefix.length),
+            type_2=settings.type_2,
+            metric=max(settings.metric, DRAINED_METRIC if instance.stub_router else 0),
+            forwarding_address=self._forwarding_address(route),
+            external_route_tag=settings.tag,
+        )
+        return None if self._left_to_others(prefix, lsa) else lsa
+
+    def _forwarding_address(self, route: LocalRoute) -> int:
+        """The next hop, if it is on a broadcast network of OSPF (§12.4.4.1); else 0."""
+        # 0: packets are forwarded to this router, as it must be with several next hops
+        if len(route.hops) != 1:
+            return 0
+        ((ifindex, gateway),) = route.hops
+        direct = any(
+            at == ifindex and network.contains(gateway)
+            for at, network in self.routes.local_interfaces.networks
+        )
+        return gateway if direct else 0
+
+    def _left_to_others(self, prefix: Prefix, lsa: AsExternalLsa) -> bool:
+        """Whether a reachable router with a higher id originates an equivalent LSA (§12.4.4.1)."""
+        if not lsa.forwarding_address:
+            return False
+        # RFC 2328 §12.4.4.1: same destination, cost and non-zero forwarding address; that of the
+        # highest router id is used
+        return any(
+            key.advertising_router > self._instance.router_id
+            and key.advertising_router in self._reached
+            and (other.type_2, other.metric, other.forwarding_address)
+            == (lsa.type_2, lsa.metric, lsa.forwarding_address)
+            for key, other in self._claims.get(prefix, {}).items()
+        )
+
+    def _put(self, prefix: Prefix, lsa: AsExternalLsa | None) -> None:
+        if lsa == self._advertised.get(prefix):
+            return
+        if lsa is None:
+            del self._advertised[prefix]
+            changed, _ = self._ids.release(prefix)
+        else:
+            self._advertised[prefix] = lsa
+            changed, _ = self._ids.assign(prefix)
+        for link_state_id in changed:
+            key = LsaKey(LsType.AS_EXTERNAL, link_state_id, self._instance.router_id)
+            self._originator.request_external(key, partial(self._body, link_state_id))
+
+    def _body(self, link_state_id: int) -> bytes | None:
+        prefix = self._ids.prefix_of_id(link_state_id)
+        lsa = None if prefix is None else self._advertised.get(prefix)
+        return None if lsa is None else encode_as_external_lsa(lsa)
+
+
+def _advertised(interface: Interface) -> Iterable[Prefix]:
+    """The networks of an interface in the router LSA (§12.4.1)."""
+    return (
+        ipv4_prefix(a.address, 32 if interface.loopback else a.prefix_length)
+        for a in interface.addresses
+    )

@@ -1,0 +1,195 @@
+"""The numbers of a TE LSA that routes need, read without decoding the other sub-TLVs.
+
+A large fabric floods a TE LSA for each direction of each link, with a dozen sub-TLVs, of which
+routes need eight numbers. Most routers send the same sub-TLVs in the same order. So an order is
+compiled once into a ``struct`` that reads these numbers, and used while the type and length fields
+remain the same. ``decode_te`` decodes all other LSAs, and malformed ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import struct
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from fared.core.wire import DecodeError
+from fared.paths.te.attributes import TeAttributes
+from fared.paths.te.sub_tlvs import Layout
+from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE
+from fared.protocols.ospf.packet.opaque import TeLink
+from fared.protocols.ospf.packet.te import LINK_TLV, LinkSubTlv, decode_te
+from fared.protocols.ospf.packet.tlv import read_tlvs
+
+_S = LinkSubTlv
+_TLV = struct.Struct(">HH")
+_HEAD: Final = 4
+_ALIGN: Final = 4
+_FIELDS: Final[dict[int, tuple[str, int]]] = {
+    _S.LINK_TYPE: ("B3x", 1),
+    _S.LINK_ID: ("I", 4),
+    _S.LOCAL_ADDRESS: ("I", 4),
+    _S.REMOTE_ADDRESS: ("I", 4),
+    _S.LINK_IDENTIFIERS: ("II", 8),
+    _S.MAX_BANDWIDTH: ("f", 4),
+    _S.RESIDUAL_BANDWIDTH: ("f", 4),
+    _S.AVAILABLE_BANDWIDTH: ("f", 4),
+}
+"""The struct format and the length of each sub-TLV that is read, in the order of TeFacts."""
+_SKIPPED: Final[dict[int, int]] = {
+    _S.TE_METRIC: 4,
+    _S.MAX_RESERVABLE_BANDWIDTH: 4,
+    _S.UNRESERVED_BANDWIDTH: 32,
+    _S.ADMIN_GROUP: 4,
+    _S.DELAY: 4,
+    _S.MIN_MAX_DELAY: 8,
+    _S.DELAY_VARIATION: 4,
+    _S.LOSS: 4,
+    _S.UTILIZED_BANDWIDTH: 4,
+}
+_Shape = tuple[tuple[int, int], ...]
+
+
+class TeFacts(NamedTuple):
+    """The values of a TE link for the TED; ids and addresses that were not sent are 0.
+
+    ``local`` and ``remote`` are the first addresses of their kind, ``more`` all local ones if
+    there are several. Bandwidths are bytes/s, NaN if unknown.
+    """
+
+    link_type: int | None
+    link_id: int
+    local: int
+    remote: int
+    local_identifier: int
+    remote_identifier: int
+    capacity: float
+    available: float
+    more: tuple[int, ...] = ()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """The fields that identify the link: all but its bandwidths."""
+        return (*self[:6], self.more)
+
+    @property
+    def locals(self) -> tuple[int, ...]:
+        """All local addresses."""
+        return self.more or ((self.local,) if self.local else ())
+
+
+def facts_of(link: TeLink) -> TeFacts:
+    """The values of a decoded link."""
+    local, remote = link.local_addresses, link.remote_addresses
+    capacity, available = link.attributes.capacity, link.attributes.available
+    return TeFacts(
+        link.link_type,
+        link.link_id or 0,
+        local[0] if local else 0,
+        remote[0] if remote else 0,
+        link.local_identifier or 0,
+        link.remote_identifier or 0,
+        math.nan if capacity is None else capacity,
+        math.nan if available is None else available,
+        local if len(local) > 1 else (),
+    )
+
+
+class _TeLinkLayout(Layout):
+    """One order of sub-TLVs, compiled: it recognizes such LSAs and reads their numbers."""
+
+    __slots__ = ("pick", "unpack")
+
+    def __init__(self, shape: _Shape) -> None:
+        parts = [(b"", LSA_HEADER_SIZE), (_TLV.pack(LINK_TLV, _padded(shape)), 0)]
+        form = [f">{LSA_HEADER_SIZE + _HEAD}x"]
+        places: dict[int, int] = {}
+        count = 0
+        for kind, length in shape:
+            size = length + -length % _ALIGN
+            parts.append((_TLV.pack(kind, length), size))
+            field = _FIELDS.get(kind)
+            form.append(f"{_HEAD}x" + (f"{size}x" if field is None else field[0]))
+            if field is not None:
+                places[kind] = count
+                count += 1 + (kind == _S.LINK_IDENTIFIERS)
+        super().__init__(parts)
+        self.unpack = struct.Struct("".join(form)).unpack
+        # The value after the last one, None, stands for all fields that were not sent.
+        ids = places.get(_S.LINK_IDENTIFIERS, count)
+        order = [places.get(kind, count) for kind in _FIELDS]
+        at = list(_FIELDS).index(_S.LINK_IDENTIFIERS)
+        order.insert(at + 1, min(ids + 1, count))
+        self.pick: Callable[[tuple[Any, ...]], tuple[Any, ...]] = operator.itemgetter(*order)
+
+
+def _padded(shape: _Shape) -> int:
+    """The length of a link TLV with these sub-TLVs, all padded."""
+    return sum(_HEAD + length + -length % _ALIGN for _, length in shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _compile(shape: _Shape) -> _TeLinkLayout:
+    return _TeLinkLayout(shape)
+
+
+def _shape(raw: bytes) -> _Shape | None:
+    """The sub-TLVs of an LSA with one link TLV of known sub-TLVs and lengths, else None."""
+    try:
+        tlvs = list(read_tlvs(raw, LSA_HEADER_SIZE, len(raw)))
+        if len(tlvs) != 1 or tlvs[0][0] != LINK_TLV:
+            return None
+        _, start, end = tlvs[0]
+        shape = tuple([(kind, last - first) for kind, first, last in read_tlvs(raw, start, end)])
+    except DecodeError:
+        return None
+    sizes = {kind: size for kind, (_, size) in _FIELDS.items()} | _SKIPPED
+    usual = all(sizes.get(kind) == size for kind, size in shape)
+    alone = len(dict(shape)) == len(shape)
+    whole = _padded(shape) == end - start == len(raw) - start
+    return shape if usual and alone and whole else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _judged(
+    maximum: float | None, residual: float | None, available: float | None
+) -> tuple[float, float]:
+    """Capacity and available bandwidth, cached, as most links of a fabric are alike."""
+    attributes = TeAttributes(
+        max_bandwidth=maximum, residual_bandwidth=residual, available_bandwidth=available
+    )
+    capacity, spare = attributes.capacity, attributes.available
+    return math.nan if capacity is None else capacity, math.nan if spare is None else spare
+
+
+class TeReader:
+    """Reads TE LSAs one after the other, with the layout of the last one."""
+
+    __slots__ = ("_layout",)
+
+    def __init__(self) -> None:
+        self._layout = _compile(())
+
+    def read(self, raw: bytes) -> TeFacts | None:
+        """Read an LSA with its header; None if it has no link TLV. Raises DecodeError ``tlv``."""
+        layout = self._layout
+        if not layout.fits(raw):
+            shape = _shape(raw)
+            if shape is None:
+                body = decode_te(raw, LSA_HEADER_SIZE)
+                return facts_of(body) if isinstance(body, TeLink) else None
+            layout = self._layout = _compile(shape)
+        link_type, link_id, local, remote, own, other, *bandwidths = layout.pick(
+            (*layout.unpack(raw), None)
+        )
+        return TeFacts(
+            link_type,
+            link_id or 0,
+            local or 0,
+            remote or 0,
+            own or 0,
+            other or 0,
+            *_judged(*bandwidths),
+        )

@@ -1,0 +1,244 @@
+"""The block of one router: the links of its router LSA as arrays, with TE LSAs matched to rows.
+
+Most TE LSAs identify one link by link id and local address, so a lookup finds its row. If that is
+ambiguous (unnumbered links to the same neighbor, addresses that are not in the router LSA), they
+are matched one by one, and as a last resort by order.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from fared.core.ids import NETWORK_NODE, NodeId, ipv4_prefix, mask_length
+from fared.paths.ted.model import NodeBlock, PrefixReachability
+from fared.protocols.ospf.packet.bodies import TO_VERTICES, RouterLink, RouterLinkType, RouterLsa
+from fared.protocols.ospf.packet.lsa import LsaKey
+from fared.protocols.ospf.packet.te_facts import TeFacts
+
+_WORD = 0xFFFFFFFF
+HIGHEST_INDEX = 0x00FFFFFF
+"""Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
+RowKey = tuple[int, int]
+VIRTUAL = RouterLinkType.VIRTUAL
+
+
+class RouterFacts(msgspec.Struct):
+    """The LSAs of one router in one area, and the block made of them."""
+
+    node: NodeId
+    body: RouterLsa | None = None
+    listed: RouterLsa | None = None
+    """The router LSA of ``block``."""
+    hostname: str | None = None
+    hostname_key: LsaKey | None = None
+    te: dict[LsaKey, TeFacts] = msgspec.field(default_factory=dict)
+    named: dict[RowKey, LsaKey] | None = None
+    """TE links by link id and address; None after a link in ``te`` changed its identity."""
+    rows: dict[RowKey, int] = msgspec.field(default_factory=dict)
+    """Rows as they were when ``build`` numbered them, also in ``row_of`` and ``claimed``."""
+    row_of: dict[LsaKey, int] = msgspec.field(default_factory=dict)
+    claimed: set[int] = msgspec.field(default_factory=set)
+    lost_rows: list[int] = msgspec.field(default_factory=list)
+    """Those that are gone since, ascending."""
+    block: NodeBlock | None = None
+    emitted: NodeBlock | None = None
+    rebuild: bool = False
+    relisted: bool = False
+    """Whether ``body`` is new."""
+    beyond: bool = False
+    """Whether its E-bit or its type 4 summaries may have changed."""
+    patched: dict[LsaKey, None] = msgspec.field(default_factory=dict)
+    vacant: list[int] = msgspec.field(default_factory=list)
+    """Rows whose TE LSA is gone."""
+    cause: str | None = None
+    since: float = 0.0
+
+    def place(self, row: int) -> int:
+        """Return where in the block a row is."""
+        return row - bisect_left(self.lost_rows, row)
+
+
+def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
+    """Match a new TE LSA to a row without one; return whether there is such a row.
+
+    If another TE LSA has the row already, all are to be matched again, in their order.
+    """
+    for local in (*link.locals, link.local_identifier):
+        row = router.rows.get((link.link_id, local))
+        if row is not None:
+            if row in router.claimed:
+                return False
+            router.row_of[key] = row
+            router.claimed.add(row)
+            return True
+    return False
+
+
+def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
+    """Make a block from the router LSA and match all TE links to its rows."""
+    # RFC 2328 §16.1 (2): links to routers and transit networks; stub networks are its prefixes
+    links = [k for k in body.links if k.link_type in TO_VERTICES]
+    count = len(links)
+    kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
+    router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
+    router.row_of = _look_up(router, links) or _match(router, links)
+    router.claimed = set(router.row_of.values())
+    router.lost_rows, router.vacant = [], []
+    router.listed = body
+    neighbors = np.array(ids, dtype=np.int64)
+    # §16.1: the link id of a type 2 link is the vertex id of a network
+    if RouterLinkType.TRANSIT in kinds:
+        neighbors[np.array(kinds) == RouterLinkType.TRANSIT] |= NETWORK_NODE
+    virtual = [k for k in links if k.link_type == VIRTUAL] if VIRTUAL in kinds else []
+    capacities, availables, remote_ids = _columns(router, count)
+    return NodeBlock(
+        node=router.node,
+        neighbors=neighbors,
+        metrics=np.array(metrics, dtype=np.int64),
+        capacities=np.array(capacities, dtype=np.float64),
+        availables=np.array(availables, dtype=np.float64),
+        local_ids=np.array(data, dtype=np.int64),
+        remote_ids=np.array(remote_ids, dtype=np.int64),
+        prefixes=prefixes_of(body.links),
+        virtual=frozenset([(link.link_id, link.link_data) for link in virtual]),
+        hostname=router.hostname,
+    )
+
+
+def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
+    """Copy the arrays that TE LSAs fill, and update the rows of LSAs that changed or are gone.
+
+    Returns the block, and the rows that differ.
+    """
+    changed: dict[int, tuple[float, float, int]] = {
+        router.place(row): (math.nan, math.nan, 0)
+        for row in router.vacant
+        if row not in router.lost_rows
+    }
+    for key in router.patched:
+        row, link = router.place(router.row_of[key]), router.te[key]
+        capacity, available, remote_id = _values(link)
+        if (
+            _other(float(block.availables[row]), available)
+            or _other(float(block.capacities[row]), capacity)
+            or block.remote_ids[row] != remote_id
+        ):
+            changed[row] = capacity, available, remote_id
+        else:
+            changed.pop(row, None)
+    if not changed:
+        return block, ()
+    capacities, availables = block.capacities.copy(), block.availables.copy()
+    remote_ids = block.remote_ids.copy()
+    for row, values in changed.items():
+        capacities[row], availables[row], remote_ids[row] = values
+    made = replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
+    return made, tuple(changed)
+
+
+def _values(link: TeFacts) -> tuple[float, float, int]:
+    """Capacity, available bandwidth, and remote address or identifier."""
+    return link.capacity, link.available, link.remote or link.remote_identifier
+
+
+def _other(a: float, b: float) -> bool:
+    """Whether two bandwidths differ; both may be NaN, unknown."""
+    return a != b and not (math.isnan(a) and math.isnan(b))
+
+
+def _columns(router: RouterFacts, count: int) -> tuple[list[float], list[float], list[int]]:
+    """Capacity, available bandwidth, and remote address or identifier of each row."""
+    capacities, availables, remote_ids = [math.nan] * count, [math.nan] * count, [0] * count
+    te = router.te
+    for key, row in router.row_of.items():
+        link = te[key]
+        capacities[row], availables[row] = link.capacity, link.available
+        remote_ids[row] = link.remote or link.remote_identifier
+    return capacities, availables, remote_ids
+
+
+def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] | None:
+    """Find the row of each TE link by its only address; None if that is ambiguous."""
+    te, rows = router.te, router.rows
+    if router.named is None:
+        router.named = names_of(te)
+    if len(router.named) < len(te) or len(rows) < len(links):
+        return None
+    found = {key: rows[name] for name, key in router.named.items() if name in rows}
+    left = len(found) < len(te)
+    if left and min([link.link_data for link in links], default=_WORD) <= HIGHEST_INDEX:
+        return None
+    return found
+
+
+def renamed(router: RouterFacts, old: TeFacts | None, new: TeFacts | None) -> None:
+    """Follow in ``named`` that a TE LSA is new, gone, or of another link; ``te`` has it already.
+
+    The TE LSA of a lost link is gone: if all have names of their own, its name goes with it.
+    """
+    named = router.named
+    if old is None or new is not None or named is None or len(named) <= len(router.te):
+        router.named = None
+    else:
+        del named[old.link_id, old.local]
+
+
+def names_of(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
+    """TE links by link id and local address, those with exactly one address."""
+    return {
+        (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
+    }
+
+
+def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
+    """Find the row of each TE link: by address (RFC 3630 §2.5.3), by interface index, by order."""
+    matched: dict[LsaKey, int] = {}
+    taken: set[int] = set()
+    left: list[tuple[LsaKey, TeFacts]] = []
+    for key, te in sorted(router.te.items()):
+        candidates = [*te.locals, te.local_identifier]
+        found = (router.rows.get((te.link_id, local)) for local in candidates)
+        row = next((r for r in found if r is not None and r not in taken), None)
+        if row is None:
+            left.append((key, te))
+        else:
+            matched[key] = row
+            taken.add(row)
+    if left:
+        _match_by_order(left, links, matched, taken)
+    return matched
+
+
+def _match_by_order(
+    left: list[tuple[LsaKey, TeFacts]],
+    links: list[RouterLink],
+    matched: dict[LsaKey, int],
+    taken: set[int],
+) -> None:
+    """Match TE links without a matching address to unnumbered rows of the same neighbor."""
+    free: dict[int, list[int]] = {}
+    for row, link in enumerate(links):
+        if row not in taken and link.link_data <= HIGHEST_INDEX:
+            free.setdefault(link.link_id, []).append(row)
+    for key, te in left:
+        rows = free.get(te.link_id)
+        if rows:
+            matched[key] = rows.pop(0)
+
+
+def prefixes_of(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
+    """The stub networks of a router LSA (RFC 2328 §16.1, second stage)."""
+    attachments = []
+    for link in links:
+        if link.link_type == RouterLinkType.STUB:
+            length = mask_length(link.link_data & _WORD)
+            if length is not None:
+                attachments.append(
+                    PrefixReachability(ipv4_prefix(link.link_id, length), link.metric)
+                )
+    return tuple(attachments)
