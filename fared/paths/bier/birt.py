@@ -57,10 +57,11 @@ def make_birt(entries: Iterable[BirtEntry]) -> dict[int, tuple[BirtEntry, ...]]:
     found: dict[int, list[BirtEntry]] = defaultdict(list)
     for entry in entries:
         found[entry.bfr_id].append(entry)
-    return {bfr_id: _unambiguous(found[bfr_id]) for bfr_id in sorted(found)}
+    return {bfr_id: _with_duplicates(found[bfr_id]) for bfr_id in sorted(found)}
 
 
-def _unambiguous(entries: list[BirtEntry]) -> tuple[BirtEntry, ...]:
+def _with_duplicates(entries: list[BirtEntry]) -> tuple[BirtEntry, ...]:
+    """Return the entries of one BFR-id, each with the problem if there are several."""
     if len(entries) == 1:
         return (*entries,)
     entries.sort(key=lambda entry: entry.prefix)
