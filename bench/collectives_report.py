@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bench.collectives import (
+from bench.collectives_runs import (
     ALL_ONE,
     COLLECTIVES,
     FAILURES,
@@ -17,8 +17,8 @@ from bench.collectives import (
     UNLIMITED,
     Run,
 )
-from bench.dataplane import WORKLOADS
-from bench.elephants import FLOW, FRR, PACKET, ROUTINGS, Found
+from bench.dataplane_runs import WORKLOADS
+from bench.elephants_runs import FLOW, FRR, PACKET, ROUTINGS, Found
 from bench.elephants_udp import CHANGE_LOAD
 from bench.rows import compared
 

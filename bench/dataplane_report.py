@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.dataplane import (
+from bench.dataplane_runs import (
     CAPACITY,
     ETHERNET,
     FEW,

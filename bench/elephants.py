@@ -20,7 +20,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +28,21 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 
-from bench.dataplane import (  # noqa: E402 - behind the path of the package
-    CAPACITY,
-    HEALTHY,
-    LEAF,
-    MTU,
-    READY,
-    SLOW,
-    state,
+from bench.dataplane import state  # noqa: E402 - behind the path of the package
+from bench.dataplane_runs import CAPACITY, HEALTHY, LEAF, MTU, READY, SLOW  # noqa: E402
+from bench.elephants_runs import (  # noqa: E402
+    CHANGE,
+    FLOW,
+    FRR,
+    HOSTS,
+    PACKET,
+    ROUTINGS,
+    SIZE,
+    UDP,
+    Found,
+    Run,
+    everything,
+    short,
 )
 
 if TYPE_CHECKING:
@@ -43,63 +50,7 @@ if TYPE_CHECKING:
     from fared.extensions.lab.fabric import Fabric
 
 RESULTS = ROOT / "build" / "bench" / "elephants"
-FRR, FLOW, FLOWLET, PACKET = "FRR", "flow", "flowlet", "packet"
-ROUTINGS = (FRR, FLOW, FLOWLET, PACKET)
-CONNECTIONS = (1, 2, 4, 8, 32, 128)
-FEW = 8
-"""Connections that a healthy fabric is judged with."""
-SIZE = 256_000_000
-SYSCTLS = {"net.ipv4.tcp_min_rtt_wlen": 0, "net.ipv4.tcp_recovery": 5}
-SINGLE = {"labels": {"fared-lab.segmentation": "single"}}
-HOSTS: dict[str, dict[str, Any]] = {
-    "advised": SINGLE | {"sysctls": SYSCTLS},
-    "default": SINGLE,
-    "offload": {},
-}
-UDP, CHANGE = "UDP", "change"
 _NEAR = 0.01
-
-
-@dataclass(frozen=True)
-class Run:
-    """A workload in a scenario over a routing: so many connections, or a name of ``dataplane``."""
-
-    scenario: str
-    routing: str
-    workload: int | str
-
-    @property
-    def key(self) -> str:
-        """Its name in the results."""
-        return f"{self.scenario} {self.routing} {self.workload}"
-
-
-Found = dict[str, dict[str, Any]]
-"""Results by key of the run."""
-
-
-def short() -> list[Run]:
-    """The runs of ``make bench``: all that have a goal, and what they are compared with.
-
-    Of FRR with the number of connections that depends least on the draw of ports: one connection
-    takes 20 s or 100 s, 128 take 26 s.
-    """
-    runs = [Run(SLOW, FRR, 128)]
-    runs += [Run(SLOW, FLOW, count) for count in (1, 8, 128)]
-    runs += [Run(SLOW, FLOWLET, count) for count in (1, 8)]
-    runs += [Run(SLOW, PACKET, workload) for workload in (*CONNECTIONS, UDP, CHANGE)]
-    return runs + [Run(HEALTHY, PACKET, count) for count in CONNECTIONS if count <= FEW]
-
-
-def everything() -> list[Run]:
-    """All numbers of connections over every routing, damaged and healthy."""
-    runs = [
-        Run(scenario, routing, workload)
-        for scenario in (HEALTHY, SLOW)
-        for routing in ROUTINGS
-        for workload in CONNECTIONS
-    ]
-    return [*runs, Run(SLOW, PACKET, UDP), Run(SLOW, PACKET, CHANGE)]
 
 
 # -- measuring ---------------------------------------------------------------------------------
@@ -164,7 +115,8 @@ def _times(fabric: Fabric, connections: int, rates: Rate, draws: int) -> dict[st
 
 def await_routing(fabric: Fabric, routing: str, rates: Rate, *, ipv6: bool = False) -> None:
     """Wait until the kernels have the weights, and nftables the same shares if it sprays."""
-    from bench.dataplane import OFF, await_weights
+    from bench.dataplane import await_weights
+    from bench.dataplane_runs import OFF
     from bench.elephants_udp import prefix, sprayed
     from fared.extensions.lab.expected import expected_shares, path_capacities
     from fared.extensions.lab.waiting import wait_until

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from bench.dataplane import HEALTHY, SLOW
-from bench.elephants import (
+from bench.dataplane_runs import HEALTHY, SLOW
+from bench.elephants_runs import (
     CHANGE,
     CONNECTIONS,
     FEW,

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bench.dataplane import LEAF, RATE, SENDER, SPINE
+from bench.dataplane_runs import LEAF, RATE, SENDER, SPINE
 
 if TYPE_CHECKING:
     from bench.dataplane import Rate

@@ -49,8 +49,10 @@ SETTINGS: dict[str, dict[str, int]] = {
 
 def measure(controls: list[str], draws: int) -> list[str]:
     """Return the lines of the table; also print each result as it is known."""
-    from bench.dataplane import MTU, READY, SLOW, state
-    from bench.elephants import PACKET, await_routing
+    from bench.dataplane import state
+    from bench.dataplane_runs import MTU, READY, SLOW
+    from bench.elephants import await_routing
+    from bench.elephants_runs import PACKET
     from bench.labs import clos, configure
     from bench.report import layout
     from fared.extensions.lab.fabric import Fabric

@@ -6,20 +6,10 @@ from typing import Any
 
 import pytest
 
-from bench.collectives import (
-    FAR,
-    IPV6,
-    LONG,
-    NEAR,
-    SHORT,
-    UNLIMITED,
-    Run,
-    everything,
-    short,
-)
 from bench.collectives_report import rows_of
-from bench.dataplane import ALL, RING
-from bench.elephants import FLOW, FLOWLET, FRR, PACKET
+from bench.collectives_runs import FAR, IPV6, LONG, NEAR, SHORT, UNLIMITED, Run, everything, short
+from bench.dataplane_runs import ALL, RING
+from bench.elephants_runs import FLOW, FLOWLET, FRR, PACKET
 
 
 def result(seconds: float) -> dict[str, Any]:

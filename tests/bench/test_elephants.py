@@ -6,19 +6,9 @@ from typing import Any
 
 import pytest
 
-from bench.dataplane import HEALTHY, SLOW
-from bench.elephants import (
-    CHANGE,
-    FLOW,
-    FRR,
-    HOSTS,
-    PACKET,
-    UDP,
-    Run,
-    everything,
-    short,
-)
+from bench.dataplane_runs import HEALTHY, SLOW
 from bench.elephants_report import rows_of
+from bench.elephants_runs import CHANGE, FLOW, FRR, HOSTS, PACKET, UDP, Run, everything, short
 from bench.labs import clos
 
 
