@@ -12,8 +12,10 @@ from typing import Any, Final
 _AGGREGATION: Final = "fared.extensions.ina.service"
 JOBS: Final = f"{_AGGREGATION}.jobs:InaService"
 """``(runner, socket, log, links)``: the jobs of aggregation, a service."""
-JOB_REQUESTS: Final = f"{_AGGREGATION}.requests:aggregation"
-"""``(service, command, arguments)``: answers a request about jobs."""
+JOB_REQUESTS: Final = f"{_AGGREGATION}.requests:REQUESTS"
+"""Requests about jobs, by command."""
+PERFORM_JOB_REQUEST: Final = f"{_AGGREGATION}.requests:perform"
+"""``(service, request)``: answers one of them."""
 JOB_METRICS: Final = f"{_AGGREGATION}.metrics:aggregation"
 """``(document)``: the metrics of the document of jobs."""
 

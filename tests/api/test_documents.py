@@ -9,10 +9,11 @@ from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.dispatch import run_view, view_of
-from fared.management.api.documents import ACTIONS, DOCUMENTS, PROTOCOLS
+from fared.management.api.documents import DOCUMENTS, PROTOCOLS
 from fared.management.api.durations import Observed
 from fared.management.api.errors import CommandError
 from fared.management.api.metrics import Metrics
+from fared.management.api.requests import REQUESTS
 from tests.api import documents, isis_documents
 from tests.api.conforms import faults
 from tests.api.schemas import schema_of
@@ -32,7 +33,7 @@ def test_a_view_takes_the_arguments_of_its_entry(entry):
 
 
 def test_names_are_unique():
-    names = [entry.name for entry in DOCUMENTS] + list(ACTIONS)
+    names = [entry.name for entry in DOCUMENTS] + list(REQUESTS)
     assert len(set(names)) == len(names)
     assert not set(names) & set(PROTOCOLS)
 

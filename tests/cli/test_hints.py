@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from fared.management.api.client import DaemonRefusedError
-from fared.management.api.documents import ACTIONS, BY_COMMAND
+from fared.management.api.documents import BY_COMMAND
 from fared.management.api.errors import CommandError
+from fared.management.api.requests import REQUESTS
 from fared.management.api.schema import ERROR_CODES
 from fared.management.cli.hints import of_refusal
 from fared.management.cli.main import main
@@ -52,7 +53,7 @@ def refusing(tmp_path):
 
 @pytest.mark.parametrize("code", ERROR_CODES)
 def test_every_refusal_of_every_command_has_a_hint(code):
-    commands = [*BY_COMMAND, *ACTIONS, "ina-create", "a later command"]
+    commands = [*BY_COMMAND, *REQUESTS, "ina-create", "a later command"]
     hints = [of_refusal(DaemonRefusedError(code, "why"), command) for command in commands]
     assert all(hints)
 

@@ -14,8 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from fared.management.api.control import ControlServer
-from fared.management.api.documents import ACTIONS, DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
+from fared.management.api.documents import DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
 from fared.management.api.errors import CommandError
+from fared.management.api.requests import REQUESTS
 from fared.management.api.respond import Responder
 from fared.management.cli.main import main
 from tests.api.documents import ANSWERS
@@ -88,7 +89,9 @@ def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, 
 
 def test_every_other_command_has_its_document():
     """The fixtures and the schema name the same commands."""
-    formats = ACTIONS | {entry.command: entry.format for entry in DOCUMENTS}
+    formats = {name: cls.format for name, cls in REQUESTS.items()} | {
+        entry.command: entry.format for entry in DOCUMENTS
+    }
     assert {command: ANSWERS[command]["format"] for command in formats} == formats
 
 

@@ -14,6 +14,7 @@ from fared.core.links import Link
 from fared.daemon.change import reload as module
 from fared.daemon.change.reload import SLICE, Reloader
 from fared.daemon.change.settings import link_events
+from fared.management.api.requests import ConfigDiffRequest
 
 OSPF = "ospf: {areas: {0: {interfaces: {'swp*': {cost: %d}}}}}\n"
 
@@ -203,7 +204,7 @@ def test_a_text_is_compared_with_what_runs_beside_the_loop_too(tmp_path):
     file = tmp_path / "fared.yaml"
     file.write_text(OSPF % 10)
     host = Host(file)
-    answer = asyncio.run(Reloader(host).diff({"text": OSPF % 20}))
+    answer = asyncio.run(Reloader(host).diff(ConfigDiffRequest(text=OSPF % 20)))
     (change,) = answer["changes"]
     assert (change["old"], change["new"], change["action"]) == (10, 20, "update-in-place")
 

@@ -11,24 +11,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fared.config import ConfigErrors, Loaded
-from fared.daemon.change.config_file import EDITED, ConfigFile
-from fared.daemon.change.config_requests import (
+from fared.daemon.change.config_answers import (
     answer,
-    back_of,
     cannot_save,
-    comment_of,
-    confirm_within,
     date,
     refused,
 )
+from fared.daemon.change.config_file import EDITED, ConfigFile
 from fared.daemon.change.history import Entry, History, How, State
 from fared.daemon.change.reload import Plan, Reloader, ReloadHost, changes_of, plan_of
 from fared.management.api.caller import CALLER
 from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
+
+if TYPE_CHECKING:
+    from fared.management.api.requests import ConfigApplyRequest, ConfigRollbackRequest
 
 
 class _Unconfirmed(NamedTuple):
@@ -58,15 +58,11 @@ class ConfigChanges:
 
     # -- commands ---------------------------------------------------------------------------
 
-    async def apply(self, args: Json) -> Json:
+    async def apply(self, asked: ConfigApplyRequest) -> Json:
         """Answer ``config apply``: validate, save and apply. Raises CommandError."""
-        text, name = args.get("text"), args.get("file", "FILE")
-        if not isinstance(text, str) or not isinstance(name, str):
-            raise CommandError("bad-argument", "text and file must be text")
-        within, comment = confirm_within(args), comment_of(args)
         async with self.reloader.turn:
             self._refuse_second()
-            return await self._change(text, name, "apply", comment, within)
+            return await self._change(asked.text, asked.file, "apply", asked.comment, asked.confirm)
 
     async def confirm(self) -> Json:
         """Answer ``config confirm``: save what runs. Raises CommandError."""
@@ -83,12 +79,12 @@ class ConfigChanges:
             self._host.log.info("config-confirmed", number=waiting.entry.number, user=CALLER.get())
             return answer([], confirmed=True)
 
-    async def rollback(self, args: Json) -> Json:
+    async def rollback(self, asked: ConfigRollbackRequest) -> Json:
         """Answer ``config rollback [N]``: apply the Nth former configuration.
 
         Without N an unconfirmed change is undone, if there is one. Raises CommandError.
         """
-        number, within, comment = back_of(args), confirm_within(args), comment_of(args)
+        number = asked.back
         async with self.reloader.turn:
             if self._unconfirmed is not None and number is None:
                 plan, warnings = await self._undo(CALLER.get())
@@ -98,8 +94,8 @@ class ConfigChanges:
             back = 1 if number is None else number
             text, entry = await asyncio.to_thread(self._former, back)
             name = f"configuration {back} of the history"
-            comment = comment or f"what had run since {date(entry.at)}"
-            return await self._change(text, name, "rollback", comment, within)
+            comment = asked.comment or f"what had run since {date(entry.at)}"
+            return await self._change(text, name, "rollback", comment, asked.confirm)
 
     async def history(self) -> Json:
         """Answer ``config history``, newest first; entry 0 is what runs."""

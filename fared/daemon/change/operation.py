@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from fared.config import Config
 from fared.core.links import Link
 from fared.daemon.change.boot_count import BootCount
-from fared.daemon.change.drain_requests import derating, drain_request, drained_answer
 from fared.daemon.change.drains import Drain, Drains
 from fared.daemon.change.machine import system_hostname
 from fared.daemon.change.settings import counts_boots, link_events, router_settings
@@ -33,6 +32,7 @@ from fared.router.settings import RouterSettings
 
 if TYPE_CHECKING:
     from fared.daemon.services.link_health import LinkWatch
+    from fared.management.api.requests import DrainRequest
 
 CLOCK_TOLERANCE = 1.0
 """Seconds of drift between wall clock and loop clock after which the engines get a new offset."""
@@ -93,7 +93,7 @@ class Operation:
     def deratings(self, name: str) -> list[Derating]:
         """Why the advertised capacity of a link is less than it could be."""
         drain = self.drains.links.get(name)
-        found = [] if drain is None else [derating(drain)]
+        found = [] if drain is None else [_derating(drain)]
         sick = None if self.watch is None else self.watch.derating(name)
         return found if sick is None else [*found, sick]
 
@@ -137,7 +137,7 @@ class Operation:
     def drained(self) -> Derating | None:
         """Who has drained this router, and why."""
         drain = self.drains.router
-        return None if drain is None else derating(drain)
+        return None if drain is None else _derating(drain)
 
     def link_events(self, link: Link, config: Config | None = None) -> list[events.Input]:
         """The events of a link, by default for the running configuration."""
@@ -145,18 +145,17 @@ class Operation:
             link = replace(link, up=False)
         return link_events(config or self._host.config, link, self.share(link.name))
 
-    def drain(self, args: Json) -> Json:
+    def drain(self, asked: DrainRequest) -> Json:
         """Drain the router, or lower the capacity of a link. Raises CommandError.
 
         A drained router is a stub router (RFC 6987) and has the overload bit (ISO 10589 §7.2.8.1).
         """
-        asked = drain_request(args)
-        drain = Drain(CALLER.get(), time.time(), asked.reason, asked.share)
+        drain = Drain(CALLER.get(), time.time(), asked.reason, asked.share or 0.0)
         return self._set_drain(asked.interface, drain)
 
-    def undrain(self, args: Json) -> Json:
+    def undrain(self, interface: str | None) -> Json:
         """Put the router, or a link, back into service. Raises CommandError."""
-        return self._set_drain(drain_request(args).interface, None)
+        return self._set_drain(interface, None)
 
     def _set_drain(self, interface: str | None, drain: Drain | None) -> Json:
         known = {link.name: link for link in self._host.monitor.links.values()}
@@ -166,7 +165,7 @@ class Operation:
             lost = self.drains.set_router(drain)
             self._host.log.info(event, **what)
             self.apply()
-            return drained_answer(None, drain, lost)
+            return _answer(None, drain, lost)
         if interface not in known and interface not in self.drains.links:
             raise CommandError("not-found", f"no interface {interface}")
         try:
@@ -178,7 +177,7 @@ class Operation:
         self._host.log.info(event, interface=interface, **what)
         if interface in known:
             self._host.runner.feed_all(self.link_events(known[interface]))
-        return drained_answer(interface, drain, lost)
+        return _answer(interface, drain, lost)
 
     async def retire(self) -> None:
         """Before a shutdown: keep transit traffic away for the time that is configured."""
@@ -204,3 +203,20 @@ class Operation:
         if abs(set_by) > CLOCK_TOLERANCE:
             self._host.log.info("clock-was-set", seconds=round(set_by, 3))
             self.apply()
+
+
+def _answer(interface: str | None, drain: Drain | None, lost: str | None) -> Json:
+    """Answer of both commands; ``lost``: why a restart will undo it."""
+    return {
+        "format": "fared-drain/1",
+        "drained": drain is not None,
+        "interface": interface,
+        "share": None if drain is None or interface is None else drain.share,
+        "reason": "" if drain is None else drain.reason,
+        "not_kept": lost,
+    }
+
+
+def _derating(drain: Drain) -> Derating:
+    """Return a drain as views show it."""
+    return Derating(drain.user, drain.share, drain.at, drain.reason)

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fared.config import (
     Change,
@@ -37,6 +37,9 @@ from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
 from fared.router.events import Input
 from fared.runtime.startup import collector_paused
+
+if TYPE_CHECKING:
+    from fared.management.api.requests import ConfigDiffRequest
 
 SLICE = 0.01
 """Seconds of work between two turns of the loop."""
@@ -127,14 +130,14 @@ class Reloader:
                 await self._reloaded(plan)
             return _applied(plan)
 
-    async def diff(self, args: Json) -> Json:
-        """Answer ``config diff``: compare the text in ``args``, or the file, with what runs.
+    async def diff(self, asked: ConfigDiffRequest) -> Json:
+        """Answer ``config diff``: compare a text, or the file, with what runs.
 
         One after the other, as reloads: each takes a second of the interpreter. Raises
         CommandError.
         """
         async with self.turn:
-            return await asyncio.to_thread(_config_diff, self._host.config, self._host.path, args)
+            return await asyncio.to_thread(_config_diff, self._host.config, self._host.path, asked)
 
     async def planned(self, text: str | None = None, name: str | None = None) -> Plan:
         """Read the file, or a text of this name, in a thread, and compare it with what runs.
@@ -191,11 +194,11 @@ def plan_of(running: Config, loaded: Loaded) -> Plan:
     return Plan(merged(running, config), diff(running, config), loaded)
 
 
-def _config_diff(config: Config, path: str, args: Json) -> Json:
-    text, name = args.get("text"), str(args.get("file", "FILE"))
+def _config_diff(config: Config, path: str, asked: ConfigDiffRequest) -> Json:
+    text = asked.text
     try:
         with collector_paused():
-            other = load(Path(path)) if text is None else load_text(str(text), name)
+            other = load(Path(path)) if text is None else load_text(text, asked.file)
             changes = diff(config, other)
     except ConfigErrors as errors:
         raise CommandError("bad-argument", str(errors)) from None

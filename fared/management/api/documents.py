@@ -271,23 +271,6 @@ DOCUMENTS = (
     ),
 )
 
-ACTIONS = {
-    "config-diff": "fared-config-diff/1",
-    "config-apply": "fared-config-change/1",
-    "config-confirm": "fared-config-change/1",
-    "config-rollback": "fared-config-change/1",
-    "config-history": "fared-config-history/1",
-    "reload": "fared-reload/1",
-    "restart": "fared-restart/1",
-    "drain": "fared-drain/1",
-    "undrain": "fared-drain/1",
-    "clear-limits": "fared-limits/1",
-    "record-start": "fared-record/1",
-    "record-stop": "fared-record/1",
-    "record-status": "fared-record/1",
-}
-"""Commands that change the daemon, or need more of it than a view has, and their documents."""
-
 BY_COMMAND = {document.command: document for document in DOCUMENTS}
 SHOWN = {document.name: document for document in DOCUMENTS if document.show}
 NARROWED = tuple(document.name for document in DOCUMENTS if document.show and document.narrowed)

@@ -12,8 +12,9 @@ from msgspec.structs import asdict
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
 from fared.config.template import Proto, Role, links_guessed, template
 from fared.management.api.documents import PROTOCOLS
-from fared.management.cli.durations import read_duration
-from fared.management.cli.session import NEGATIVE, F, Failure, Json, Session, output_options, tell
+from fared.management.api.requests import ConfigApplyRequest
+from fared.management.cli.request import given_of, with_options
+from fared.management.cli.session import NEGATIVE, Failure, Json, Session, output_options, tell
 from fared.management.cli.words import Words, one_of
 
 _CORRECT = "config/fared.yaml, or 'man fared.yaml', has all settings with their values"
@@ -103,17 +104,7 @@ def _refused(document: Json) -> bool:
     return True
 
 
-def _confirm_option(function: F) -> F:
-    """Add ``--confirm`` and ``--comment``."""
-    function = click.option(
-        "--comment", metavar="TEXT", default="", help="For the history: why this change is made."
-    )(function)
-    return click.option(
-        "--confirm",
-        metavar="TIME",
-        callback=read_duration,
-        help="Return to the former configuration after TIME (5m) unless it is confirmed.",
-    )(function)
+_confirm_option = with_options(ConfigApplyRequest, "confirm", "comment")
 
 
 @config.command("apply")
@@ -121,14 +112,15 @@ def _confirm_option(function: F) -> F:
 @_confirm_option
 @output_options
 @click.pass_obj
-def apply_file(session: Session, file: str, confirm: float | None, comment: str) -> None:
+def apply_file(session: Session, file: str, confirm: float | None, comment: str | None) -> None:
     """Validate, save and apply FILE. Exit 1 if the daemon refuses it; then nothing has changed."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Failure(f"{file}: {reason}", _FILES) from None
-    _change(session, "config-apply", {"text": text, "file": file}, confirm, comment)
+    args: Json = {"text": text, "file": file, "confirm": confirm, "comment": comment}
+    _change(session, "config-apply", args)
 
 
 @config.command("confirm")
@@ -144,22 +136,19 @@ def confirm_change(session: Session) -> None:
 @_confirm_option
 @output_options
 @click.pass_obj
-def rollback(session: Session, number: int | None, confirm: float | None, comment: str) -> None:
+def rollback(
+    session: Session, number: int | None, confirm: float | None, comment: str | None
+) -> None:
     """Apply the Nth former configuration of the history, by default the one before.
 
     While a change waits for its confirmation, undo that one.
     """
-    args: Json = {} if number is None else {"back": number}
-    _change(session, "config-rollback", args, confirm, comment)
+    args: Json = {"back": number, "confirm": confirm, "comment": comment}
+    _change(session, "config-rollback", args)
 
 
-def _change(
-    session: Session, command: str, args: Json, confirm: float | None = None, comment: str = ""
-) -> None:
-    given = args | {"confirm": confirm} if confirm is not None else args
-    if comment:
-        given = given | {"comment": comment}
-    answered = session.ask(command, args=given)
+def _change(session: Session, command: str, args: Json) -> None:
+    answered = session.ask(command, args=given_of(args))
     session.print(answered)
     if _refused(answered):
         raise click.exceptions.Exit(NEGATIVE)

@@ -16,7 +16,8 @@ from typing import Final
 
 import click
 
-from fared.management.cli.durations import read_duration
+from fared.management.api.requests import duration
+from fared.management.cli.request import read_with
 from fared.management.cli.session import Json, Session, Unreachable, output_options
 
 _CHUNK: Final = 1 << 16
@@ -36,7 +37,7 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 @click.option(
     "--since",
     metavar="DURATION",
-    callback=read_duration,
+    callback=read_with(duration),
     help="Begin with those of the last time, as 10m, that the log still has.",
 )
 @output_options

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from fared.management.api.requests import RecordStartRequest, RecordStatusRequest, RecordStopRequest
+from fared.management.cli.request import request_command
 from fared.management.cli.session import Failure, Json, Session, output_options
 from fared.management.cli.words import Words
 
-_MEGABYTE = 1 << 20
 _VERSIONS = (
     "a recording that begins with the start of a daemon (fared --record) is read by later versions,"
     " one that begins with a state only by the version that wrote it"
@@ -25,40 +26,18 @@ def record() -> None:
     """Record all inputs of the router, so that a fault can be replayed."""
 
 
-@record.command()
-@click.argument("directory", required=False, metavar="[DIR]")
-@click.option(
-    "--size",
-    type=click.IntRange(1, 1 << 20),
-    metavar="MIB",
-    help="Bound of all files; the oldest are removed (default 64).",
+record.add_command(
+    request_command(
+        RecordStartRequest,
+        "Record from now on, in DIR (default: recording, below state-directory). It holds secrets.",
+        "directory",
+    ),
+    "start",
 )
-@output_options
-@click.pass_obj
-def start(session: Session, directory: str | None, size: int | None) -> None:
-    """Record from now on, in DIR (default: recording, below state-directory). It holds secrets."""
-    args: Json = {}
-    if directory is not None:
-        args["directory"] = str(Path(directory).absolute())
-    if size is not None:
-        args["size"] = size * _MEGABYTE
-    session.show_answer("record-start", args=args)
-
-
-@record.command()
-@output_options
-@click.pass_obj
-def stop(session: Session) -> None:
-    """End the recording."""
-    session.show_answer("record-stop")
-
-
-@record.command()
-@output_options
-@click.pass_obj
-def status(session: Session) -> None:
-    """Show the recording that runs, or the last one."""
-    session.show_answer("record-status")
+record.add_command(request_command(RecordStopRequest, "End the recording."), "stop")
+record.add_command(
+    request_command(RecordStatusRequest, "Show the recording that runs, or the last one."), "status"
+)
 
 
 @click.command()

@@ -1,62 +1,87 @@
-"""Requests of operators about jobs of in-network aggregation: their arguments are checked."""
+"""Requests about jobs of in-network aggregation."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 from fared.extensions.ina.fields import NAME
-from fared.extensions.ina.service.jobs import InaService
 from fared.management.api.errors import CommandError
-from fared.management.api.respond import Json
+from fared.management.api.requests import DaemonRequest, Value
 
 if TYPE_CHECKING:
+    from fared.extensions.ina.service.jobs import InaService
     from fared.management.api.schema.ina import InaJobs
 
 _LEAST_MTU, _MOST_MTU = 576, 65535
+_FLAG: Final = "true or false"
+Name = Annotated[
+    str,
+    Value(
+        "letters, digits, '-', '_', '.', at most 64",
+        lambda name: NAME.fullmatch(name) is not None,
+    ),
+]
 
 
-def aggregation(service: InaService, command: str, args: Json) -> Awaitable[InaJobs]:
-    """Answer ``ina-create`` or ``ina-delete``. Raises CommandError."""
-    if command == "ina-create":
-        return service.create(
-            _name(args),
-            _workers(args),
-            _mtu(args),
-            bier=args.get("bier") is True,
-            elastic=args.get("elastic") is True,
-            share=_share(args),
-        )
-    if command == "ina-delete":
-        return service.delete(_name(args))
-    raise CommandError("unknown-command", f"no such command: {command}")
+_WORKERS: Final = Value(
+    "a list of addresses",
+    metavar="ADDRESS,...",
+    help="Hosts, in order of rank.",
+    parse=lambda text: [word.strip() for word in text.split(",")],
+)
+_MTU: Final = Value(
+    f"{_LEAST_MTU} to {_MOST_MTU}",
+    lambda mtu: _LEAST_MTU <= mtu <= _MOST_MTU,
+    "INTEGER",
+    "Of the path (default: the least of this router's links).",
+    int,
+)
+_SHARE: Final = Value(
+    "a number", metavar="FLOAT", help="Part of links that several jobs use (1).", parse=float
+)
+_BIER: Final = Value(_FLAG, help="Results by BIER; each worker needs a BFR-id.")
+_ELASTIC: Final = Value(_FLAG, help="Go on without workers that are lost.")
 
 
-def _share(args: Json) -> float:
-    share = args.get("share", 1.0)
-    if isinstance(share, bool) or not isinstance(share, int | float):
-        raise CommandError("bad-argument", f"a share of {share!r}: a number")
-    return float(share)
+class InaCreateRequest(DaemonRequest, frozen=True, kw_only=True):
+    """Create a job, whose first worker is behind this router."""
+
+    command: ClassVar[str] = "ina-create"
+    format: ClassVar[str] = "fared-ina/1"
+    name: Name
+    workers: Annotated[list[str], _WORKERS]
+    mtu: Annotated[int | None, _MTU] = None
+    bier: Annotated[bool, _BIER] = False
+    elastic: Annotated[bool, _ELASTIC] = False
+    share: Annotated[float, _SHARE] = 1.0
 
 
-def _name(args: Json) -> str:
-    name = args.get("name")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise CommandError("bad-argument", "name: letters, digits, '-', '_', '.', at most 64")
-    return name
+class InaDeleteRequest(DaemonRequest, frozen=True, kw_only=True):
+    """End a job."""
+
+    command: ClassVar[str] = "ina-delete"
+    format: ClassVar[str] = "fared-ina/1"
+    name: Name
 
 
-def _workers(args: Json) -> list[str]:
-    workers: Any = args.get("workers")
-    if not isinstance(workers, list) or not all(isinstance(one, str) for one in workers):
-        raise CommandError("bad-argument", "workers must be a list of addresses")
-    return workers
+REQUESTS: Final[dict[str, type[DaemonRequest]]] = {
+    cls.command: cls for cls in (InaCreateRequest, InaDeleteRequest)
+}
 
 
-def _mtu(args: Json) -> int | None:
-    mtu = args.get("mtu")
-    if mtu is None:
-        return None
-    if not isinstance(mtu, int) or not _LEAST_MTU <= mtu <= _MOST_MTU:
-        raise CommandError("bad-argument", f"mtu must be {_LEAST_MTU} to {_MOST_MTU}")
-    return mtu
+def perform(service: InaService, request: DaemonRequest) -> Awaitable[InaJobs]:
+    """Answer a request. Raises CommandError."""
+    match request:
+        case InaCreateRequest():
+            return service.create(
+                request.name,
+                request.workers,
+                request.mtu,
+                bier=request.bier,
+                elastic=request.elastic,
+                share=request.share,
+            )
+        case InaDeleteRequest():
+            return service.delete(request.name)
+    raise CommandError("unknown-command", f"no such command: {request.command}")

@@ -1,0 +1,74 @@
+"""Performs requests: who may, with which arguments, and which part of the daemon does it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from fared.config import Config
+from fared.daemon.change.config_change import ConfigChanges
+from fared.daemon.change.config_documents import ConfigDocuments
+from fared.daemon.change.operation import Operation
+from fared.daemon.change.restart import GracefulRestart
+from fared.daemon.extensions import JOB_REQUESTS, PERFORM_JOB_REQUEST, extension
+from fared.daemon.people.recordings import begin_recording, end_recording, recording_status
+from fared.daemon.people.views import ViewSource
+from fared.daemon.services.running import Services
+from fared.management.api import requests
+from fared.management.api.caller import may_change
+from fared.management.api.errors import CommandError
+from fared.management.api.requests import DaemonRequest
+from fared.management.api.respond import Json
+from fared.management.api.sliced import Work
+
+_OF_JOBS = "ina-"
+Answer = Mapping[str, Any] | Work[Mapping[str, Any]] | Awaitable[Mapping[str, Any]]
+
+
+class ActionHost(Protocol):
+    """The parts of the daemon that commands reach."""
+
+    path: str
+    config: Config
+    changes: ConfigChanges
+    config_documents: ConfigDocuments
+    operation: Operation
+    restarts: GracefulRestart
+    views: ViewSource
+    services: Services
+
+
+def perform(host: ActionHost, command: str, args: Json) -> Answer:
+    """Perform a request. Raises CommandError."""
+    known = extension(JOB_REQUESTS) if command.startswith(_OF_JOBS) else requests.REQUESTS
+    cls: type[DaemonRequest] | None = known.get(command)
+    if cls is None:
+        raise CommandError("unknown-command", f"no such command: {command}")
+    if not cls.reads and not may_change(host.config.api.change_group):
+        text = f"only members of group {host.config.api.change_group} may do that"
+        raise CommandError("forbidden", text)
+    if command in _PERFORM:
+        return _PERFORM[command](host, requests.read(cls, args))
+    if host.services.ina is None:
+        raise CommandError("bad-argument", "in-network aggregation is not enabled (ina: enabled)")
+    answer: Answer = extension(PERFORM_JOB_REQUEST)(host.services.ina, requests.read(cls, args))
+    return answer
+
+
+_PERFORM: Mapping[str, Callable[[ActionHost, Any], Answer]] = {
+    "drain": lambda host, asked: host.operation.drain(asked),
+    "undrain": lambda host, asked: host.operation.undrain(asked.interface),
+    "restart": lambda host, asked: host.restarts.restart(graceful=asked.graceful),
+    "clear-limits": lambda host, _: host.operation.clear_limits(),
+    "reload": lambda host, _: host.changes.reloader.reload(),
+    "config-diff": lambda host, asked: host.changes.reloader.diff(asked),
+    "config-apply": lambda host, asked: host.changes.apply(asked),
+    "config-confirm": lambda host, _: host.changes.confirm(),
+    "config-rollback": lambda host, asked: host.changes.rollback(asked),
+    "config-history": lambda host, _: host.changes.history(),
+    "record-start": lambda host, asked: begin_recording(
+        host.services, host.config.state_directory, asked
+    ),
+    "record-stop": lambda host, _: end_recording(host.services),
+    "record-status": lambda host, _: recording_status(host.services),
+}
