@@ -109,6 +109,26 @@ def test_a_package_that_does_not_exist_fails_when_it_is_imported():
     assert answer(code) == "missing"
 
 
+def test_a_module_whose_execution_failed_is_executed_again(tmp_path):
+    """Out of memory, its error is that of memory each time: half a module would have others."""
+    (tmp_path / "halfway.py").write_text(
+        "import os\nif os.environ.pop('SHORT', None): raise MemoryError\nvalue = 7\n"
+        "def called(): return value\n"
+    )
+    code = (
+        "import os, sys; from fared.runtime.startup import import_when_needed\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import_when_needed(functions={'halfway': ('called',)})\n"
+        "import halfway; from halfway import called\n"
+        "for use in (lambda: halfway.value, called):\n"
+        "    os.environ['SHORT'] = 'yes'\n"
+        "    try: use()\n"
+        "    except MemoryError: print('memory', end=' ')\n"
+        "print(called(), halfway.value)"
+    )
+    assert answer(code) == "memory memory 7 7"
+
+
 def test_a_hidden_package_is_hidden_only_within_the_block():
     code = (
         "import sys; from fared.runtime.startup import without\n"

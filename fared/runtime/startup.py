@@ -112,10 +112,14 @@ class _LateExecution:
             vars(module)["__all__"] = [name for name in self._functions if name != "__all__"]
 
     def _execute(self, module: ModuleType) -> None:
-        for name in ("__getattr__", *self._functions):
-            vars(module).pop(name, None)
+        names = vars(module)
+        late = {name: names.pop(name, None) for name in ("__getattr__", *self._functions)}
         self._spec.loader = module.__loader__ = self._loader
-        self._loader.exec_module(module)
+        try:
+            self._loader.exec_module(module)
+        except BaseException:  # such as MemoryError: half a module would have other errors
+            names.update(late)
+            raise
 
 
 def leave_untranslated() -> None:
