@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import click
 import msgspec
@@ -55,6 +56,7 @@ from fared.extensions.offline.plan.run import PlanTask, WorkersDiedError
 from fared.extensions.offline.plan.sets import DEGRADE, GROUPS, LINKS, NODES
 from fared.extensions.offline.plan.traffic import COLLECTIVES
 from fared.extensions.offline.world import SavedDatabase
+from fared.management.cli.options import opt, options_of
 from fared.management.cli.session import Failure
 from fared.management.cli.words import Lazy, Words, imported
 
@@ -86,180 +88,183 @@ plan.add_lazy(
 )
 
 
+class FailuresAsked(NamedTuple):
+    """What ``plan failures`` was asked."""
+
+    source: Annotated[
+        str, opt("--lsdb", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'.")
+    ]
+    links: Annotated[bool, opt(is_flag=True, help="Each link fails.")]
+    nodes: Annotated[bool, opt(is_flag=True, help="Each router fails.")]
+    group_file: Annotated[
+        Path | None,
+        opt(
+            "--groups",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="YAML: patterns of routers, and of links 'A,B', by name of the group.",
+        ),
+    ]
+    some_groups: Annotated[
+        tuple[tuple[str, list[str]], ...],
+        opt(
+            "--group",
+            metavar="NAME=P;P",
+            multiple=True,
+            callback=parsed_by(read_group),
+            help="Routers S1 or p1-S*, links L1,S1 or L1,* that fail together.",
+        ),
+    ]
+    doubles: Annotated[
+        Doubles | None,
+        opt(
+            metavar="N|all|classes",
+            callback=parsed_by(read_doubles),
+            help="Two links fail: N pairs, drawn, all, or one of each class of equal ones.",
+        ),
+    ]
+    seed: Annotated[int, opt(default=1, show_default=True, help="Of drawn pairs.")]
+    degrade: Annotated[
+        float | None,
+        opt(metavar="25%", callback=parsed_by(read_percent), help="Each link loses this part."),
+    ]
+    drained: Annotated[str | None, opt(metavar="A,B", help="These routers are drained meanwhile.")]
+    between: Annotated[
+        str | None,
+        opt(metavar="P,P", help="Routers whose capacity counts: patterns, or their prefixes."),
+    ]
+    bandwidth: Annotated[
+        float | None,
+        opt(
+            metavar="400G",
+            callback=parsed_by(parse_bandwidth),
+            help="Bandwidth of links that advertise none (default: the median).",
+        ),
+    ]
+    demand_file: Annotated[
+        Path | None,
+        opt(
+            "--demand",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Traffic, YAML: demands: [{from: L1, to: L2, rate: 100G}].",
+        ),
+    ]
+    collective: Annotated[
+        str | None, opt(type=click.Choice(COLLECTIVES), help="Traffic of a collective of --hosts.")
+    ]
+    hosts: Annotated[
+        str | None, opt(metavar="A,B", help="Routers of its hosts (default: all ends).")
+    ]
+    rate: Annotated[
+        float | None,
+        opt(
+            metavar="100G",
+            callback=parsed_by(parse_bandwidth),
+            help="What each host sends (default: 100G).",
+        ),
+    ]
+    fail_links: Annotated[
+        tuple[str, ...], opt("--fail-link", metavar="A,B", multiple=True, help="Fail it for good.")
+    ]
+    fail_nodes: Annotated[
+        tuple[str, ...], opt("--fail-node", metavar="N", multiple=True, help="Fail it for good.")
+    ]
+    bandwidths: Annotated[
+        tuple[str, ...],
+        opt("--set-bandwidth", metavar="A,B=25G", multiple=True, help="Change it for good."),
+    ]
+    costs: Annotated[
+        tuple[str, ...],
+        opt("--set-cost", metavar="A,B=N", multiple=True, help="Change it for good."),
+    ]
+    bounds: Annotated[
+        tuple[CapacityBound, ...],
+        opt(
+            "--require",
+            metavar="'n-1 >= 75%'",
+            multiple=True,
+            callback=parsed_by(read_bound),
+            help="Exit with 1 unless all pairs keep so much."
+            " Sets: n-1, n-2, nodes, groups, degrade.",
+        ),
+    ]
+    old: Annotated[
+        str | None, opt("--compare", metavar="OLD", help="Compare with a report saved by --json.")
+    ]
+    top: Annotated[
+        int, opt(default=10, show_default=True, type=click.IntRange(1), help="Worst failures.")
+    ]
+    pairs: Annotated[
+        str, opt(default="20", show_default=True, metavar="N|all", help="Worst pairs.")
+    ]
+    workers: Annotated[
+        int | None,
+        opt(type=click.IntRange(1, 1024), help="Processes (default: one for each core)."),
+    ]
+    scheduler: Annotated[
+        str | None,
+        opt(
+            metavar="tcp://HOST:PORT",
+            help="Compute on the workers of this scheduler of Dask (extra 'plan').",
+        ),
+    ]
+    resume: Annotated[
+        Path | None,
+        opt(
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Keep finished parts in FILE, and compute only the missing ones.",
+        ),
+    ]
+    html: Annotated[
+        Path | None, opt(metavar="FILE", type=click.Path(path_type=Path), help="Write a page, too.")
+    ]
+    as_json: Annotated[bool, opt("--json", is_flag=True, help="Print the JSON document.")]
+
+
 @plan.command(epilog=_EPILOG)
-@click.option(
-    "--lsdb", "source", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'."
-)
-@click.option("--links", is_flag=True, help="Each link fails.")
-@click.option("--nodes", is_flag=True, help="Each router fails.")
-@click.option(
-    "--groups",
-    "group_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="YAML: patterns of routers, and of links 'A,B', by name of the group.",
-)
-@click.option(
-    "--group",
-    "some_groups",
-    metavar="NAME=P;P",
-    multiple=True,
-    callback=parsed_by(read_group),
-    help="Routers S1 or p1-S*, links L1,S1 or L1,* that fail together.",
-)
-@click.option(
-    "--doubles",
-    metavar="N|all|classes",
-    callback=parsed_by(read_doubles),
-    help="Two links fail: N pairs, drawn, all, or one of each class of equal ones.",
-)
-@click.option("--seed", default=1, show_default=True, help="Of drawn pairs.")
-@click.option(
-    "--degrade", metavar="25%", callback=parsed_by(read_percent), help="Each link loses this part."
-)
-@click.option("--drained", metavar="A,B", help="These routers are drained meanwhile.")
-@click.option(
-    "--between", metavar="P,P", help="Routers whose capacity counts: patterns, or their prefixes."
-)
-@click.option(
-    "--bandwidth",
-    metavar="400G",
-    callback=parsed_by(parse_bandwidth),
-    help="Bandwidth of links that advertise none (default: the median).",
-)
-@click.option(
-    "--demand",
-    "demand_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Traffic, YAML: demands: [{from: L1, to: L2, rate: 100G}].",
-)
-@click.option(
-    "--collective", type=click.Choice(COLLECTIVES), help="Traffic of a collective of --hosts."
-)
-@click.option("--hosts", metavar="A,B", help="Routers of its hosts (default: all ends).")
-@click.option(
-    "--rate",
-    metavar="100G",
-    callback=parsed_by(parse_bandwidth),
-    help="What each host sends (default: 100G).",
-)
-@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail it for good.")
-@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail it for good.")
-@click.option(
-    "--set-bandwidth", "bandwidths", metavar="A,B=25G", multiple=True, help="Change it for good."
-)
-@click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="Change it for good.")
-@click.option(
-    "--require",
-    "bounds",
-    metavar="'n-1 >= 75%'",
-    multiple=True,
-    callback=parsed_by(read_bound),
-    help="Exit with 1 unless all pairs keep so much. Sets: n-1, n-2, nodes, groups, degrade.",
-)
-@click.option("--compare", "old", metavar="OLD", help="Compare with a report saved by --json.")
-@click.option(
-    "--top", default=10, show_default=True, type=click.IntRange(1), help="Worst failures."
-)
-@click.option("--pairs", default="20", show_default=True, metavar="N|all", help="Worst pairs.")
-@click.option(
-    "--workers", type=click.IntRange(1, 1024), help="Processes (default: one for each core)."
-)
-@click.option(
-    "--scheduler",
-    metavar="tcp://HOST:PORT",
-    help="Compute on the workers of this scheduler of Dask (extra 'plan').",
-)
-@click.option(
-    "--resume",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Keep finished parts in FILE, and compute only the missing ones.",
-)
-@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write a page, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
-def failures(
-    *,
-    source: str,
-    links: bool,
-    nodes: bool,
-    group_file: Path | None,
-    some_groups: tuple[tuple[str, list[str]], ...],
-    doubles: Doubles | None,
-    seed: int,
-    degrade: float | None,
-    drained: str | None,
-    between: str | None,
-    bandwidth: float | None,
-    demand_file: Path | None,
-    collective: str | None,
-    hosts: str | None,
-    rate: float | None,
-    fail_links: tuple[str, ...],
-    fail_nodes: tuple[str, ...],
-    bandwidths: tuple[str, ...],
-    costs: tuple[str, ...],
-    bounds: tuple[CapacityBound, ...],
-    old: str | None,
-    top: int,
-    pairs: str,
-    workers: int | None,
-    scheduler: str | None,
-    resume: Path | None,
-    html: Path | None,
-    as_json: bool,
-) -> None:
+@options_of(FailuresAsked)
+def failures(asked: FailuresAsked) -> None:
     """Compute what failures leave of the path capacity between leaves, worst first."""
-    given = WhatIf(fail_links, fail_nodes, costs, bandwidths, ())
-    groups = {**read_groups(group_file), **dict(some_groups)}
-    asked = {bound.of for bound in bounds}
-    wanted = _sets(
-        asked, links=links, nodes=nodes, groups=groups, doubles=doubles, degrade=degrade, seed=seed
-    )
-    compute = _compute(workers, scheduler)
-    traffic = AskedTraffic(demand_file, collective, name_list(hosts), rate)
-    shown = Shown(ranked=top, pairs=how_many_pairs(pairs))
-    before = None if old is None else read_report(old)
-    names, ends = name_list(drained), name_list(between)
+    given = WhatIf(asked.fail_links, asked.fail_nodes, asked.costs, asked.bandwidths, ())
+    groups = {**read_groups(asked.group_file), **dict(asked.some_groups)}
+    bounded = {bound.of for bound in asked.bounds}
+    wanted = _sets(asked, groups, bounded)
+    compute = _compute(asked.workers, asked.scheduler)
+    traffic = AskedTraffic(asked.demand_file, asked.collective, name_list(asked.hosts), asked.rate)
+    shown = Shown(ranked=asked.top, pairs=how_many_pairs(asked.pairs))
+    before = None if asked.old is None else read_report(asked.old)
+    names, ends = name_list(asked.drained), name_list(asked.between)
     with PlanProgress() as bar:
         try:
-            network = _network(load_database(source), given, names, bandwidth, ends)
+            network = _network(load_database(asked.source), given, names, asked.bandwidth, ends)
             task = planned_task(network, wanted, traffic.read(network.healthy))
-            planned = _computed(network, task, compute, resume, bar.show)
+            planned = _computed(network, task, compute, asked.resume, bar.show)
         except (PlanError, KeptError, WorkersDiedError, ClusterError) as error:
             raise Failure(str(error)) from error
     document = plan_document(planned, given.described(), names, shown)
-    document["required"] = [bound.check(document) for bound in bounds]
-    if html is not None:
-        write_page(html, plan_page(document, planned))
-    print_and_end(document, before, as_json=as_json)
+    document["required"] = [bound.check(document) for bound in asked.bounds]
+    if asked.html is not None:
+        write_page(asked.html, plan_page(document, planned))
+    print_and_end(document, before, as_json=asked.as_json)
 
 
-def _sets(
-    asked: set[str],
-    *,
-    links: bool,
-    nodes: bool,
-    groups: dict[str, list[str]],
-    doubles: Doubles | None,
-    degrade: float | None,
-    seed: int,
-) -> FailureSets:
-    """Return what is to fail: what was chosen, and sets that bounds were ``asked`` of."""
-    for kind, missing in ((DEGRADE, not degrade), (GROUPS, not groups)):
-        if kind in asked and missing:
+def _sets(asked: FailuresAsked, groups: dict[str, list[str]], bounded: set[str]) -> FailureSets:
+    """Return what is to fail: what was chosen, and the sets that are ``bounded``."""
+    for kind, missing in ((DEGRADE, not asked.degrade), (GROUPS, not groups)):
+        if kind in bounded and missing:
             raise click.UsageError(f"a bound of {kind} requires --{kind.removesuffix('s')}")
-    some = bool(links or nodes or groups or doubles or degrade)
-    pairs_of_links = which_doubles(doubles, asked)
+    some = bool(asked.links or asked.nodes or groups or asked.doubles or asked.degrade)
+    pairs_of_links = which_doubles(asked.doubles, bounded)
     return FailureSets(
-        links=links or not some or LINKS in asked,
-        nodes=nodes or not some or NODES in asked,
+        links=asked.links or not some or LINKS in bounded,
+        nodes=asked.nodes or not some or NODES in bounded,
         doubles=pairs_of_links.most,
         classes=pairs_of_links.classes,
-        degraded=degrade or 0.0,
+        degraded=asked.degrade or 0.0,
         groups=groups,
-        seed=seed,
+        seed=asked.seed,
     )
 
 
