@@ -152,6 +152,7 @@ class Flooding:
         area = self._instance.areas[neighbor.interface.settings.area].lsdb.listed
         beyond = self._instance.as_scope.listed
         link = neighbor.interface.lsdb.listed
+        compared = self.dynamic.active and self.dynamic.spares(neighbor)
         told: list[bytes] = []
         for age, instance in split_headers(ack.packed):
             entry = area.get(instance) or beyond.get(instance) or link.get(instance)
@@ -159,7 +160,7 @@ class Flooding:
             if entry is None or not entry.unacknowledged & bit:
                 if instance[_ADVERTISING_ROUTER] == self._us:
                     self._own_acknowledged(neighbor, age.to_bytes(2, "big") + instance)
-                elif age < MAX_AGE:
+                elif compared and age < MAX_AGE:
                     told.append(age.to_bytes(2, "big") + instance)
                 continue
             # §13.1: instances with equal fields are the same if neither is old, as nearly always,
@@ -170,7 +171,7 @@ class Flooding:
                 if compare(entry.header(self._process.now), acknowledged) != 0:
                     continue
             self._retransmitter.acknowledged(entry, bit)
-        if told and self.dynamic.active and self.dynamic.spares(neighbor):
+        if told:
             self._compare_told(neighbor, told)
 
     def _compare_told(self, neighbor: Neighbor, told: list[bytes]) -> None:
