@@ -40,19 +40,27 @@ class ActionHost(Protocol):
 
 def perform(host: ActionHost, command: str, args: Json) -> Answer:
     """Perform a request. Raises CommandError."""
-    known = extension(JOB_REQUESTS) if command.startswith(_OF_JOBS) else requests.REQUESTS
-    cls: type[DaemonRequest] | None = known.get(command)
-    if cls is None:
-        raise CommandError("unknown-command", f"no such command: {command}")
-    if not cls.reads and not may_change(host.config.api.change_group):
+    cls = requests.REQUESTS.get(command)
+    if not (cls is not None and cls.reads) and not may_change(host.config.api.change_group):
         text = f"only members of group {host.config.api.change_group} may do that"
         raise CommandError("forbidden", text)
-    if command in _PERFORM:
+    if cls is not None:
         return _PERFORM[command](host, requests.read(cls, args))
-    if host.services.ina is None:
-        raise CommandError("bad-argument", "in-network aggregation is not enabled (ina: enabled)")
-    answer: Answer = extension(PERFORM_JOB_REQUEST)(host.services.ina, requests.read(cls, args))
-    return answer
+    return _perform_for_jobs(host, command, args)
+
+
+def _perform_for_jobs(host: ActionHost, command: str, args: Json) -> Answer:
+    """Perform a request about jobs, whose code is loaded where they are enabled."""
+    if command.startswith(_OF_JOBS):
+        service = host.services.ina
+        if service is None:
+            text = "in-network aggregation is not enabled (ina: enabled)"
+            raise CommandError("bad-argument", text)
+        cls: type[DaemonRequest] | None = extension(JOB_REQUESTS).get(command)
+        if cls is not None:
+            answer: Answer = extension(PERFORM_JOB_REQUEST)(service, requests.read(cls, args))
+            return answer
+    raise CommandError("unknown-command", f"no such command: {command}")
 
 
 _PERFORM: Mapping[str, Callable[[ActionHost, Any], Answer]] = {

@@ -17,7 +17,7 @@ from typing import Final
 import click
 
 from fared.management.api.requests import duration
-from fared.management.cli.request import read_with
+from fared.management.cli.options import parsed_by
 from fared.management.cli.session import Json, Session, Unreachable, output_options
 
 _CHUNK: Final = 1 << 16
@@ -37,7 +37,7 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 @click.option(
     "--since",
     metavar="DURATION",
-    callback=read_with(duration),
+    callback=parsed_by(duration),
     help="Begin with those of the last time, as 10m, that the log still has.",
 )
 @output_options

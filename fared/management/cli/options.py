@@ -22,6 +22,20 @@ class Opt(NamedTuple):
     settings: dict[str, Any]
 
 
+def parsed_by(parse: Callable[[str], Any]) -> Callable[..., Any]:
+    """Return a callback that parses one value, or each of several."""
+
+    def read(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:  # noqa: ANN401
+        try:
+            if isinstance(value, tuple):
+                return tuple(parse(one) for one in value)
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
+
+
 def opt(name: str = "", **settings: Any) -> Opt:  # noqa: ANN401 - click's own settings
     """Return an option for ``Annotated``."""
     return Opt(name, settings)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from fared.management.api.requests import DaemonRequest, RequestField, fields_of
+from fared.management.cli.options import parsed_by
 from fared.management.cli.session import F, Json, Session, output_options
 
 Reader = Callable[[click.Context, click.Parameter, str | None], Any]
@@ -65,7 +66,7 @@ def _argument(field: RequestField) -> click.Argument:
         [field.name],
         required=not metavar.startswith("["),
         metavar=metavar or field.name.upper(),
-        callback=read_with(field.value.parse),
+        callback=parsed_by(field.value.parse),
     )
 
 
@@ -80,21 +81,5 @@ def _settings(field: RequestField) -> dict[str, Any]:
         "metavar": field.value.metavar,
         "help": field.value.help,
         "required": field.required,
-        "callback": read_with(field.value.parse),
+        "callback": parsed_by(field.value.parse),
     }
-
-
-def read_with(
-    parse: Callable[[str], Any],
-) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """Return what reads the text of an option; ``parse`` raises ValueError."""
-
-    def read(_: click.Context, __: click.Parameter, text: str | None) -> Any:  # noqa: ANN401 - as above
-        if text is None:
-            return None
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
-
-    return read

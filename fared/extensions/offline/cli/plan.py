@@ -20,7 +20,6 @@ from fared.extensions.offline.cli.plan_arguments import (
     PlanProgress,
     how_many_pairs,
     name_list,
-    parsed_by,
     read_doubles,
     read_group,
     read_groups,
@@ -56,7 +55,7 @@ from fared.extensions.offline.plan.run import PlanTask, WorkersDiedError
 from fared.extensions.offline.plan.sets import DEGRADE, GROUPS, LINKS, NODES
 from fared.extensions.offline.plan.traffic import COLLECTIVES
 from fared.extensions.offline.world import SavedDatabase
-from fared.management.cli.options import opt, options_of
+from fared.management.cli.options import opt, options_of, parsed_by
 from fared.management.cli.session import Failure
 from fared.management.cli.words import Lazy, Words, imported
 

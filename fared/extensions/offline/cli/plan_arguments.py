@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import click
 import yaml
@@ -18,20 +17,6 @@ _MOST_DOUBLES = 20_000
 _BAR = 16
 """Columns of the progress bar."""
 _GROUPS = "a file of groups is YAML: name: [pattern, ...], such as power: [S1, 'L1,*']"
-
-
-def parsed_by(parse: Callable[[str], Any]) -> Callable[..., Any]:
-    """Return a callback that parses one value, or each of several."""
-
-    def read(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:  # noqa: ANN401
-        try:
-            if isinstance(value, tuple):
-                return tuple(parse(one) for one in value)
-            return None if value is None else parse(value)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from error
-
-    return read
 
 
 def read_percent(text: str) -> float:
