@@ -5,11 +5,11 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fared.management.api.rows import Rows
+from fared.management.documents.rows import Rows
 
 
 def faults(value: Any, hint: Any, where: str = "document") -> Iterator[str]:
-    """Return the differences between a document and a type of ``fared.management.api.schema``."""
+    """Return the differences between a document and its schema."""
     if typing.is_typeddict(hint):
         yield from _of_keys(value, hint, where)
         return

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fared.management.api.schema import isis, routes
+from fared.management.documents.schema import isis, routes
 from tests.api.documents.common import GBIT, NOW
 from tests.api.documents.databases import DATABASE, SPF, TOPOLOGY
 from tests.api.documents.links import INTERFACES, NEIGHBORS

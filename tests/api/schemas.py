@@ -6,9 +6,9 @@ import sys
 import typing
 from typing import Any
 
-from fared.management.api.dispatch import view_of
-from fared.management.api.documents import Document
-from fared.management.api.sliced import Sliced
+from fared.management.documents.dispatch import view_of
+from fared.management.documents.registry import Document
+from fared.management.documents.sliced import Sliced
 
 
 def schema_of(entry: Document) -> Any:

@@ -9,8 +9,8 @@ from fared.daemon.loop.runtime import Runtime
 from fared.daemon.people.counters import counters_of
 from fared.daemon.people.metrics import families
 from fared.extensions.sim.fabric import Fabric
-from fared.management.api.log_ring import LogRing
-from fared.management.api.views.context import ViewContext
+from fared.management.documents.context import ViewContext
+from fared.management.documents.log_ring import LogRing
 
 CONFIG = """
 router-id: 10.255.0.1

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from fared.management.api.views.routes import quantization_error, written_weights
+from fared.management.documents.views.routes import quantization_error, written_weights
 from fared.paths.fib.settings import FibSettings
 from fared.paths.rib.model import NextHop, NextHopSet
 

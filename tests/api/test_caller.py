@@ -11,7 +11,7 @@ import pytest
 
 from fared.daemon.people import actions
 from fared.management.api.caller import PEER, Peer, may_change, name_of, peer_of
-from fared.management.api.errors import CommandError
+from fared.management.documents.errors import CommandError
 
 GROUP = grp.getgrgid(1)
 """Any group that every system has."""

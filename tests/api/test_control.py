@@ -13,9 +13,9 @@ import pytest
 
 from fared.management.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
 from fared.management.api.control import MAX_REQUEST, ControlServer, SocketInUse
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Responder
-from fared.management.api.rows import Rows
+from fared.management.documents.errors import CommandError
+from fared.management.documents.rows import Rows
 from tests.api.uncollected import collector_off, number_of
 
 

@@ -8,12 +8,12 @@ from fared.daemon.people.metrics import families
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
-from fared.management.api.dispatch import run_view, view_of
-from fared.management.api.documents import DOCUMENTS, PROTOCOLS
 from fared.management.api.durations import Observed
-from fared.management.api.errors import CommandError
 from fared.management.api.metrics import Metrics
 from fared.management.api.requests import REQUESTS
+from fared.management.documents.dispatch import run_view, view_of
+from fared.management.documents.errors import CommandError
+from fared.management.documents.registry import DOCUMENTS, PROTOCOLS
 from tests.api import documents, isis_documents
 from tests.api.conforms import faults
 from tests.api.schemas import schema_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fared.management.api.encode import BLOCK, encode, slices
 from fared.management.api.respond import Responder
-from fared.management.api.rows import Rows
+from fared.management.documents.rows import Rows
 
 VALUES = st.recursive(
     st.none()

@@ -5,10 +5,10 @@ import pytest
 from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import Fabric
 from fared.extensions.sim.network import Network
-from fared.management.api.errors import CommandError
-from fared.management.api.views import explain, path, protocol, routes, system
-from fared.management.cli.render import console
 from fared.management.cli.tables import write
+from fared.management.documents.errors import CommandError
+from fared.management.documents.paper import console
+from fared.management.documents.views import explain, path, protocol, routes, system
 from tests.api.seen import seen_from
 from tests.sim.externals import OUTSIDE, announce, started
 

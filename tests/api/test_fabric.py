@@ -8,9 +8,9 @@ from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.encode import encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
-from fared.management.api.views import fabric_image
-from fared.management.api.views.context import Derating
-from fared.management.api.views.fabric import fabric
+from fared.management.documents.context import Derating
+from fared.management.documents.views import fabric_image
+from fared.management.documents.views.fabric import fabric
 from fared.router.events import RouterSettingsApplied
 from tests.api.seen import seen_from
 

@@ -10,9 +10,9 @@ from functools import partial
 import pytest
 
 from fared.management.api.control import ControlServer
-from fared.management.api.errors import CommandError
 from fared.management.api.feed import MAX_FOLLOWERS, QUEUE, EventFeed
 from fared.management.api.respond import Responder
+from fared.management.documents.errors import CommandError
 from tests.waiting import wait_for
 
 HEADER = {"ok": True, "stream": "fared-events/1"}

@@ -14,11 +14,11 @@ import pytest
 
 from fared.daemon.people.http import HttpPort, Served
 from fared.management.api.durations import Observed
-from fared.management.api.errors import CommandError
 from fared.management.api.http import App
 from fared.management.api.metrics import Metrics, counter, gauge
 from fared.management.api.respond import Responder
 from fared.management.api.static_files import ROOT
+from fared.management.documents.errors import CommandError
 from tests.api.documents import ANSWERS
 from tests.api.documents.routing import ROUTES
 from tests.api.served import served
@@ -220,7 +220,7 @@ def test_http_costs_nothing_when_it_is_off():
     """Neither uvicorn nor prometheus is imported by the control socket."""
     code = (
         "import sys, fared.management.api.control, fared.management.api.client;"
-        "import fared.management.api.schema;"
+        "import fared.management.documents.schema;"
         "print([m for m in ('uvicorn', 'prometheus_client', 'h11') if m in sys.modules])"
     )
     result = subprocess.run(

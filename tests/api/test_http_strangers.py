@@ -15,7 +15,7 @@ from fared.management.api.http import App
 from fared.management.api.http_server import SPARE_CONNECTIONS
 from fared.management.api.metrics import Metrics
 from fared.management.api.respond import Responder
-from fared.management.api.rows import Rows
+from fared.management.documents.rows import Rows
 from tests.api.served import served
 from tests.api.test_http import families
 from tests.api.uncollected import collector_off, number_of

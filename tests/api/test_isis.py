@@ -10,13 +10,13 @@ from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
 from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
-from fared.management.api.dispatch import run_view
-from fared.management.api.documents import DOCUMENTS, NARROWED
 from fared.management.api.encode import encode
-from fared.management.api.errors import CommandError
-from fared.management.api.views import explain, graph, kernel, path, protocol, routes, system
-from fared.management.api.views.load import load
-from fared.management.api.views.protocol import lsdb
+from fared.management.documents.dispatch import run_view
+from fared.management.documents.errors import CommandError
+from fared.management.documents.registry import DOCUMENTS, NARROWED
+from fared.management.documents.views import explain, graph, kernel, path, protocol, routes, system
+from fared.management.documents.views.load import load
+from fared.management.documents.views.protocol import lsdb
 from fared.protocols.isis.pdu.codec import decode_pdu
 from tests.api.seen import scraped, seen_from
 

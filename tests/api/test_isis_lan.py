@@ -6,7 +6,7 @@ from fared.extensions.sim.fabric import LANS, Fabric, FabricBuilder
 from fared.extensions.sim.levels import COMMON
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import IsisBuilder
-from fared.management.api.views import graph, path, protocol, system
+from fared.management.documents.views import graph, path, protocol, system
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind, CircuitSettings
 from tests.api.seen import scraped, seen_from

@@ -4,7 +4,7 @@ import pytest
 
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
 from fared.extensions.sim.network import Network
-from fared.management.api.views import explain, graph, path, protocol
+from fared.management.documents.views import explain, graph, path, protocol
 from tests.api.seen import seen_from
 
 MEMBERS = ("R1", "R2", "R3", "R4")

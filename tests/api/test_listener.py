@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.management.api import control, http_server, listener
+from fared.management.api import control, http_server
 from fared.management.api.control import ControlServer
 from fared.management.api.durations import Observed
 from fared.management.api.http import App
@@ -20,6 +20,7 @@ from fared.management.api.http_server import HttpServer
 from fared.management.api.listener import ClientListener
 from fared.management.api.metrics import Metrics
 from fared.management.api.respond import Responder
+from fared.runtime import descriptors
 
 RESERVED, FREE = 40, 80
 """Descriptors that are the router's, and how many are free where a test begins."""
@@ -39,7 +40,7 @@ time.sleep(60)
 @pytest.fixture
 def limit(monkeypatch):
     """A process that may open only a few files more, the last of which are reserved."""
-    monkeypatch.setattr(listener, "LEAST_RESERVED", RESERVED)
+    monkeypatch.setattr(descriptors, "LEAST_RESERVED", RESERVED)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
     low = max(highest + FREE, 2 * RESERVED)
@@ -49,12 +50,12 @@ def limit(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("descriptors", "first_reserved"),
+    ("limit_of", "first_reserved"),
     [(64, 32), (200, 100), (256, 128), (1024, 768), (65536, 49152), (-1, 786432)],
 )
-def test_a_quarter_of_all_descriptors_is_for_the_router(monkeypatch, descriptors, first_reserved):
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (descriptors, descriptors))
-    assert listener.ceiling() == first_reserved
+def test_a_quarter_of_all_descriptors_is_for_the_router(monkeypatch, limit_of, first_reserved):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit_of, limit_of))
+    assert descriptors.ceiling() == first_reserved
 
 
 @contextlib.asynccontextmanager

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
-from fared.management.api.views import protocol, system
+from fared.management.documents.views import protocol, system
 from fared.protocols.igp.refusals import NeighborProblem, RefusedHello
 from tests.api.seen import seen_from
 

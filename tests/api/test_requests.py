@@ -5,7 +5,6 @@ import pytest
 
 from fared.daemon.people import requests as performed
 from fared.extensions.ina.service import requests as of_jobs
-from fared.management.api.errors import CommandError
 from fared.management.api.requests import (
     REQUESTS,
     ConfigApplyRequest,
@@ -15,6 +14,7 @@ from fared.management.api.requests import (
     read,
 )
 from fared.management.cli.request import given_of, parameters
+from fared.management.documents.errors import CommandError
 
 ALL = {**REQUESTS, **of_jobs.REQUESTS}
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from fared.management.api.errors import CommandError
 from fared.management.api.seats import TENURE, Seats
+from fared.management.documents.errors import CommandError
 
 MOST = 4
 

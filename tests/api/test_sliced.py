@@ -8,10 +8,10 @@ import pytest
 from fared.extensions.sim.fabric import clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
-from fared.management.api.dispatch import run_view
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Responder
-from fared.management.api.sliced import (
+from fared.management.documents.dispatch import run_view
+from fared.management.documents.errors import CommandError
+from fared.management.documents.sliced import (
     PORTION,
     Sliced,
     Work,

@@ -8,9 +8,9 @@ from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
-from fared.management.api.errors import CommandError
-from fared.management.api.views import explain, graph, kernel, path, protocol, routes, system
-from fared.management.api.views.context import ViewContext
+from fared.management.documents.context import ViewContext
+from fared.management.documents.errors import CommandError
+from fared.management.documents.views import explain, graph, kernel, path, protocol, routes, system
 from fared.paths.rib.settings import SolverSettings
 from fared.protocols.ospf.settings import AreaSettings, RangeSettings
 from tests.api.seen import seen_from

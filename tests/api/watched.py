@@ -14,13 +14,13 @@ from bench import fabrics
 from fared.config import Config
 from fared.core.ids import BACKBONE, NodeId, RouterId
 from fared.daemon.loop.runtime import Runtime
-from fared.management.api.dispatch import run_view
 from fared.management.api.durations import Observed
 from fared.management.api.http import App
-from fared.management.api.log_ring import LogRing
 from fared.management.api.metrics import Metrics
 from fared.management.api.respond import Responder
-from fared.management.api.views.context import ViewContext
+from fared.management.documents.context import ViewContext
+from fared.management.documents.dispatch import run_view
+from fared.management.documents.log_ring import LogRing
 from fared.paths.fib.model import FibState
 from fared.paths.ted.events import LocalLinksChanged
 from fared.protocols.ospf.settings import AreaSettings, OspfSettings

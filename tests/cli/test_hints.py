@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from fared.management.api.client import DaemonRefusedError
-from fared.management.api.documents import BY_COMMAND
-from fared.management.api.errors import CommandError
 from fared.management.api.requests import REQUESTS
-from fared.management.api.schema import ERROR_CODES
 from fared.management.cli.hints import of_refusal
 from fared.management.cli.main import main
+from fared.management.documents.errors import CommandError
+from fared.management.documents.registry import BY_COMMAND
+from fared.management.documents.schema import ERROR_CODES
 from tests.api.documents import ANSWERS
 from tests.cli.terminal import Terminal
 from tests.cli.test_main import Daemon

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from fared.management.api.control import ControlServer
-from fared.management.api.documents import DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
-from fared.management.api.errors import CommandError
 from fared.management.api.requests import REQUESTS
 from fared.management.api.respond import Responder
 from fared.management.cli.main import main
+from fared.management.documents.errors import CommandError
+from fared.management.documents.registry import DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
 from tests.api.documents import ANSWERS
 from tests.api.documents.databases import SPF_LOG
 from tests.api.documents.router import STATUS

@@ -8,9 +8,9 @@ import tarfile
 import pytest
 from click.testing import CliRunner
 
-from fared.management.api.documents import SHOWN
 from fared.management.cli import support_tar
 from fared.management.cli.main import main
+from fared.management.documents.registry import SHOWN
 from tests.api.documents import ANSWERS
 from tests.api.documents.changes import CONFIG, CONFIG_HISTORY
 from tests.api.documents.router import LOG

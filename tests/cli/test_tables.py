@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.management.api.documents import DOCUMENTS
-from fared.management.cli.render import console
 from fared.management.cli.tables import renderer_of, write
+from fared.management.documents.paper import console
+from fared.management.documents.registry import DOCUMENTS
 from tests.api import documents, isis_documents
 from tests.api.documents.common import NOW
 from tests.api.documents.links import NEIGHBORS

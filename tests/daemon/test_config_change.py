@@ -18,8 +18,8 @@ from fared.daemon.change.config_change import ConfigChanges
 from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.config_file import ConfigFile
 from fared.management.api.encode import encode
-from fared.management.api.errors import CommandError
 from fared.management.api.requests import ConfigApplyRequest, ConfigRollbackRequest
+from fared.management.documents.errors import CommandError
 from tests.daemon.test_reload import Host as ReloadedHost
 
 TEXT = """

@@ -11,7 +11,7 @@ from fared.config import load
 from fared.daemon.change import config_documents
 from fared.daemon.change.config_documents import ConfigDocuments
 from fared.management.api.encode import encode
-from fared.management.api.errors import CommandError
+from fared.management.documents.errors import CommandError
 
 OSPF = "router-id: 10.0.0.1\nospf: {{areas: {{0: {{interfaces: {{eth0: {{cost: {}}}}}}}}}}}\n"
 

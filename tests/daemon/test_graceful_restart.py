@@ -12,7 +12,7 @@ import pytest
 from fared.config import load_text
 from fared.daemon.change import restart as module
 from fared.daemon.change.restart import GracefulRestart
-from fared.management.api.errors import CommandError
+from fared.management.documents.errors import CommandError
 from fared.protocols.igp.events import GracefulRestartBegun, GracefulRestartRequested
 from tests.daemon.test_boot_count import Log
 

@@ -27,7 +27,7 @@ NEVER = (
     "fared.extensions.sim",
 )
 """Tools of operators and developers: never, whatever is asked of the daemon."""
-UNREAD = ("fared.management.api.schema",)
+UNREAD = ("fared.management.documents.schema",)
 """What only type checkers read."""
 LATE = (
     "ssl",
@@ -36,14 +36,14 @@ LATE = (
     "h11",
     "prometheus_client",
     "fared.management.api.http",
-    "fared.management.api.views.routes",
+    "fared.management.documents.views.routes",
 )
 """Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
 WATCHED = (
     "fared.management.api.watch",
     "fared.management.api.what_if",
     "fared.management.api.fabric_changes",
-    "fared.management.api.views.fabric",
+    "fared.management.documents.views.fabric",
     "fared.paths.ted.tiers",
 )
 """Not before somebody looks at the page, whatever else is asked over HTTP."""
@@ -70,8 +70,8 @@ Router(router_settings(config, 1, "r"), __import__("random").Random(1), 0.0, lam
 """
 SERVE = """
 import fared.management.api.http_server, fared.management.api.http
-import fared.daemon.people.metrics, fared.management.api.dispatch
-fared.management.api.dispatch.load(['ospf'])
+import fared.daemon.people.metrics, fared.management.documents.dispatch
+fared.management.documents.dispatch.load(['ospf'])
 """
 OSPF = "ospf:\n  areas:\n    0.0.0.0:\n      interfaces:\n        lo: {passive: true}\n"
 ISIS = "isis:\n  net: 49.0001.0102.5500.0001.00\n  interfaces:\n    lo: {passive: true}\n"
@@ -104,7 +104,7 @@ def test_tools_are_never_loaded(loaded, when):
 
 
 def test_the_types_of_documents_are_not_loaded(loaded):
-    assert "fared.management.api.views.system" in loaded["served"]
+    assert "fared.management.documents.views.system" in loaded["served"]
     assert not {name for name in loaded["served"] if name.startswith(UNREAD)}
 
 
@@ -133,7 +133,7 @@ def test_the_engine_of_a_protocol_that_is_not_configured_is_not_loaded(loaded):
 
 def test_the_views_of_a_protocol_that_is_not_configured_are_not_loaded(loaded):
     """They import its codec: half of the modules that an OSPF router loads for its views."""
-    assert "fared.management.api.views.ospf" in loaded["served"]
+    assert "fared.management.documents.views.ospf" in loaded["served"]
     assert not {name for name in loaded["served"] if name.startswith("fared.protocols.isis.pdu")}
 
 
@@ -178,7 +178,7 @@ def test_a_daemon_without_bier_loads_nothing_of_it(loaded, when):
     """``fared.config.bier`` reads the section of the file."""
     assert "fared.router.multicast" in loaded[when]
     bier = {name for name in loaded[when] if "bier" in name}
-    assert not bier - {"fared.config.bier", "fared.management.api.views.bier"}
+    assert not bier - {"fared.config.bier", "fared.management.documents.views.bier"}
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])

@@ -20,7 +20,7 @@ import structlog
 from fared.daemon.people import logs
 from fared.daemon.people.logs import DaemonLog, LibraryLog
 from fared.management.api.encode import encode
-from fared.management.api.log_ring import LogRing
+from fared.management.documents.log_ring import LogRing
 from fared.protocols.ospf.packet.lsa import LsType
 
 

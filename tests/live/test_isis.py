@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.management.api.documents import NARROWED, SHOWN
+from fared.management.documents.registry import NARROWED, SHOWN
 from tests.live.daemons import LINKS, RIGHT_STUB, Json, Pair, running_pair
 from tests.waiting import wait_for
 

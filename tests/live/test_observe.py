@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fared.management.api.documents import SHOWN
+from fared.management.documents.registry import SHOWN
 from tests.cli.terminal import Terminal
 from tests.live.daemons import LEFT, RIGHT, RIGHT_STUB, Pair
 from tests.waiting import wait_for

@@ -14,7 +14,7 @@ from fared.extensions.offline.cli.spf import spf
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.extensions.sim.network import Network
 from fared.management.api.encode import encode
-from fared.management.api.views.ospf_lsdb import lsdb_document
+from fared.management.documents.views.ospf_lsdb import lsdb_document
 from fared.paths.rib.model import Route
 
 Json = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 from fared.core.ids import format_address, format_node, format_system_id
 from fared.extensions.sim.fabric import Fabric
 from fared.management.api.encode import encode
-from fared.management.api.views.isis_lsdb import isis_lsdb_document
+from fared.management.documents.views.isis_lsdb import isis_lsdb_document
 from tests.offline.fabrics import Json, answer
 
 FAMILIES = ("ipv4", "ipv6")

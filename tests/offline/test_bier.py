@@ -6,7 +6,7 @@ import pytest
 
 from fared.core.ids import format_node
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.management.api.views.bier import bier
+from fared.management.documents.views.bier import bier
 from tests.api.seen import seen_from
 from tests.offline import fabrics, isis_fabrics
 from tests.sim.test_bier import build

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fared.core.wire import Reader
-from fared.management.api.views.ospf_lsdb import lsdb_document
+from fared.management.documents.views.ospf_lsdb import lsdb_document
 from fared.protocols.ospf.packet.lsa import decode_lsa, lsa_checksum_ok
 from tests.offline.fabrics import clos, saved
 

@@ -14,7 +14,7 @@ import pytest
 from bench import fabrics
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY
-from fared.management.api.views.context import Derating
+from fared.management.documents.context import Derating
 from tests.api.watched import TedRouter, serving
 from tests.page.browser import browser
 

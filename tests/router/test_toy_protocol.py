@@ -28,8 +28,8 @@ from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.port import LAYERS, over_ipv4
 from fared.extensions.sim.protocols import BuildScope, OspfBuilder, Purpose
-from fared.management.api.dispatch import run_view
 from fared.management.api.encode import encode
+from fared.management.documents.dispatch import run_view
 from fared.paths.fib.simulated import SimulatedFib
 from fared.protocols.igp import events as igp
 from fared.router import events

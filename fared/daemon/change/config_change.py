@@ -24,8 +24,8 @@ from fared.daemon.change.config_file import EDITED, ConfigFile
 from fared.daemon.change.history import Entry, History, How, State
 from fared.daemon.change.reload import Plan, Reloader, ReloadHost, changes_of, plan_of
 from fared.management.api.caller import CALLER
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
+from fared.management.documents.errors import CommandError
 
 if TYPE_CHECKING:
     from fared.management.api.requests import ConfigApplyRequest, ConfigRollbackRequest

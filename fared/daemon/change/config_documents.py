@@ -16,8 +16,8 @@ import orjson
 
 from fared.config import Config
 from fared.daemon.loop.runtime import Runtime
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
+from fared.management.documents.errors import CommandError
 from fared.runtime import children
 
 _TIME_LIMIT = 60.0

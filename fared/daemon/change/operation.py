@@ -23,9 +23,9 @@ from fared.daemon.loop.health import Health
 from fared.daemon.loop.runner import Runner
 from fared.kernel.monitor import KernelMonitor
 from fared.management.api.caller import CALLER
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
-from fared.management.api.views.context import Derating, LinkHealthFacts
+from fared.management.documents.context import Derating, LinkHealthFacts
+from fared.management.documents.errors import CommandError
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.settings import RouterSettings

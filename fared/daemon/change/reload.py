@@ -33,8 +33,8 @@ from fared.daemon.loop.runner import Runner
 from fared.daemon.loop.runtime import Runtime
 from fared.kernel.monitor import KernelMonitor
 from fared.management.api.caller import CALLER
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
+from fared.management.documents.errors import CommandError
 from fared.router.events import Input
 from fared.runtime.startup import collector_paused
 

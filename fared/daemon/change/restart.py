@@ -19,7 +19,7 @@ from fared.config import Config, ConfigErrors, load_runnable
 from fared.core.json_text import decode_json
 from fared.daemon.loop.files import read_small, replace_file
 from fared.daemon.loop.runner import Runner
-from fared.management.api.errors import CommandError
+from fared.management.documents.errors import CommandError
 from fared.protocols.igp.events import GracefulRestartBegun, GracefulRestartRequested
 
 ANNOUNCED_WITHIN = 3.0

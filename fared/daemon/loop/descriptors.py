@@ -6,7 +6,7 @@ import errno
 import resource
 from typing import Any
 
-from fared.management.api.listener import LEAST_RESERVED
+from fared.runtime.descriptors import LEAST_RESERVED
 
 ENOUGH = 65536
 """More than any router needs, at two sockets for each interface; as in the service unit."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fared.management.api.documents import BY_COMMAND
 from fared.management.api.respond import Json
+from fared.management.documents.registry import BY_COMMAND
 
 if TYPE_CHECKING:
     from fared.daemon.people.requests import ActionHost, Answer

@@ -23,7 +23,7 @@ from fared.daemon.people.views import ViewSource
 from fared.management.api.durations import Observed
 from fared.management.api.listener import ClientListener
 from fared.management.api.respond import Responder
-from fared.management.api.views.context import ViewContext
+from fared.management.documents.context import ViewContext
 
 _SERVER = (
     "fared.management.api.http_server",

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, TextIO
 
 from fared.daemon.loop.errors import end_out_of_memory
 from fared.management.api.feed import LEVELS, EventFeed
-from fared.management.api.log_ring import LogRing
+from fared.management.documents.log_ring import LogRing
 from fared.runtime import journal
 from fared.runtime.log_output import LogOutput
 from fared.runtime.startup import without

@@ -9,13 +9,13 @@ from prometheus_client.core import Metric
 
 from fared.daemon.extensions import JOB_METRICS, extension
 from fared.management.api.metrics import counter, gauge
-from fared.management.api.views.adaptation import announcements, programmed_shares
-from fared.management.api.views.bier import bier
-from fared.management.api.views.census import Census
-from fared.management.api.views.context import ViewContext
-from fared.management.api.views.each import views_of
-from fared.management.api.views.routes import quantization_error
-from fared.management.api.views.system import routes_by_protocol, spraying, weighted_routes
+from fared.management.documents.census import Census
+from fared.management.documents.context import ViewContext
+from fared.management.documents.each import views_of
+from fared.management.documents.views.adaptation import announcements, programmed_shares
+from fared.management.documents.views.bier import bier
+from fared.management.documents.views.routes import quantization_error
+from fared.management.documents.views.system import routes_by_protocol, spraying, weighted_routes
 from fared.paths.fib.settings import Granularity
 from fared.paths.rib.model import NextHopSet
 from fared.protocols.igp.database_limit import Fullness

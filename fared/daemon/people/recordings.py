@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fared.daemon.services.running import Services
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
+from fared.management.documents.errors import CommandError
 
 if TYPE_CHECKING:
     from fared.management.api.requests import RecordStartRequest

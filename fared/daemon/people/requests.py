@@ -16,10 +16,10 @@ from fared.daemon.people.views import ViewSource
 from fared.daemon.services.running import Services
 from fared.management.api import requests
 from fared.management.api.caller import may_change
-from fared.management.api.errors import CommandError
 from fared.management.api.requests import DaemonRequest
 from fared.management.api.respond import Json
-from fared.management.api.sliced import Work
+from fared.management.documents.errors import CommandError
+from fared.management.documents.sliced import Work
 
 _OF_JOBS = "ina-"
 Answer = Mapping[str, Any] | Work[Mapping[str, Any]] | Awaitable[Mapping[str, Any]]

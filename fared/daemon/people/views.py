@@ -26,15 +26,15 @@ from fared.daemon.people.counters import counters_of
 from fared.daemon.services.running import Services
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import KernelMonitor
-from fared.management.api.errors import CommandError
-from fared.management.api.log_ring import LogRing
 from fared.management.api.respond import Json
-from fared.management.api.sliced import Work
-from fared.management.api.views.context import NothingForwarded, ViewContext
+from fared.management.documents.context import NothingForwarded, ViewContext
+from fared.management.documents.errors import CommandError
+from fared.management.documents.log_ring import LogRing
+from fared.management.documents.sliced import Work
 from fared.paths.fib.model import FibState
 
 if TYPE_CHECKING:
-    from fared.management.api.schema.bfd import Bfd
+    from fared.management.documents.schema.bfd import Bfd
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
         self, command: str, args: Json
     ) -> Mapping[str, Any] | Work[Any] | Awaitable[Mapping[str, Any]]:
         """Answer a command of the registry. Raises CommandError."""
-        from fared.management.api.dispatch import begin_view  # noqa: PLC0415 - 20 ms that READY does not need
+        from fared.management.documents.dispatch import begin_view  # noqa: PLC0415 - 20 ms that READY does not need
 
         return begin_view(self.context(), command, args)
 
@@ -131,6 +131,6 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _load(protocols: list[str]) -> None:
-    from fared.management.api.dispatch import load  # noqa: PLC0415 - long after start-up
+    from fared.management.documents.dispatch import load  # noqa: PLC0415 - long after start-up
 
     load(protocols)

@@ -11,7 +11,7 @@ from fared.protocols.bfd.messages import SessionKey, SessionReport
 from fared.protocols.bfd.packet import diagnostic_label
 
 if TYPE_CHECKING:
-    from fared.management.api.schema.bfd import Bfd, BfdSessionEntry
+    from fared.management.documents.schema.bfd import Bfd, BfdSessionEntry
 
 
 def bfd_document(client: BfdClient, now: float) -> Bfd:

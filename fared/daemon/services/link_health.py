@@ -20,7 +20,7 @@ from fared.core.links import Link
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.daemon.services.fec import FecReader
 from fared.kernel.error_counters import read_error_counters
-from fared.management.api.views.context import Derating, LinkHealthFacts
+from fared.management.documents.context import Derating, LinkHealthFacts
 
 BY = "link-health"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fared.daemon.services.bfd import BfdClient
     from fared.daemon.services.bier import BierService
     from fared.daemon.services.recorder import RouterRecorder
-    from fared.management.api.views.context import AggregationService
+    from fared.management.documents.context import AggregationService
 
 
 class ServiceHost(Protocol):

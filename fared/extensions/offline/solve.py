@@ -15,10 +15,10 @@ from fared.core.ids import FAMILY_IPV4, NodeId, format_node
 from fared.daemon.loop.runtime import Runtime
 from fared.extensions.offline.ignored import Ignored
 from fared.extensions.offline.world import World
-from fared.management.api.log_ring import LogRing
-from fared.management.api.views import explain, graph, routes
-from fared.management.api.views.bier import bier
-from fared.management.api.views.context import ViewContext
+from fared.management.documents.context import ViewContext
+from fared.management.documents.log_ring import LogRing
+from fared.management.documents.views import explain, graph, routes
+from fared.management.documents.views.bier import bier
 from fared.paths.fib.model import FibState
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.rib.solver import WeightMode

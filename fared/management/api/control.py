@@ -27,11 +27,11 @@ from fared.core.json_text import decode_json
 from fared.management.api.caller import CALLER, PEER, name_of, peer_of
 from fared.management.api.client import ANSWER, ANSWER_END
 from fared.management.api.encode import encode
-from fared.management.api.errors import CommandError
 from fared.management.api.feed import EventFeed
 from fared.management.api.listener import ClientListener, let_go
 from fared.management.api.respond import Json, Responder
 from fared.management.api.stream import stream_events
+from fared.management.documents.errors import CommandError
 
 MAX_REQUEST = 5 << 20
 """Bytes: ``config diff`` sends a file of up to 4 MB."""

@@ -16,7 +16,7 @@ from itertools import islice
 import msgspec
 import orjson
 
-from fared.management.api.rows import Rows
+from fared.management.documents.rows import Rows
 
 SLICE = 0.004
 """Seconds of building and encoding in one turn of the loop."""

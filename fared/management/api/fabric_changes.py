@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.core.ids import NodeId, format_node
-from fared.management.api.views.fabric import known, mark_of
-from fared.management.api.views.fabric_image import (
+from fared.management.documents.views.fabric import known, mark_of
+from fared.management.documents.views.fabric_image import (
     FabricImage,
     FabricLinkRow,
     FabricVertex,
@@ -23,7 +23,7 @@ from fared.management.api.views.fabric_image import (
 from fared.paths.ted.model import NodeBlock
 
 if TYPE_CHECKING:
-    from fared.management.api.schema import fabric as schema
+    from fared.management.documents.schema import fabric as schema
 
 
 def is_other(old: FabricImage, new: FabricImage) -> bool:

@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
-from fared.management.api.errors import CommandError
-from fared.management.api.log_ring import LogRing
 from fared.management.api.respond import Json
 from fared.management.api.seats import Seat, Seats
+from fared.management.documents.errors import CommandError
+from fared.management.documents.log_ring import LogRing
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 QUEUE: Final = 1000

@@ -20,17 +20,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from fared.management.api.documents import DOCUMENTS, NARROWED, PROTOCOLS, find
 from fared.management.api.encode import encode
-from fared.management.api.errors import CommandError
 from fared.management.api.metrics import CONTENT_TYPE, Metrics
 from fared.management.api.respond import Json, Responder
 from fared.management.api.static_files import page_file
+from fared.management.documents.errors import CommandError
+from fared.management.documents.registry import DOCUMENTS, NARROWED, PROTOCOLS, find
 
 if TYPE_CHECKING:
-    from fared.management.api.views.context import ViewContext
     from fared.management.api.watch import FabricWatch
     from fared.management.api.what_if import FailureQuestions
+    from fared.management.documents.context import ViewContext
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

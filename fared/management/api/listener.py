@@ -10,28 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import resource
 import socket
 from typing import Any
 
+from fared.runtime.descriptors import ceiling
+
 _READER = "_read_ready_cb"
 """The attribute in which a transport of asyncio has a method of its own, bound to itself."""
-LEAST_RESERVED = 128
-"""Descriptors for the router, if there are twice as many."""
-_UNLIMITED = 1 << 20
 _AT_ONCE = 100
 """Clients refused in one turn of the loop: asyncio accepts as many at once."""
-
-
-def ceiling() -> int:
-    """Return the lowest descriptor number that clients do not get.
-
-    Above it is a quarter of the limit (RLIMIT_NOFILE), at least 128 but never more than half.
-    """
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit == resource.RLIM_INFINITY:
-        limit = _UNLIMITED
-    return limit - min(max(LEAST_RESERVED, limit // 4), limit // 2)
 
 
 def let_go(transport: asyncio.BaseTransport) -> None:

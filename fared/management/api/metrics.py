@@ -21,7 +21,7 @@ from prometheus_client.core import (
 from prometheus_client.utils import floatToGoString
 
 from fared.management.api.durations import Durations, Observed
-from fared.management.api.sliced import Work, finished
+from fared.management.documents.sliced import Work, finished
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = TypeVar("Labels", bound=tuple[str, ...])

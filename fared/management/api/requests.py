@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, get_arg
 import msgspec
 
 from fared.core.units import parse_duration
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json
+from fared.management.documents.errors import CommandError
 
 _R = TypeVar("_R", bound="DaemonRequest")
 

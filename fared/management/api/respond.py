@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from fared.management.api.encode import SLICE, slices
-from fared.management.api.errors import CommandError
-from fared.management.api.sliced import Work
+from fared.management.documents.errors import CommandError
+from fared.management.documents.sliced import Work
 
 Json = dict[str, Any]
 T = TypeVar("T")

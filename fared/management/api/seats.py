@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from fared.management.api.errors import CommandError
+from fared.management.documents.errors import CommandError
 
 TENURE: Final = 10.0
 """Seconds for which a place is safe from those with as many: reconnecting takes no place away."""

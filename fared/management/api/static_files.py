@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fared.management.api.errors import CommandError
+from fared.management.documents.errors import CommandError
 
 ROOT = Path(__file__).with_name("static")
 _TYPES = {

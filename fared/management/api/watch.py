@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 from fared.management.api.encode import SLICE, encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
 from fared.management.api.seats import Seats
-from fared.management.api.views.context import ViewContext
-from fared.management.api.views.fabric_image import FabricImage, image_of, sight
+from fared.management.documents.context import ViewContext
+from fared.management.documents.views.fabric_image import FabricImage, image_of, sight
 
 if TYPE_CHECKING:
-    from fared.management.api.schema import fabric as schema
+    from fared.management.documents.schema import fabric as schema
 
 INTERVAL = 0.25
 """Seconds between two images."""

@@ -17,10 +17,10 @@ from contextlib import aclosing
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY
 from fared.management.api.encode import encode
-from fared.management.api.errors import CommandError
 from fared.management.api.respond import Json, Responder
-from fared.management.api.views.context import ViewContext
-from fared.management.api.views.fabric_image import FabricImage, image_of, link_rows, sight
+from fared.management.documents.context import ViewContext
+from fared.management.documents.errors import CommandError
+from fared.management.documents.views.fabric_image import FabricImage, image_of, link_rows, sight
 from fared.router.instance import ProtocolInstance
 from fared.runtime import children
 

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from rich.console import Console
 
-from fared.management.api import human
-from fared.management.cli.render import Json, Renderer, emit, facts, styled, table
+from fared.management.documents import human
+from fared.management.documents.paper import Json, Renderer, emit, facts, styled, table
 
 
 def _bfd(document: Json, out: Console, _now: float) -> None:

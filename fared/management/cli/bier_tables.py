@@ -7,7 +7,16 @@ from types import MappingProxyType
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.cli.render import Cell, Json, Renderer, count, emit, facts, heading, table
+from fared.management.documents.paper import (
+    Cell,
+    Json,
+    Renderer,
+    count,
+    emit,
+    facts,
+    heading,
+    table,
+)
 
 _SHORT = 16
 """Digits of an F-BM that fit beside its BFR-ids: those of 64 bits."""

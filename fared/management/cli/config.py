@@ -11,11 +11,11 @@ from msgspec.structs import asdict
 
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
 from fared.config.template import Proto, Role, links_guessed, template
-from fared.management.api.documents import PROTOCOLS
 from fared.management.api.requests import ConfigApplyRequest
 from fared.management.cli.request import given_of, with_options
 from fared.management.cli.session import NEGATIVE, Failure, Json, Session, output_options, tell
 from fared.management.cli.words import Words, one_of
+from fared.management.documents.registry import PROTOCOLS
 
 _CORRECT = "config/fared.yaml, or 'man fared.yaml', has all settings with their values"
 _REFUSED = (

@@ -8,8 +8,8 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import Json, Renderer, emit, styled, table
+from fared.management.documents import human
+from fared.management.documents.paper import Json, Renderer, emit, styled, table
 
 
 def _config(document: Json, out: Console, _now: float) -> None:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import (
+from fared.management.documents import human
+from fared.management.documents.paper import (
     Json,
     Renderer,
     area_title,

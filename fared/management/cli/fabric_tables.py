@@ -7,8 +7,8 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import Json, Renderer, count, emit, heading, table
+from fared.management.documents import human
+from fared.management.documents.paper import Json, Renderer, count, emit, heading, table
 
 _STYLES = {"sick": "red", "one-way": "red", "drained": "yellow", "reduced": "yellow"}
 _PLURALS = {"leaf": "leaves", "spine": "spines", "super-spine": "super-spines", None: "routers"}

@@ -5,9 +5,18 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
 from fared.management.cli.path_tables import because
-from fared.management.cli.render import Json, Renderer, count, emit, facts, gateway, styled, table
+from fared.management.documents import human
+from fared.management.documents.paper import (
+    Json,
+    Renderer,
+    count,
+    emit,
+    facts,
+    gateway,
+    styled,
+    table,
+)
 
 _MAIN_TABLES = {254: "main", 253: "default"}
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import Cell, Json, Renderer, emit, table
+from fared.management.documents import human
+from fared.management.documents.paper import Cell, Json, Renderer, emit, table
 
 _BARS = " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 _WIDTH = 30

@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 import fared
-from fared.management.api.documents import DOCUMENTS
 from fared.management.cli.session import Session, output_options, socket_option
 from fared.management.cli.show import lazy_command, show
 from fared.management.cli.words import Lazy, Words, imported
+from fared.management.documents.registry import DOCUMENTS
 
 _HERE = "fared.management.cli"
 _OFFLINE = "fared.extensions.offline.cli"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import (
+from fared.management.documents import human
+from fared.management.documents.paper import (
     ROUTE_TYPES,
     Json,
     Renderer,

@@ -7,8 +7,8 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import Cell, Json, Renderer, facts, styled
+from fared.management.documents import human
+from fared.management.documents.paper import Cell, Json, Renderer, facts, styled
 
 _MOST_OUTPUTS = 10
 _MOST_RAISED = 5

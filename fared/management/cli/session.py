@@ -185,8 +185,8 @@ def _words(command: str, what: str | None) -> str:
 
 def render(document: Json) -> str:
     """Format a document as a table, as wide as the terminal, with colours only there."""
-    from fared.management.cli.render import console  # noqa: PLC0415 - rich: 25 ms that --json saves
     from fared.management.cli.tables import write  # noqa: PLC0415 - as above
+    from fared.management.documents.paper import console  # noqa: PLC0415 - rich: 25 ms that --json saves
 
     target = console(None if sys.stdout.isatty() else _PIPE_WIDTH)
     with target.capture() as captured:

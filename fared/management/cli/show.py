@@ -10,9 +10,9 @@ from functools import partial
 
 import click
 
-from fared.management.api.documents import DOCUMENTS, PROTOCOLS, Argument, Document
 from fared.management.cli.session import F, Json, Session, output_options
 from fared.management.cli.words import Lazy, Words, one_of
+from fared.management.documents.registry import DOCUMENTS, PROTOCOLS, Argument, Document
 
 _NEGATIVE: dict[str, Callable[[Json], bool]] = {
     "fib diff": lambda found: bool(found["diff"]),

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import click
 
-from fared.management.api import human
-from fared.management.api.documents import DOCUMENTS
 from fared.management.cli.session import Failure, Json, Session, Unreachable, output_options, tell
 from fared.management.cli.support_tar import Archive, kernel_members, version_members
+from fared.management.documents import human
+from fared.management.documents.registry import DOCUMENTS
 
 
 @click.command("tech-support")

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from rich.console import Console
 
-from fared.management.cli.render import Json, Renderer
+from fared.management.documents.paper import Json, Renderer
 
 _TABLES = MappingProxyType(
     {

@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import console
 from fared.management.cli.session import Failure, Session, output_options
 from fared.management.cli.top_page import Snapshot, page
+from fared.management.documents import human
+from fared.management.documents.paper import console
 
 _INTERVAL = 1.0
 _PATIENCE = 3.0

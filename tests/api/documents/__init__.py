@@ -1,6 +1,6 @@
 """Fixture documents: leaf L1 of a fabric with four spines, one link at a quarter capacity."""
 
-from fared.management.api.documents import DOCUMENTS, Document
+from fared.management.documents.registry import DOCUMENTS, Document
 from tests.api.documents import (
     aggregation,
     changes,

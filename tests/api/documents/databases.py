@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fared.management.api.schema import ospf
+from fared.management.documents.schema import ospf
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import (
+from fared.management.documents import human
+from fared.management.documents.paper import (
     Cell,
     Json,
     Renderer,

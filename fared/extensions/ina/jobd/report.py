@@ -17,7 +17,7 @@ from fared.extensions.ina.slots.setup import TreeRole, TreeSetup, tree_roles
 from fared.management.api.encode import encode
 
 if TYPE_CHECKING:
-    from fared.management.api.schema.ina import (
+    from fared.management.documents.schema.ina import (
         InaDirection,
         InaHere,
         InaJob,

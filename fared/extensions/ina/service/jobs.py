@@ -41,14 +41,14 @@ from fared.extensions.ina.control.exchange import (
 from fared.extensions.ina.service.by_bier import way_by_bier
 from fared.extensions.ina.service.network import is_behind, leaf_of, network_of
 from fared.extensions.ina.service.process import JobsProcess
-from fared.management.api.errors import CommandError
+from fared.management.documents.errors import CommandError
 from fared.paths.rib.solver import RouteSolver
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.protocols import ISIS
 
 if TYPE_CHECKING:
-    from fared.management.api.schema.ina import InaJobs
+    from fared.management.documents.schema.ina import InaJobs
 
 _USUAL_MTU: Final = 1500
 _ANSWER_WITHIN: Final = 30.0

@@ -11,7 +11,7 @@ from fared.extensions.ina.counted import type_of
 from fared.management.api.metrics import counter, gauge
 
 if TYPE_CHECKING:
-    from fared.management.api.schema.ina import InaHere, InaJobs
+    from fared.management.documents.schema.ina import InaHere, InaJobs
 
 Labels = tuple[str, ...]
 

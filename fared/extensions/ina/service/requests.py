@@ -6,12 +6,12 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 from fared.extensions.ina.fields import NAME
-from fared.management.api.errors import CommandError
 from fared.management.api.requests import DaemonRequest, Value
+from fared.management.documents.errors import CommandError
 
 if TYPE_CHECKING:
     from fared.extensions.ina.service.jobs import InaService
-    from fared.management.api.schema.ina import InaJobs
+    from fared.management.documents.schema.ina import InaJobs
 
 _LEAST_MTU, _MOST_MTU = 576, 65535
 _FLAG: Final = "true or false"

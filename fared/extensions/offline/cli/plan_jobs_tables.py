@@ -9,8 +9,16 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import console, count, emit, heading, plural_list, styled, table
+from fared.management.documents import human
+from fared.management.documents.paper import (
+    console,
+    count,
+    emit,
+    heading,
+    plural_list,
+    styled,
+    table,
+)
 
 Json = dict[str, Any]
 _WIDTH = 80

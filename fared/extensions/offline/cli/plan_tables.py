@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import (
+from fared.management.documents import human
+from fared.management.documents.paper import (
     console,
     count,
     emit,

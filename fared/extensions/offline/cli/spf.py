@@ -27,8 +27,8 @@ from fared.extensions.offline.difference import difference
 from fared.extensions.offline.file import read_database
 from fared.extensions.offline.solve import bier_document, explain_document, routes_document
 from fared.extensions.offline.world import FileError, SavedDatabase, World
-from fared.management.api.errors import CommandError
 from fared.management.cli.session import Failure
+from fared.management.documents.errors import CommandError
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
 

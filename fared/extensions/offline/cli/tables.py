@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from fared.management.api import human
-from fared.management.cli.render import console, count, emit, heading, table
 from fared.management.cli.tables import write
+from fared.management.documents import human
+from fared.management.documents.paper import console, count, emit, heading, table
 
 Json = dict[str, Any]
 _PREFIXES_SHOWN = 4

@@ -11,7 +11,7 @@ from typing import Any
 
 from fared.extensions.offline.plan.document import Planned
 from fared.extensions.offline.plan.picture import Marked, drawn
-from fared.management.api import human
+from fared.management.documents import human
 
 Json = dict[str, Any]
 _MARGIN, _BAR, _HEIGHT = 60, 26, 150

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fared.extensions.offline.plan.fabric import PlanFabric
-from fared.management.api import human
+from fared.management.documents import human
 from fared.paths.spf.search import shortest_paths
 
 _WIDTH, _TIER, _MARGIN = 960, 130, 60

@@ -1,0 +1,86 @@
+"""Answers read-only commands from the registry: checks arguments, loads the view and calls it.
+
+Imported at the first request, or long after start-up, since routing does not need views.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from typing import Any
+
+from fared.management.documents.context import ViewContext
+from fared.management.documents.each import load_views
+from fared.management.documents.errors import CommandError
+from fared.management.documents.registry import BY_COMMAND, DOCUMENTS, Argument, Document
+from fared.management.documents.sliced import Sliced, Work, finished
+
+Json = dict[str, Any]
+Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
+"""A document, or what waits for it: another process makes it."""
+
+
+def load(protocols: Iterable[str]) -> None:
+    """Import all views but the rare ones; those of a protocol only if it runs."""
+    for document in DOCUMENTS:
+        if not document.rare:
+            view_of(document)
+    load_views(protocols)
+
+
+def view_of(document: Document) -> Callable[..., Answer]:
+    """Return the function that makes a document."""
+    module, _, name = document.view.partition(":")
+    view: Callable[..., Answer] = getattr(
+        importlib.import_module(f"fared.management.documents.views.{module}"), name
+    )
+    return view
+
+
+def begin_view(context: ViewContext, command: str, args: Json) -> Answer | Work[Any]:
+    """Answer a command of the registry, with the work if it is done in slices.
+
+    Raises CommandError, and so does the work.
+    """
+    document = BY_COMMAND[command]
+    given = {argument.target: _read(argument, args) for argument in document.args}
+    view = view_of(document)
+    made: Answer | Work[Any] = (view.work if isinstance(view, Sliced) else view)(
+        context.narrowed(_text(args, "proto")), **given
+    )
+    return made
+
+
+def run_view(context: ViewContext, command: str, args: Json) -> Answer:
+    """Answer a command of the registry at once. Raises CommandError."""
+    made = begin_view(context, command, args)
+    if isinstance(made, Generator):
+        document: Answer = finished(made)
+        return document
+    return made
+
+
+def _read(argument: Argument, args: Json) -> str | int | bool | None:
+    if argument.kind in ("flag", "switch"):
+        return args.get(argument.name) in (True, "true", "1", 1)
+    if argument.kind == "number":
+        return _number(args, argument.name)
+    found = _text(args, argument.name)
+    if found is None and argument.required:
+        raise CommandError("bad-argument", f"{argument.name} must be text")
+    return found
+
+
+def _text(args: Json, name: str) -> str | None:
+    value = args.get(name)
+    if value is not None and not isinstance(value, str):
+        raise CommandError("bad-argument", f"{name} must be text")
+    return value
+
+
+def _number(args: Json, name: str) -> int | None:
+    value = args.get(name)
+    try:
+        return None if value is None else int(value)
+    except (TypeError, ValueError):
+        raise CommandError("bad-argument", f"{name} must be a number") from None

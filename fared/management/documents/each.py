@@ -1,0 +1,98 @@
+"""The views of each protocol, loaded only if it runs, since they import its codec.
+
+Routes, topology, timers and tables of a protocol are shown without views of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+
+from fared.core.ids import NodeId, Prefix
+from fared.management.documents.census import Census
+from fared.management.documents.context import ViewContext
+from fared.management.documents.sliced import Work
+from fared.paths.rib.selector import Advertisements
+from fared.paths.rib.solver import RouteSolver
+from fared.router.instance import ProtocolInstance
+from fared.router.protocols import ISIS, OSPF
+
+Perspective = Callable[[NodeId], Advertisements]
+"""Returns the advertisements of a prefix that a given router uses."""
+
+
+class ProtocolViews(Protocol):
+    """The interface of a protocol's views; the documents combine those of all protocols."""
+
+    def interfaces(self, context: ViewContext) -> Sequence[Any]:
+        """Return the interfaces that the protocol runs on."""
+
+    def neighbors(self, context: ViewContext) -> Sequence[Any]:
+        """Return the neighbors."""
+
+    def database(
+        self, context: ViewContext, kind: str | None, entry_id: str | None
+    ) -> Work[Mapping[str, Sequence[Any]]]:
+        """Return the requested entries of the database, under the keys of ``show database``."""
+
+    def graceful_restart(self, context: ViewContext) -> Any:  # noqa: ANN401 - may run without it
+        """Return the protocol's part of ``show graceful-restart``, None without one."""
+
+    def timers(self, context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
+        """Yield each timer, its subject, and the seconds until it fires."""
+
+    def status(self, context: ViewContext) -> Any:  # noqa: ANN401 - each its own schema
+        """Return the protocol's part of ``show status``."""
+
+    def unready(self, context: ViewContext) -> tuple[str, list[str]]:
+        """Return the check of ``validate`` on neighbors, and why those that fail it do."""
+
+    def sizes(self, context: ViewContext) -> Iterator[tuple[str, int]]:
+        """Yield the number of entries in the database of each area."""
+
+    def census(self, context: ViewContext) -> Census:
+        """Return the protocol's counts for the metrics."""
+
+    def lsdb(self, context: ViewContext) -> Work[Any]:
+        """Return the whole database as a file, each protocol by its own schema."""
+
+
+_HERE = "fared.management.documents.views"
+_VIEWS = MappingProxyType({OSPF: f"{_HERE}.ospf", ISIS: f"{_HERE}.isis"})
+
+
+def _views(protocol: str) -> ProtocolViews:
+    views: Any = importlib.import_module(_VIEWS[protocol])
+    return cast("ProtocolViews", views)
+
+
+_PERSPECTIVES = MappingProxyType({ISIS: f"{_HERE}.isis_path"})
+"""By protocol whose routers use different views of the database."""
+
+
+def perspective(
+    context: ViewContext, instance: ProtocolInstance, solver: RouteSolver, prefix: Prefix
+) -> Perspective:
+    """Return the function that gives each router's view of a prefix's advertisements."""
+    if instance.name in _PERSPECTIVES:
+        views = importlib.import_module(_PERSPECTIVES[instance.name])
+        found: Perspective = views.Perspectives(context, solver, instance.root, prefix).of
+        return found
+    advertised = solver.advertisements(prefix)
+    return lambda _: advertised
+
+
+def load_views(protocols: Iterable[str]) -> None:
+    """Import the views of these protocols."""
+    for name in protocols:
+        if name in _VIEWS:
+            _views(name)
+
+
+def views_of(context: ViewContext) -> Iterator[tuple[ProtocolInstance, ProtocolViews]]:
+    """Yield the requested protocols with their views."""
+    for instance in context.instances:
+        if instance.name in _VIEWS:
+            yield instance, _views(instance.name)

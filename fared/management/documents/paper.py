@@ -1,0 +1,144 @@
+"""Building blocks of tables: columns, headings, facts, coloured words.
+
+Only this module and the tables import rich. Tables fit 80 columns; cells are ``Text``, so that
+names advertised by neighbors are never read as markup.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from fared.management.documents import human
+
+Json = dict[str, Any]
+Cell = str | Text
+Renderer = Callable[[Json, Console, float], None]
+"""Prints one document; the last argument is the present Unix time."""
+
+ROUTE_TYPES = {
+    "intra-area": "intra",
+    "inter-area": "inter",
+    "external-1": "E1",
+    "external-2": "E2",
+    "level-1": "L1",
+    "level-2": "L2",
+}
+_UNBOUNDED = 1000
+
+
+def console(width: int | None = None) -> Console:
+    """Return a console for stdout that adds nothing to the text.
+
+    With NO_COLOR it uses not even bold, since the user wants plain text.
+    """
+    return Console(
+        width=width,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def table(*columns: str) -> Table:
+    """Return a table; ``>`` before a column's name aligns it right, ``~`` lets it wrap."""
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        name = column.lstrip(">~")
+        grid.add_column(
+            name,
+            justify="right" if column.startswith(">") else "left",
+            no_wrap=not column.startswith("~"),
+            overflow="fold",
+        )
+    return grid
+
+
+def emit(out: Console, grid: Table) -> None:
+    """Print a table; if the terminal is too narrow lines wrap, but no value is cut."""
+    if not grid.row_count:
+        out.print(Text("none", style="dim"))
+        return
+    for column in grid.columns:
+        if column.no_wrap:
+            cells = (cell.plain if isinstance(cell, Text) else str(cell) for cell in column.cells)
+            column.min_width = max(map(cell_len, (*cells, str(column.header))))
+    width = out.width
+    try:
+        unbounded = out.options.update(width=_UNBOUNDED)
+        out.width = max(width, Measurement.get(out, unbounded, grid).minimum)
+        out.print(grid, crop=False)
+    finally:
+        out.width = width
+
+
+def heading(out: Console, text: str, *, first: bool = False) -> None:
+    """Print a line in bold, after an empty line unless it is the first."""
+    if not first:
+        out.print()
+    out.print(Text(text, style="bold"))
+
+
+def by_protocol(entries: list[Json], out: Console) -> Iterator[tuple[str, list[Json]]]:
+    """Yield the entries of each protocol, under its name if there are several."""
+    found: dict[str, list[Json]] = {}
+    for entry in entries:
+        found.setdefault(entry["proto"], []).append(entry)
+    for index, (proto, members) in enumerate(found.items()):
+        if len(found) > 1:
+            heading(out, human.PROTOCOLS.get(proto, proto), first=index == 0)
+        yield proto, members
+    if not found:
+        out.print("none")
+
+
+def facts(out: Console, rows: Iterable[tuple[str, Cell]]) -> None:
+    """Print names and values in two columns."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, value)
+    out.print(grid)
+
+
+def styled(text: str, *, good: bool, bad: str = "red") -> Text:
+    """Colour a word by ``good``."""
+    return Text(text, style="green" if good else bad)
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 route``, ``2 routes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def area_title(area: str) -> str:
+    """Return ``Area 0.0.0.0`` or ``Level 1``."""
+    return area.replace("level-", "Level ") if area.startswith("level-") else f"Area {area}"
+
+
+def plural_list(items: list[str], limit: int) -> str:
+    """Join items up to ``limit``, and count the rest."""
+    shown = ", ".join(items[:limit])
+    return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
+
+
+def plain(value: object) -> str:
+    """Format a value of a document in one line."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def gateway(hop: Json) -> str:
+    """Format the address of a next hop."""
+    return hop["address"] or "direct"

@@ -1,0 +1,181 @@
+"""The view of one route: its derivation, the limits of each next hop, other protocols."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fared.core.ids import Prefix
+from fared.core.units import format_bandwidth
+from fared.management.documents.context import EXTERNAL, ViewContext, finite
+from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
+from fared.paths.fib.settings import Granularity, SprayMatch
+from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
+
+if TYPE_CHECKING:
+    from fared.management.documents.schema import routes as schema
+
+
+def explain(context: ViewContext, prefix: str) -> schema.Explain:
+    """``explain PREFIX``: next hops and their limits. Raises CommandError."""
+    found = context.find_route(prefix)
+    explanation = context.solver_of(found).explain(found)
+    assert explanation is not None, "a route that is in the table can be explained"
+    route, proto = explanation.route, context.instance_of(found).name
+    return {
+        "format": "fared-explain/1",
+        "root": context.root,
+        "prefix": str(found),
+        "protocol": proto,
+        "preference": context.router.preferences[proto],
+        "metric": route.metric,
+        "type": route.path_type.label,
+        "area": None if route.area is None else context.area_name(proto, route.area),
+        "connected": route.nexthops is None,
+        "discard": route.discard,
+        "destinations": [
+            {"id": context.node(node), "hostname": context.hostnames.get(node)}
+            for node in route.destinations
+        ],
+        "nexthops": [_explained(context, found, hop) for hop in explanation.hops],
+        "weights": context.weights,
+        "granularity": context.router.spraying.granularity(found),
+        "summary": _summary(context, explanation),
+        "last_change": _last_change(context, found),
+    }
+
+
+def _explained(
+    context: ViewContext, prefix: Prefix, explained: ExplainedHop
+) -> schema.ExplainNextHop:
+    hop = explained.hop
+    used = context.routes[prefix].nexthops
+    others = () if used is None else used.hops
+    written = written_weights(context, others)
+    programmed = {o.hop_key: weight for o, weight in zip(others, written, strict=True)}
+    weight = programmed.get(hop.hop_key, 0) if programmed else hop.weight
+    limit: schema.LimitingLink | None = None
+    if len(explained.limits) == 1:
+        link = explained.limits[0]
+        limit = {
+            "from": context.node(link.tail),
+            "from_hostname": context.hostnames.get(link.tail),
+            "to": context.node(link.head),
+            "to_hostname": context.hostnames.get(link.head),
+            "capacity": finite(link.capacity),
+        }
+    return {
+        **next_hop_facts(context, hop),
+        "limiting_link": limit,
+        "weight": weight,
+        "share": round(weight / sum(programmed.values()) if programmed else explained.share, 4),
+        "ecmp_share": round(explained.ecmp_share, 4),
+        "reason": _reason(context, prefix, explained),
+    }
+
+
+def _reason(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> str:
+    if context.weights == "none":
+        return "plain ECMP: adaptive routing is off, every next hop has weight 1"
+    if explained.hop.capacity is None:
+        return "capacity unknown: no router on the path floods it; weighted like its siblings"
+    capacity = format_bandwidth(explained.hop.capacity)
+    if not explained.limits:
+        return f"carries {capacity}"
+    names = [
+        f"{_limit_name(context, link)} ({format_bandwidth(link.capacity)})"
+        for link in explained.limits[:MAX_EXAMPLES]
+    ]
+    more = len(explained.limits) - len(names)
+    others = f" and {more} more" if more else ""
+    local = explained.limits[0].tail == context.instance_of(prefix).root
+    where = "its own link, " if local and len(names) == 1 else ""
+    derated = _derated(context, explained.hop.interface) if local else ""
+    return f"carries {capacity}, limited by {where}{', '.join(names)}{others}{derated}"
+
+
+def _derated(context: ViewContext, interface: str) -> str:
+    """Say who or what derates our own link, if anybody does."""
+    worst = min(context.derated(interface), key=lambda item: item.share, default=None)
+    if worst is None:
+        return ""
+    why = f": {worst.reason}" if worst.reason else ""
+    return f"; {interface} is derated to {worst.share:.0%} by {worst.by}{why}"
+
+
+def _limit_name(context: ViewContext, link: LimitingLink) -> str:
+    if link.tail == link.head:
+        return f"the path capacity that {context.name(link.tail)} advertises"
+    return f"{context.name(link.tail)} -> {context.name(link.head)}"
+
+
+def _summary(context: ViewContext, explanation: Explanation) -> str:
+    prefix, route = explanation.prefix, explanation.route
+    where = " and ".join(context.name(node) for node in route.destinations)
+    if route.nexthops is None:
+        if route.path_type in EXTERNAL:
+            return f"{prefix} is redistributed here; the kernel's own route is used."
+        return f"{prefix} is connected here."
+    if route.discard:
+        return (
+            f"{prefix} is an area range of this router: it is advertised to other areas, and "
+            "packets without a more specific route are discarded."
+        )
+    count = len(explanation.hops)
+    known = [hop.hop.capacity for hop in explanation.hops if hop.hop.capacity is not None]
+    text = (
+        f"{prefix} is behind {where}, {count} next hop{'s' if count > 1 else ''} "
+        f"at metric {route.metric}."
+    )
+    if len(known) == count and count > 1:
+        total = sum(known)
+        plain = count * min(known)
+        gain = f", plain ECMP could use only {format_bandwidth(plain)}" if plain < total else ""
+        text += f" Together they carry {format_bandwidth(total)}{gain}."
+        if context.flows is not None and max(known) > min(known):
+            text += f" For {context.flows} flows the smaller ones get less than their proportion."
+    silent = [context.name(end.node) for end in explanation.advertised if end.capacity is None]
+    if silent:
+        several = len(silent) > 1
+        text += (
+            f" {' and '.join(silent)} advertise{'' if several else 's'} no path capacity for it: "
+            "the capacity beyond is unknown and limits nothing."
+        )
+    return text + _sprayed(context, prefix) + _others(context, prefix)
+
+
+def _sprayed(context: ViewContext, prefix: Prefix) -> str:
+    """Describe what is distributed over the next hops, unless it is flows."""
+    granularity = context.router.spraying.granularity(prefix)
+    if granularity == Granularity.FLOW:
+        return ""
+    match = context.router.settings.spray.match
+    which = "" if match == SprayMatch() else " that packet-match selects"
+    return f" Of forwarded packets{which}, each {granularity} takes the next hop that is due."
+
+
+def _others(context: ViewContext, prefix: Prefix) -> str:
+    """Describe other protocols' routes to the prefix, and which one is used."""
+    router, titles = context.router, context.titles
+    used = router.table.source(prefix)
+    mine = context.instance_of(prefix).name
+    others = [name for name in router.table.candidates(prefix) if name != mine]
+    if not others or used is None:
+        return ""
+    if used != mine:
+        return f" It is not used: {titles[used]} has {prefix} too and is preferred."
+    known = " and ".join(
+        f"{titles[name]} (preference {router.preferences[name]})" for name in others
+    )
+    return (
+        f" {known} has a route too; that of {titles[mine]} "
+        f"(preference {router.preferences[mine]}) is used."
+    )
+
+
+def _last_change(context: ViewContext, prefix: Prefix) -> dict[str, Any] | None:
+    """Return the last change of the route in use; those of unused routes are not recorded."""
+    used = context.router.table.source(prefix)
+    found = context.router.journal.last_change.get(prefix)
+    if found is None or used not in (None, context.instance_of(prefix).name):
+        return None
+    return {"at": context.unix(found.at), "causes": list(found.causes)}

@@ -1,0 +1,156 @@
+"""The view of the whole fabric: routers with their places, links with capacity, load and state.
+
+Rows are made where they are read: the document in slices (``Rows``), the changes between two
+images for changed routers only (``fabric_changes``).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fared.core.ids import NodeId, format_node
+from fared.core.units import MIN_CAPACITY, format_bandwidth
+from fared.management.documents.context import ViewContext
+from fared.management.documents.rows import Rows
+from fared.management.documents.sliced import Sliced, Work, beside
+from fared.management.documents.views.fabric_image import (
+    FabricImage,
+    FabricLinkRow,
+    FabricVertex,
+    image_of,
+    link_rows,
+    name_of,
+    sight,
+)
+from fared.management.documents.views.fabric_marks import UnusualLink
+from fared.paths.ted.model import MAX_LINK_METRIC
+from fared.paths.ted.tiers import ROLES
+
+if TYPE_CHECKING:
+    from fared.management.documents.schema import fabric as schema
+
+_LEAST = MIN_CAPACITY * 1.5
+"""A drained link is advertised with the least capacity."""
+_REDUCED = 0.9
+"""Less than this part of what is usual is reduced."""
+
+
+@Sliced
+def fabric(context: ViewContext) -> Work[schema.FabricDocument]:
+    """``show fabric``."""
+    image = yield from beside(partial(image_of, sight(context)))
+    return {
+        "format": "fared-fabric/1",
+        "router_id": context.root,
+        "hostname": context.router.settings.hostname or "",
+        "at": context.wall,
+        "clos": bool(image.shape.places),
+        "nodes": Rows(  # type: ignore[typeddict-item] # a list to its readers
+            list(image.vertices.values()), lambda vertex: node_row(image, vertex)
+        ),
+        "jobs": jobs(context),
+    }
+
+
+def mark_of(
+    image: FabricImage, vertex: FabricVertex, end: NodeId, row: FabricLinkRow
+) -> UnusualLink | None:
+    """Return what is unusual about a link; None: nothing."""
+    far = image.vertices.get(end)
+    if far is None or vertex.node not in far.ends:
+        return UnusualLink("one-way", "the other end does not confirm it")
+    if vertex.node == image.here and end in image.own:
+        return image.own[end]
+    why = _drained(vertex, far, row)
+    return _reduced(image, vertex, end, row) if why is None else UnusualLink("drained", why)
+
+
+def _drained(vertex: FabricVertex, far: FabricVertex, row: FabricLinkRow) -> str | None:
+    for each in (vertex, far):
+        if not each.transit:
+            return f"paths may end at {name_of(each)}, not cross it"
+        if each.last_resort:
+            return f"paths cross {name_of(each)} where there is no other way"
+    if row.metric >= MAX_LINK_METRIC:
+        return "no path crosses a link of its metric"
+    if row.capacity <= _LEAST * row.links:
+        return "it is used where there is no other path"
+    return None
+
+
+def _reduced(
+    image: FabricImage, vertex: FabricVertex, end: NodeId, row: FabricLinkRow
+) -> UnusualLink | None:
+    places = image.shape.places
+    near, far = (places[n].tier if n in places else None for n in (vertex.node, end))
+    usual = image.shape.usual.get((near, far))
+    if usual is None or not row.capacity < usual * row.links * _REDUCED:
+        return None
+    part = row.capacity / (usual * row.links)
+    text = format_bandwidth(usual * row.links)
+    return UnusualLink("reduced", f"{part:.0%} of the {text} that are usual")
+
+
+def node_row(image: FabricImage, vertex: FabricVertex) -> schema.FabricNode:
+    """Make the entry of one router."""
+    place = image.shape.places.get(vertex.node)
+    found = link_rows(image, vertex)
+    marks = ((end, mark_of(image, vertex, end, row)) for end, row in found.items())
+    ids = (node for block in vertex.blocks if (node := block.node))
+    return {
+        "id": format_node(vertex.node),
+        "ids": [format_node(node) for node in dict.fromkeys(ids)],
+        "hostname": next((b.hostname for b in vertex.blocks if b.hostname), None),
+        "network": vertex.blocks[0].network,
+        "here": vertex.node == image.here,
+        "transit": vertex.transit,
+        "last_resort": vertex.last_resort,
+        "prefixes": image.hosts.get(vertex.node, 0) + len(vertex.ends),
+        "tier": None if place is None else place.tier,
+        "role": None if place is None else ROLES[place.tier],
+        "pod": None if place is None else place.pod,
+        "plane": None if place is None else place.plane,
+        "links": {
+            "to": [format_node(end) for end in found],
+            "count": [row.links for row in found.values()],
+            "metric": [row.metric for row in found.values()],
+            "capacity": [known(row.capacity) for row in found.values()],
+            "available": [known(row.available) for row in found.values()],
+            "marks": [
+                {"to": format_node(end), "state": mark.state, "reason": mark.reason}
+                for end, mark in marks
+                if mark is not None
+            ],
+        },
+    }
+
+
+def known(value: float) -> float | None:
+    """Return whole bytes/s for JSON: a sixth of the size of floats; NaN is unknown."""
+    return float(round(value)) if value == value else None  # noqa: PLR0124 - NaN
+
+
+def jobs(context: ViewContext) -> list[schema.DrawnJob]:
+    """Return the jobs of in-network aggregation that this router knows."""
+    known = None if context.ina is None else context.ina.brief()
+    if known is None:
+        return []
+    return [
+        {
+            "name": job["name"],
+            "leaves": sorted({worker["router"] for worker in job["workers"]}),
+            "trees": [
+                {
+                    "root": tree["root"],
+                    "weight": tree["weight"],
+                    "branches": [
+                        {"router": node["router"], "parent": node["parent"]}
+                        for node in tree["nodes"]
+                    ],
+                }
+                for tree in job["trees"]
+            ],
+        }
+        for job in known["jobs"]
+    ]

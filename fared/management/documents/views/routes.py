@@ -1,0 +1,237 @@
+"""Views of computed routes and weight vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fared.core.ids import Prefix
+from fared.management.documents.context import (
+    EXTERNAL,
+    ViewContext,
+    family_name,
+    family_number,
+    finite,
+    gateway,
+)
+from fared.management.documents.rows import Rows
+from fared.management.documents.sliced import PORTION, Sliced, Work, each, in_order
+from fared.management.documents.views.adaptation import (
+    announcements,
+    loop,
+    programmed_shares,
+    state,
+    vector_of,
+)
+from fared.paths.rib.model import NextHop, NextHopSet, Route
+from fared.paths.weights.few_flows import skew_for_few_flows
+from fared.paths.weights.quantise import divide_buckets
+
+if TYPE_CHECKING:
+    from fared.management.documents.schema import routes as schema
+
+
+MAX_EXAMPLES = 3
+
+
+@Sliced
+def routes(
+    context: ViewContext, prefix: str | None = None, af: str | None = None
+) -> Work[schema.Routes]:
+    """``show routes [PREFIX]``. Raises CommandError."""
+    family = family_number(af)
+    found = yield from _chosen(context, prefix, family)
+    rows = _RouteRows(context)
+    known = sorted({f for instance in context.instances for f in instance.solvers})
+    listed = [family] if family is not None else known
+    return {
+        "format": "fared-routes/1",
+        "root": context.root,
+        "af": "both" if len(listed) > 1 else family_name(listed[0]),
+        "routes": Rows(found, rows.row),
+    }
+
+
+def _chosen(
+    context: ViewContext, prefix: str | None, family: int | None
+) -> Work[list[tuple[str, Prefix, Route]]]:
+    """Return the requested routes, in order, after protocol and prefix. Raises CommandError."""
+    if prefix is not None:
+        wanted = context.find_route(prefix)
+        return [(context.instance_of(wanted).name, wanted, context.routes[wanted])]
+    alone = context.instances[0].name if len(context.instances) == 1 else None
+    source = context.router.table.source
+    # with the protocols at once: a route may be gone when its turn comes
+    routes = [
+        (alone or source(found) or "", found, route)
+        for found, route in context.routes.items()
+        if family in (None, found.family)
+    ]
+    return (yield from in_order(routes, itemgetter(1)))
+
+
+class _RouteRows:
+    """Builds the rows of routes; many share the list of next hops of a few sets."""
+
+    def __init__(self, context: ViewContext) -> None:
+        self._context = context
+        self._preferences = context.router.preferences
+        self._tags = {i.name: i.engine.tags() for i in context.instances}
+        self._nexthops: dict[int, tuple[NextHopSet, list[schema.RouteNextHop]]] = {}
+        """By the id of the set, which is kept alive so that its id is not used again."""
+
+    def row(self, entry: tuple[str, Prefix, Route]) -> schema.RouteEntry:
+        """Build one row of protocol, prefix and route."""
+        proto, prefix, route = entry
+        return {
+            "prefix": str(prefix),
+            "protocol": proto,
+            "preference": self._preferences[proto],
+            "metric": route.metric,
+            "type": route.path_type.label,
+            "area": None if route.area is None else self._context.area_name(proto, route.area),
+            "connected": route.nexthops is None,
+            "redistributed": route.nexthops is None and route.path_type in EXTERNAL,
+            "discard": route.discard,
+            "tag": self._tags[proto](prefix, route.area, route.destinations),
+            "nexthops": self._hops(None if route.discard else route.nexthops),
+        }
+
+    def _hops(self, nexthops: NextHopSet | None) -> list[schema.RouteNextHop]:
+        if nexthops is None:
+            return []
+        known = self._nexthops.get(id(nexthops))
+        if known is None:
+            context, hops = self._context, nexthops.hops
+            written = written_weights(context, hops)
+            total = sum(written)
+            pairs = zip(hops, written, strict=True)
+            shown = [hop_document(context, hop, weight, total) for hop, weight in pairs]
+            known = self._nexthops[id(nexthops)] = (nexthops, shown)
+        return known[1]
+
+
+def written_weights(context: ViewContext, hops: Sequence[NextHop]) -> tuple[int, ...]:
+    """Return the weights as in the kernel: in resilient groups whole buckets."""
+    weights = tuple(hop.weight for hop in hops)
+    settings = context.router.settings.fib
+    if not settings.resilient or len(weights) < 2:
+        return weights
+    return divide_buckets(weights, settings.buckets_of(len(weights)))
+
+
+def hop_document(
+    context: ViewContext, hop: NextHop, weight: int, total: int
+) -> schema.RouteNextHop:
+    """Return a next hop of a route; its share is ``weight`` of ``total``."""
+    return {
+        **next_hop_facts(context, hop),
+        "weight": weight,
+        "share": round(weight / total, 4),
+    }
+
+
+def next_hop_facts(context: ViewContext, hop: NextHop) -> schema.NextHopFacts:
+    """Return a next hop as in all documents."""
+    return {
+        "interface": hop.interface,
+        "address": gateway(hop.family, hop.gateway),
+        "neighbor": context.node(hop.neighbor),
+        "hostname": context.hostnames.get(hop.neighbor),
+        "bandwidth": finite(hop.bandwidth),
+        "capacity": finite(hop.capacity),
+    }
+
+
+@Sliced
+def weights(
+    context: ViewContext, prefix: str | None = None, af: str | None = None
+) -> Work[schema.Weights]:
+    """``show weights [PREFIX]``: each distinct vector once. Raises CommandError."""
+    vectors: dict[Any, tuple[NextHopSet, list[tuple[Prefix, Route]]]] = {}
+    for number, (proto, wanted, route) in enumerate(
+        (yield from _chosen(context, prefix, family_number(af)))
+    ):
+        if number % PORTION == 0:
+            yield
+        if route.nexthops is not None and not route.discard:
+            key: tuple[object, ...] = (
+                proto,
+                wanted.family,
+                route.nexthops.key,
+                vector_of(context, wanted),
+                context.router.spraying.granularity(wanted),
+            )
+            found = vectors.setdefault(key, (route.nexthops, []))
+            found[1].append((wanted, route))
+    ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0][0]))
+    made = yield from each(ordered, lambda item: _vector(context, *item), portion=1)
+    return {
+        "format": "fared-weights/1",
+        "root": context.root,
+        "metric": context.weights,
+        "flows": context.flows,
+        "adaptation": loop(context),
+        "announcements": announcements(context),
+        "vectors": made,
+    }
+
+
+def _vector(
+    context: ViewContext, hops: NextHopSet, users: list[tuple[Prefix, Route]]
+) -> schema.WeightVector:
+    first, _ = users[0]
+    wanted = programmed_shares(context, first, hops) or wanted_shares(context, hops)
+    written = written_weights(context, hops.hops)
+    total = sum(written)
+    members: list[schema.WeightMember] = []
+    for hop, weight, want in zip(hops.hops, written, wanted, strict=True):
+        share = weight / total
+        members.append(
+            {
+                **next_hop_facts(context, hop),
+                "weight": weight,
+                "wanted_share": round(want, 6),
+                "share": round(share, 6),
+                "ecmp_share": round(1 / len(hops.hops), 6),
+                "error": round(share / want - 1, 6) if want else 0.0,
+            }
+        )
+    destinations = sorted({node for _, route in users for node in route.destinations})
+    return {
+        "protocol": context.instance_of(first).name,
+        "af": family_name(first.family),
+        "prefixes": len(users),
+        "examples": [str(prefix) for prefix, _ in users[:MAX_EXAMPLES]],
+        "destinations": [context.name(node) for node in destinations],
+        "granularity": context.router.spraying.granularity(first),
+        "quantization_error": round(quantization_error(context, hops, wanted), 6),
+        "members": members,
+        "adaptation": state(context, first),
+    }
+
+
+def wanted_shares(context: ViewContext, hops: NextHopSet) -> list[float]:
+    """Return shares in proportion to capacities; by the weights where capacities are unknown."""
+    capacities = [finite(hop.capacity) for hop in hops.hops]
+    known = [capacity for capacity in capacities if capacity is not None]
+    if len(known) < len(capacities) or not sum(known):
+        return [hop.weight / hops.total_weight for hop in hops.hops]
+    flows = context.flows
+    effective: list[float] = (
+        known if flows is None else skew_for_few_flows(np.array([known]), flows)[0].tolist()
+    )
+    return [value / sum(effective) for value in effective]
+
+
+def quantization_error(
+    context: ViewContext, hops: NextHopSet, wanted: list[float] | None = None
+) -> float:
+    """Return the throughput lost to integer weights (sum(q) / max(q/w) against sum(w))."""
+    written = written_weights(context, hops.hops)
+    pairs = zip(wanted or wanted_shares(context, hops), written, strict=True)
+    worst = max((weight / want for want, weight in pairs if want), default=0.0)
+    return max(0.0, 1 - sum(written) / worst) if worst else 0.0
