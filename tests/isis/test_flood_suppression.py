@@ -1,9 +1,9 @@
-"""Flood suppression: a neighbor that receives an LSP from its originator is sent no second copy."""
+"""Which neighbors receive an LSP from its originator, and are sent no second copy at once.
+
+``tests/igp/test_flood_suppression.py`` has fabrics that flood so.
+"""
 
 from __future__ import annotations
-
-import itertools
-import random
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fared.core.ids import parse_dotted, parse_prefix
 from fared.protocols.isis.ids import Level, lsp_id
 from fared.protocols.isis.lsdb import Lsdb, StoredLsp
-from fared.protocols.isis.pdu.model import Lsp, PduType
+from fared.protocols.isis.pdu.model import Lsp
 from fared.protocols.isis.pdu.tlvs import (
     Hostname,
     IpReach,
@@ -20,98 +20,7 @@ from fared.protocols.isis.pdu.tlvs import (
     IsReachability,
     Tlv,
 )
-from fared.protocols.isis.update.suppression import SUPPRESSION, covered
-from tests.isis.net import Network
-
-SPINES, LEAVES = range(1, 5), range(11, 19)
-LINKS = len(SPINES) * len(LEAVES)
-LSP = PduType.L2_LSP
-WIRE = 0.015
-"""Seconds: more than the delay of all wires of a path."""
-
-
-@pytest.fixture(scope="module")
-def clos() -> Network:
-    """4 spines, 8 leaves, wires of different delays; each test restores it."""
-    net = Network()
-    dice = random.Random(3)
-    for number in (*SPINES, *LEAVES):
-        net.add(number)
-    for leaf, spine in itertools.product(LEAVES, SPINES):
-        net.join(leaf, spine, delay=dice.uniform(0.0002, 0.005))
-    net.until(lambda: net.all_up() and net.in_sync(), 60.0)
-    net.run(3)
-    return net
-
-
-def cable(net: Network, *ends: int):
-    return next(c for c in net.cables if {node for node, _ in c.ends} == set(ends))
-
-
-def learns(net: Network, number: int, of: int) -> float:
-    """Seconds until a router holds the present LSP of another router."""
-    start, identifier = net.now, lsp_id(of)
-    net.run(0.0001)
-    wanted = net.database(of)[identifier]
-    net.until(lambda: net.database(number)[identifier] == wanted, 2.0, every=0.001)
-    return net.now - start
-
-
-@pytest.mark.parametrize("originator", [LEAVES[0], SPINES[0]])
-def test_each_link_carries_one_copy_of_what_a_router_originates(clos: Network, originator: int):
-    """Without suppression 50 and more cross these 32 links."""
-    before = clos.sent[LSP]
-    clos.change(originator, 2, metric=20)
-    clos.run(3)
-    assert clos.in_sync()
-    assert clos.sent[LSP] - before == LINKS
-
-
-def test_where_the_originators_own_copy_is_lost_ours_is_late_by_a_moment(clos: Network):
-    """No router has detected the failed link yet."""
-    dead = cable(clos, 1, 11)
-    dead.cut = True
-    clos.change(11, 2, metric=30)
-    assert learns(clos, 1, 11) < SUPPRESSION.delay + WIRE
-    dead.cut = False
-    clos.run(10)
-    assert clos.in_sync()
-    assert clos.all_up()
-
-
-def test_of_a_lost_link_everybody_learns_at_once_and_few_copies_cross(clos: Network):
-    """One LSP of either end suffices, since SPF requires links in both directions.
-
-    A few deferred copies may be sent. Without suppression 85 and more are.
-
-    """
-    lost = cable(clos, 2, 12)
-    before, start = clos.sent[LSP], clos.now
-
-    def knows(number: int) -> bool:
-        listed = [
-            {
-                n.neighbor >> 8
-                for tlv in lsp.tlvs
-                if isinstance(tlv, IsReachability)
-                for n in tlv.neighbors
-            }
-            for lsp in (clos.lsp(number, 2), clos.lsp(number, 12))
-        ]
-        return 12 not in listed[0] or 2 not in listed[1]
-
-    clos.set_up(lost, up=False)
-    clos.until(lambda: all(map(knows, (*SPINES, *LEAVES))), 2.0, every=0.001)
-    assert clos.now - start < WIRE
-    clos.run(3)
-    assert clos.in_sync()
-    assert clos.sent[LSP] - before < 2.5 * LINKS
-    clos.set_up(lost, up=True)
-    clos.until(lambda: clos.all_up() and clos.in_sync(), 10.0)
-    clos.run(3)
-
-
-# Covered neighbors
+from fared.protocols.isis.update.suppression import covered
 
 
 def link(neighbor: int, metric: int = 10, **more) -> IsNeighbor:

@@ -1,4 +1,7 @@
-"""Flooding reduction over IS-IS: SRM is set at once, and the transmission deferred."""
+"""Flooding reduction over IS-IS: SRM is set at once, and the transmission deferred.
+
+Routers here only flood; ``tests/igp/test_reduction.py`` has whole engines of both protocols.
+"""
 
 import random
 
@@ -10,8 +13,6 @@ from tests.isis.floodnet import TWO, Network, name
 
 DELAY = 0.2
 LEAF = ReductionSettings(Reduction.LEAF, DELAY)
-WIRE = 0.03
-"""Seconds: more than the delay of all wires of a path and the gaps between bursts."""
 LSP = PduType.L2_LSP
 
 
@@ -41,26 +42,6 @@ def until_agreed(net: Network, deadline: float = 30.0) -> float:
     return net.now - start
 
 
-def test_what_a_leaf_hears_from_every_spine_it_passes_on_to_none():
-    net = clos(4, 8)
-    since, waited = net.now, sum(net[leaf].counts["deferred-sent"] for leaf in range(101, 109))
-    net.say(101, "something else")
-    net.run(3)
-    assert net.agree()
-    assert len(net.pdus(LSP, since=since)) == 4 * 8
-    assert sum(net[leaf].counts["deferred-sent"] for leaf in range(101, 109)) == waited
-    assert all(router.flags() == 0 for router in net.routers.values())
-
-
-def test_what_a_spine_announces_some_leaf_passes_on_to_the_other_spines():
-    net = clos(4, 8)
-    since = net.now
-    net.say(1, "something else")
-    assert 0.25 * DELAY < until_agreed(net) < DELAY + WIRE
-    net.run(3)
-    assert len(net.pdus(LSP, since=since)) <= 4 * 8 + 6
-
-
 def test_without_the_option_many_copies_cross():
     counts = []
     for waiting in (None, ()):
@@ -70,27 +51,6 @@ def test_without_the_option_many_copies_cross():
         net.run(3)
         counts.append(len(net.pdus(LSP, since=since)))
     assert counts[1] > 1.3 * counts[0]
-
-
-def test_a_spine_that_hears_from_one_leaf_only_waits_no_longer_than_the_delay():
-    net = clos(2, 3)
-    for cable in net.cables:
-        if {n for n, _ in cable.ends} in ({2, 102}, {2, 103}):
-            net.down(cable)
-    for text in "abcdefgh":
-        net.say(1, text)
-        assert until_agreed(net) < DELAY + WIRE
-        net.run(1)
-
-
-def test_an_lsp_taken_back_while_it_waits_is_purged_everywhere():
-    net = clos(2, 3)
-    net.say(1, "short-lived")
-    net.run(0.02)
-    net.unsay(1)
-    net.run(3)
-    assert all(name(1) not in router.known() for router in net.routers.values())
-    assert all(router.flags() == 0 for router in net.routers.values())
 
 
 def test_copies_that_cross_acknowledge_each_other():
@@ -146,23 +106,3 @@ def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
         for router in net.routers.values()
         for tx in router.flooding._lsp_transmitter.active(TWO)
     )
-
-
-@pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.soak) for s in range(4, 60))]
-)
-def test_in_a_damaged_fabric_a_change_is_known_within_the_delay_for_each_router_that_waits(seed):
-    rng = random.Random(seed)
-    net = clos(3, 4, seed)
-    for cable in rng.sample(net.cables, 4):
-        net.down(cable)
-    net.run(8)
-    for event in range(6):
-        net.say(rng.choice(sorted(net.routers)), f"event {event}")
-        start = net.now
-        while not net.agree() and net.now - start < 3.0:
-            net.run(0.005)
-        if not net.agree():
-            return  # cut in two
-        assert net.now - start < 4 * (DELAY + WIRE)  # no shortest path crosses more leaves
-        net.run(2)

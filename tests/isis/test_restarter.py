@@ -19,34 +19,22 @@ from fared.protocols.isis.pdu.model import LanHello, P2pHello, PduType
 from fared.protocols.isis.pdu.tlvs import IsReachability, Restart, RestartFlag, of_type
 from fared.protocols.isis.reacquisition import MOST_REQUESTS, T1, Progress, Reacquisition
 from tests.engines import Node
-from tests.isis.net import BOTH, FAST, LAN, ONE, TWO, Network, mac, system
-from tests.isis.routed import Routers
-from tests.restarts import (
-    PERIOD,
+from tests.igp.protocols import ISIS, PERIOD
+from tests.igp.restarts import (
     come_back,
-    helped,
     leave,
     lost,
     marks,
+    restart_unnoticed,
     results,
+    star,
     topology_changes,
 )
+from tests.isis.net import BOTH, FAST, ONE, TWO, Network, mac, system
+from tests.isis.routed import Routers
 from tests.wireshark import ETHERNET, NEEDED, assert_sound, dissect
 
-GRACEFUL = {"restarts": True, "restart_period": PERIOD, "restart_helper": True}
 RR, RA, SA, PR, PA = RestartFlag
-
-
-def star(*, leaves=(2, 3, 4), settings=FAST, **changes) -> Network:
-    """Router 1 in the middle of others, which are connected to router 9 as well."""
-    net = Network()
-    for number in (1, *leaves, 9):
-        net.add(number, **{**GRACEFUL, **changes})
-    for number in leaves:
-        net.join(1, number, settings)
-        net.join(9, number, settings)
-    net.settle()
-    return net
 
 
 def flags(node: Node, since: float = 0.0) -> list[int]:
@@ -63,43 +51,14 @@ def flags(node: Node, since: float = 0.0) -> list[int]:
     return found
 
 
-def restarted(*, planned: bool, away: float, overloaded: float = 0.0, **changes) -> None:
-    net = star(**changes)
-    net.run(overloaded)
-    others = (2, 3, 4, 9)
-    before = net.database(9)
-    since = marks(net, *others)
-    leave(net, 1, planned=planned)
-    net.run(away)
-    node = come_back(net, 1, planned=planned)
-    net.until(lambda: results(node) == ["completed"], 5.0)
-    net.run(8.0)
-    assert net.all_up()
-    assert net.in_sync()
-    assert lost(net, since) == []
-    assert topology_changes(net, since) == []
-    assert [helped(net, n) for n in (2, 3, 4)] == [["completed"]] * 3
-    # All LSPs are there, those of router 1 with the next sequence number.
-    after = net.database(9)
-    assert set(after) == set(before)
-    for key, (number, _) in before.items():
-        assert after[key][0] == number + (key >> 16 == system(1))
-
-
-def test_after_a_planned_restart_no_neighbor_has_lost_an_adjacency_or_seen_a_change():
-    restarted(planned=True, away=2.0)
-
-
-def test_after_a_crash_no_neighbor_has_lost_an_adjacency_or_seen_a_change():
-    restarted(planned=False, away=1.0)
-
-
 def test_with_the_overload_bit_at_start_up_a_restart_sets_none():
-    restarted(planned=True, away=1.0, overloaded=60.0, overload_on_startup=60.0)
+    net = star(ISIS, overload_on_startup=60.0)
+    net.run(60.0)
+    restart_unnoticed(ISIS, net, planned=True, away=0.4)
 
 
 def test_a_planned_restart_is_announced_to_all_and_acknowledged():
-    net = star()
+    net = star(ISIS)
     began = net.now
     net.input(1, GracefulRestartRequested(PERIOD))
     assert not net.nodes[1].engine.restart_announced
@@ -109,7 +68,7 @@ def test_a_planned_restart_is_announced_to_all_and_acknowledged():
 
 
 def test_hellos_request_the_restart_until_the_database_is_described():
-    net = star()
+    net = star(ISIS)
     leave(net, 1, planned=False)
     net.run(1.0)
     began = net.now
@@ -119,28 +78,8 @@ def test_hellos_request_the_restart_until_the_database_is_described():
     assert RA in flags(net.nodes[2], began)
 
 
-def test_a_crash_of_longer_than_the_holding_time_is_noticed_and_routes_are_right_after():
-    net = star()
-    leave(net, 1, planned=False)
-    net.run(5.0)
-    node = come_back(net, 1, planned=False)
-    net.until(lambda: results(node) != [], 5.0)
-    assert results(node) == ["no-helper"]
-    net.settle()
-
-
-def test_without_helpers_the_restart_ends_and_adjacencies_form_as_ever():
-    net = star(restart_helper=False)
-    leave(net, 1, planned=True)
-    net.run(1.0)
-    node = come_back(net, 1, planned=True)
-    net.until(lambda: results(node) != [], 5.0)
-    assert results(node) == ["no-helper"]
-    net.settle()
-
-
 def test_a_router_that_does_not_restart_gracefully_ends_its_adjacencies():
-    net = star()
+    net = star(ISIS)
     net.nodes[1].engine._instance.settings = replace(net.nodes[1].settings, restarts=False)
     since = marks(net, 2)
     net.input(1, GracefulRestartRequested(PERIOD))
@@ -150,7 +89,7 @@ def test_a_router_that_does_not_restart_gracefully_ends_its_adjacencies():
 
 
 def test_a_topology_change_during_the_restart_ends_it():
-    net = star()
+    net = star(ISIS)
     leave(net, 1, planned=True)
     net.run(1.0)
     cable = next(c for c in net.cables if {n for n, _ in c.ends} == {1, 2})
@@ -161,50 +100,6 @@ def test_a_topology_change_during_the_restart_ends_it():
     assert results(node) == ["inconsistent-lsp"]
     net.settle()
     assert {key >> 16 for key in net.database(9)} == {1, 2, 3, 4, 9}
-
-
-def test_a_neighbor_that_is_gone_ends_the_restart_and_its_link_is_withdrawn():
-    net = star()
-    leave(net, 1, planned=True)
-    net.stop(4)
-    node = come_back(net, 1, planned=True)
-    net.until(lambda: results(node) != [], (MOST_REQUESTS + 1) * T1)
-    assert results(node)[0] in ("neighbor-lost", "inconsistent-lsp")
-    net.run(8.0)
-    assert net.in_sync()
-
-
-def test_all_routers_crashed_at_once_find_nobody_who_remembers_and_start_as_ever():
-    net = star()
-    numbers = tuple(net.nodes)
-    for number in numbers:
-        leave(net, number, planned=False)
-    nodes = [come_back(net, number, planned=False) for number in numbers]
-    net.until(lambda: all(results(node) for node in nodes), 15.0)
-    assert {result for node in nodes for result in results(node)} <= {"no-helper", "no-neighbors"}
-    net.settle()
-
-
-def test_a_router_without_neighbors_ends_its_restart_after_its_requests():
-    net = star()
-    for number in tuple(net.nodes):
-        leave(net, number, planned=False)
-    node = come_back(net, 1, planned=False)
-    net.until(lambda: results(node) == ["no-neighbors"], (MOST_REQUESTS + 1) * T1)
-
-
-def test_nothing_is_originated_and_routes_stay_during_the_restart():
-    net = star(leaves=(2, 3))
-    leave(net, 1, planned=True)
-    cables = [c for c in net.cables if 1 in {n for n, _ in c.ends}]
-    for cable in cables:
-        cable.delay = 0.5
-    node = come_back(net, 1, planned=True)
-    net.run(0.9)
-    assert node.engine.restarting
-    assert node.engine.counters.lsdb["originated"] == 0
-    net.until(lambda: results(node) == ["completed"], 5.0)
-    assert not node.engine.restarting
 
 
 def without(net: Network, number: int, kind: PduType) -> None:
@@ -219,7 +114,7 @@ def without(net: Network, number: int, kind: PduType) -> None:
 
 
 def test_a_neighbor_that_does_not_describe_its_database_is_asked_three_times():
-    net = star(leaves=(2,))
+    net = star(ISIS, leaves=(2,))
     leave(net, 1, planned=True)
     without(net, 1, PduType.L2_CSNP)
     node = come_back(net, 1, planned=True)
@@ -230,7 +125,7 @@ def test_a_neighbor_that_does_not_describe_its_database_is_asked_three_times():
 
 
 def test_databases_that_stay_incomplete_end_the_restart_with_t3_and_the_overload_bit():
-    net = star(leaves=(2,))
+    net = star(ISIS, leaves=(2,))
     leave(net, 1, planned=True)
     without(net, 1, PduType.L2_LSP)
     node = come_back(net, 1, planned=True, remaining=3.0)
@@ -243,48 +138,29 @@ def test_databases_that_stay_incomplete_end_the_restart_with_t3_and_the_overload
 
 
 def test_an_lsp_of_a_former_pseudonode_is_purged_after_the_restart():
-    net, number, node = lan_restart(dis=True, leaves=True)
+    """The DIS restarts with priority 0."""
+    net = Network()
+    for number in (1, 2, 3):
+        net.add(number, **ISIS.graceful())
+    net.lan(1, 2, 3)
+    net.settle()
+    (number,) = ISIS.designated(net, 1)
+    leave(net, number, planned=True)
+    net.run(2.0)
+    link, settings = net.nodes[number].links[2]
+    net.nodes[number].links[2] = (link, replace(settings, priority=0))
+    node = come_back(net, number, planned=True)
     net.until(lambda: results(node) != [], 10.0)
     net.run(20.0)
     (live,) = {key for key in net.database(node.name) if key & 0xFF00}
     assert live >> 16 != number
 
 
-def lan_restart(*, dis: bool, leaves: bool = False) -> tuple[Network, int, Node]:
-    net = Network()
-    for number in (1, 2, 3):
-        net.add(number, **GRACEFUL)
-    net.lan(1, 2, 3, settings=LAN)
-    net.settle()
-    designated = net.snapshot(1).circuits[1].lans[0].dis >> 8
-    number = designated if dis else next(n for n in (1, 2, 3) if n != designated)
-    leave(net, number, planned=True)
-    net.run(2.0)
-    changes = {"priority": 0} if leaves else {}
-    if changes:
-        link, settings = net.nodes[number].links[2]
-        net.nodes[number].links[2] = (link, replace(settings, **changes))
-    return net, number, come_back(net, number, planned=True)
-
-
-@pytest.mark.parametrize("dis", [True, False])
-def test_on_a_lan_the_designated_system_and_the_others_restart_unnoticed(dis: bool):
-    net, number, node = lan_restart(dis=dis)
-    others = [n for n in (1, 2, 3) if n != number]
-    since = marks(net, *others)
-    net.until(lambda: results(node) == ["completed"], 5.0)
-    net.run(12.0)
-    assert lost(net, since) == []
-    assert topology_changes(net, since) == []
-    assert len({net.snapshot(n).circuits[1].lans[0].dis for n in (1, 2, 3)}) == 1
-    assert net.in_sync()
-
-
 def test_what_is_leaked_between_the_levels_stays_advertised():
     net = Network()
-    net.add(1, levels=ONE, **GRACEFUL)
-    net.add(2, levels=BOTH, **GRACEFUL)
-    net.add(3, levels=TWO, **GRACEFUL)
+    net.add(1, levels=ONE, **ISIS.graceful())
+    net.add(2, levels=BOTH, **ISIS.graceful())
+    net.add(3, levels=TWO, **ISIS.graceful())
     net.join(1, 2)
     net.join(2, 3)
     routers = Routers(net)
@@ -355,7 +231,7 @@ def adjacent(net: Network, at: int, neighbor: int) -> bool:
 @pytest.mark.parametrize("helper", [True, False])
 def test_a_router_that_starts_is_not_advertised_before_it_has_the_database(helper: bool):
     """By neighbors that understand it, which a router that helps nobody asks as well."""
-    net = star()
+    net = star(ISIS)
     leave(net, 1, planned=False)
     net.run(FAST.hello_interval * FAST.hello_multiplier + 2)
     assert not lists(net, 2, 1)
@@ -375,7 +251,7 @@ def test_a_router_that_starts_is_not_advertised_before_it_has_the_database(helpe
 
 
 def test_a_graceful_restart_does_not_suppress_adjacencies():
-    net = star(suppress_adjacency=True)
+    net = star(ISIS, suppress_adjacency=True)
     leave(net, 1, planned=True)
     since = marks(net, 2, 3, 4, 9)
     node = come_back(net, 1, planned=True)
@@ -388,7 +264,7 @@ def test_a_graceful_restart_does_not_suppress_adjacencies():
 @NEEDED
 def test_wireshark_finds_no_malformed_packet_of_a_restart(tmp_path):
     """Announced, requested, acknowledged: by this router and by its neighbors."""
-    net = star(leaves=(2,))
+    net = star(ISIS, leaves=(2,))
     begun = net.now
     leave(net, 1, planned=True)
     node = come_back(net, 1, planned=True)

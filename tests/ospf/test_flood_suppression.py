@@ -1,4 +1,4 @@
-"""Flood suppression: a neighbor that receives an LSA from its originator is sent no second copy."""
+"""Flood suppression of flushes and summaries; ``tests/igp`` has that of links."""
 
 from collections import Counter
 from unittest import mock
@@ -17,32 +17,17 @@ from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.protocols.ospf.packet.codec import decode_packet
 from fared.protocols.ospf.packet.packets import LsUpdate
 from fared.protocols.ospf.settings import AreaSettings
-from tests.ospf.harness import FAST, Network, router_id
+from tests.igp.clos import Clos
+from tests.igp.protocols import OSPF
+from tests.ospf.harness import FAST, Network
 
 SUPPRESSION = 0.1
 WIRE = 0.01
 """More than all wires of a path together take."""
 
 
-def clos(spines: int, leaves: int, seed: int = 1) -> Network:
-    """Spines 1.., leaves 101.., each link with its own delay."""
-    net = Network(seed)
-    tops, bottoms = range(1, spines + 1), range(101, 101 + leaves)
-    for bottom in bottoms:
-        for top in tops:
-            net.join(bottom, top, delay=net.rng.uniform(0.0002, 0.002))
-    net.until(lambda: net.all_full() and net.in_sync(), every=0.05)
-    net.run(3)
-    return net
-
-
 def cable(net: Network, *ends: int):
     return next(c for c in net.cables if {node for node, _ in c.ends} == set(ends))
-
-
-def updates(net: Network, since: int) -> list[int]:
-    sent = ((node, decode_packet(p.payload).body) for _, node, p in net.trace[since:])
-    return [node for node, body in sent if isinstance(body, LsUpdate)]
 
 
 def bodies(net: Network, since: int) -> list[LsUpdate]:
@@ -51,43 +36,10 @@ def bodies(net: Network, since: int) -> list[LsUpdate]:
     return [body for body in sent if isinstance(body, LsUpdate)]
 
 
-def lists(net: Network, number: int, of: int, neighbor: int) -> bool:
-    """Whether a router's database has a router LSA that names a neighbor."""
-    routers = net.nodes[number].engine._instance.areas
-    for area in routers.values():
-        for entry in area.lsdb:
-            if entry.key.ls_type == 1 and entry.key.advertising_router == router_id(of):
-                assert entry.body is not None
-                return any(k.link_id == router_id(neighbor) for k in entry.body.links)
-    return False
-
-
-def knows(net: Network, number: int) -> bool:
-    """Whether a router has an LSA of either end without the link between spine 1 and leaf 101."""
-    return not lists(net, number, 1, 101) or not lists(net, number, 101, 1)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_every_router_learns_of_a_loss_before_any_refloods_it(seed: int):
-    net = clos(3, 5, seed)
-    before, at = len(net.trace), net.now
-    net.set_up(cable(net, 1, 101), False)
-    net.until(lambda: all(knows(net, number) for number in net.nodes), every=0.0005)
-    assert net.now - at < 0.25 * SUPPRESSION
-    assert set(updates(net, before)) <= {1, 101}
-    net.run(3)
-    assert net.in_sync()
-    assert all(
-        neighbor.retransmissions == 0
-        for node in net.nodes.values()
-        for neighbor in node.engine.snapshot(net.now).neighbors
-    )
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_flush_of_a_te_lsa_goes_in_the_packets_of_the_router_lsa(seed: int):
     """A later flush took as many packets again, 122 instead of 62 updates in a fabric of 4x8."""
-    net = clos(3, 5, seed)
+    net = Clos(OSPF, 3, 5, seed).net
     before = len(net.trace)
     net.set_up(cable(net, 1, 101), False)
     net.run(3)
@@ -96,69 +48,6 @@ def test_the_flush_of_a_te_lsa_goes_in_the_packets_of_the_router_lsa(seed: int):
     for headers in packets:
         routers = {header.advertising_router for header in headers if header.ls_type == 1}
         assert {header.advertising_router for header in headers} == routers
-
-
-def test_copies_that_are_late_anyway_share_packets():
-    """The LSA of a spine to other spines, and that of a leaf to other leaves; alone, 62 updates."""
-    sent = []
-    for seed in range(3):
-        net = clos(4, 8, seed)
-        before = len(net.trace)
-        net.set_up(cable(net, 1, 101), False)
-        net.run(0.25 * SUPPRESSION)
-        assert len(updates(net, before)) == 10
-        net.run(3)
-        assert net.in_sync()
-        sent.append(len(updates(net, before)))
-    assert sum(sent) < 165
-
-
-def test_if_only_one_end_detects_the_loss_the_other_learns_of_it_after_the_delay():
-    """A leaf loses its port; the spine's end still has carrier and floods nothing."""
-    net = clos(3, 4)
-    lost = cable(net, 1, 101)
-    node, ifindex = next(end for end in lost.ends if end[0] == 101)
-    link, settings = net.nodes[node].links[ifindex]
-    at = net.now
-    net.link(node, replace(link, up=False), settings)
-    net.until(lambda: not lists(net, 1, 101, 1), every=0.0005)
-    assert net.now - at < SUPPRESSION + WIRE
-    net.run(3)
-    assert all(not lists(net, number, 101, 1) for number in net.nodes)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_several_simultaneous_failures_reach_every_router(seed: int):
-    """A spine that loses half of its leaves, and a leaf that loses another spine."""
-    net = clos(3, 6, seed)
-    for leaf in (101, 102, 103):
-        net.set_up(cable(net, 1, leaf), False)
-    net.set_up(cable(net, 2, 104), False)
-    at = net.now
-    net.until(net.in_sync, every=0.002)
-    assert net.now - at < 4 * (SUPPRESSION + WIRE)
-
-
-def test_a_router_not_adjacent_to_the_originator_receives_the_lsa_at_once():
-    net = clos(3, 5)
-    before, at = len(net.trace), net.now
-    link, settings = net.nodes[101].links[2]
-    net.link(101, link, replace(settings, cost=55))
-    net.until(net.in_sync, every=0.0005)
-    assert net.now - at < 4 * WIRE
-    assert set(updates(net, before)) == {101, 1, 2, 3}
-
-
-def test_an_lsa_lost_on_its_way_from_the_originator_arrives_from_others():
-    """The originator's router LSA still lists the neighbor: our copy is sent after the delay."""
-    net = clos(2, 3)
-    deaf = cable(net, 1, 101)
-    deaf.cut = True  # no router has detected the failure yet
-    at = net.now
-    link, settings = net.nodes[1].links[3]
-    net.link(1, link, replace(settings, cost=55))
-    net.until(net.in_sync, every=0.0005)
-    assert net.now - at < 2 * SUPPRESSION + 4 * WIRE
 
 
 POD = AreaId(1)
@@ -196,7 +85,7 @@ def test_summaries_of_a_border_router_reach_other_border_routers_later():
     net.until(lambda: all(told(leaf) for leaf in (101, 102, 103)), every=0.0005)
     assert net.now - at < WIRE
     assert not told(2)
-    assert set(updates(net, before)) == {1}
+    assert set(OSPF.senders(net, before)) == {1}
     net.until(lambda: told(2), every=0.0005)
     assert 0.25 * SUPPRESSION < net.now - at < SUPPRESSION + WIRE
 

@@ -15,10 +15,22 @@ from fared.protocols.igp.events import (
     LogRecord,
 )
 from tests.engines import Node
+from tests.igp.protocols import PERIOD, Protocol
 
-PERIOD = 60.0
 Marks = dict[int, int]
 """How many outputs each router had."""
+
+
+def star(protocol: Protocol, *, leaves: tuple[int, ...] = (2, 3, 4), **changes: Any) -> Any:
+    """Router 1 in the middle of others, which are connected to router 9 as well."""
+    net = protocol.network()
+    for number in (1, *leaves, 9):
+        net.add(number, **{**protocol.graceful(), **changes})
+    for number in leaves:
+        net.join(1, number)
+        net.join(9, number)
+    protocol.settle(net)
+    return net
 
 
 def leave(net: Any, number: int, *, planned: bool) -> None:
@@ -71,3 +83,26 @@ def results(node: Node, event: str = "graceful-restart-ended") -> list[str]:
 def helped(net: Any, number: int) -> list[str]:
     """How the restarts ended that a router helped."""
     return results(net.nodes[number], "graceful-restart-helper-ended")
+
+
+def restart_unnoticed(protocol: Protocol, net: Any, *, planned: bool, away: float) -> None:
+    """Router 1 of a star restarts, and no other has lost an adjacency, or seen a change.
+
+    It is away for a part of the dead interval.
+    """
+    before, since = net.database(9), marks(net, 2, 3, 4, 9)
+    leave(net, 1, planned=planned)
+    net.run(away * protocol.dead_interval)
+    node = come_back(net, 1, planned=planned)
+    net.until(lambda: results(node) == ["completed"], 5.0)
+    net.run(8.0)
+    assert protocol.ready(net)
+    assert lost(net, since) == []
+    assert topology_changes(net, since) == []
+    assert [helped(net, n) for n in (2, 3, 4)] == [["completed"]] * 3
+    # All is there that was, what router 1 has originated with the next sequence number.
+    after = net.database(9)
+    assert set(after) == set(before)
+    for key, (number, _) in before.items():
+        own = protocol.originator(key) == protocol.identity(1)
+        assert after[key][0] == number + own
