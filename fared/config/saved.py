@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-import orjson
+import msgspec
 
 from fared.config.errors import ConfigErrors
 from fared.config.load import load
@@ -30,7 +30,7 @@ def main() -> int:
     except (ConfigErrors, OSError) as error:
         sys.stderr.write(str(error))
         return 1
-    sys.stdout.buffer.write(orjson.dumps(config.document()))
+    sys.stdout.buffer.write(msgspec.json.encode(config.document()))
     return 0
 
 

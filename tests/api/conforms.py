@@ -5,11 +5,17 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
+from fared.management.documents.facts import Facts
 from fared.management.documents.rows import Rows
 
 
 def faults(value: Any, hint: Any, where: str = "document") -> Iterator[str]:
     """Return the differences between a document and its schema."""
+    if isinstance(hint, type) and issubclass(hint, Facts):
+        yield from _of_row(value, hint, where)
+        return
     if typing.is_typeddict(hint):
         yield from _of_keys(value, hint, where)
         return
@@ -23,6 +29,15 @@ def faults(value: Any, hint: Any, where: str = "document") -> Iterator[str]:
         yield from _of_entries(value, origin, arguments[-1], where)
     elif hint is not Any and type(value) not in _accepted(hint):
         yield f"{where}: {value!r} is no {hint}"
+
+
+def _of_row(value: Any, row: type[Facts], where: str) -> Iterator[str]:
+    try:
+        kept = msgspec.to_builtins(msgspec.convert(value, row))
+    except msgspec.ValidationError as error:
+        yield f"{where}: {error}"
+        return
+    yield from (f"{where}: {key} is not in {row.__name__}" for key in value.keys() - kept.keys())
 
 
 def _of_entries(value: Any, kind: Any, hint: Any, where: str) -> Iterator[str]:

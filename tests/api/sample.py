@@ -4,6 +4,10 @@ import types
 import typing
 from typing import Any
 
+import msgspec
+
+from fared.management.documents.facts import Facts
+
 _PLAIN: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, Any: None}
 
 
@@ -21,9 +25,25 @@ def sample(hint: Any, **given: Any) -> Any:
             for key, kind in hints.items()
             if key in given or typing.get_origin(kind) is not typing.NotRequired
         }
+    if isinstance(hint, type) and issubclass(hint, Facts):
+        return _row(hint, given)
+    if typing.get_origin(hint) is typing.Annotated:
+        return sample(typing.get_args(hint)[0])
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return None if type(None) in typing.get_args(hint) else sample(typing.get_args(hint)[0])
     if origin is None:
         return _PLAIN[hint]
     return {} if origin is dict else []
+
+
+def _row(row: type[Facts], given: dict[str, Any]) -> Any:
+    hints = typing.get_type_hints(row, include_extras=True)
+    fields = msgspec.structs.fields(row)
+    if unknown := given.keys() - {field.name for field in fields}:
+        raise KeyError(f"{row.__name__} has no {', '.join(sorted(unknown))}")
+    return {
+        field.encode_name: given[field.name] if field.name in given else sample(hints[field.name])
+        for field in fields
+        if field.name in given or field.default is not msgspec.UNSET
+    }

@@ -6,13 +6,15 @@ import sys
 import typing
 from typing import Any
 
+from fared.management.documents.declare import Document
 from fared.management.documents.dispatch import view_of
-from fared.management.documents.registry import Document
 from fared.management.documents.sliced import Sliced
 
 
 def schema_of(entry: Document) -> Any:
-    """The TypedDict of a document."""
+    """The type of a document."""
+    if entry.row is not None:
+        return entry.row
     view = view_of(entry)
     module = sys.modules[view.__module__]
     names = dict(vars(module))

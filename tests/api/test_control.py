@@ -27,8 +27,8 @@ def answers(command, args):
             return later({"format": "fared-routes/1", "routes": [{"n": n} for n in range(50_000)]})
         case "explain":
             raise CommandError("not-found", "no route to 10.0.0.0/8")
-        case "show set":
-            return {"value": {1, 2}}
+        case "show object":
+            return {"value": object()}
     raise RuntimeError(command)
 
 
@@ -118,7 +118,7 @@ async def test_errors_have_a_code_and_a_message(path):
             await ask(path, "boom")
         assert refused.value.code == "internal"
         with pytest.raises(DaemonRefusedError, match="TypeError"):
-            await ask(path, "show", "set")
+            await ask(path, "show", "object")
     assert len(seen) == 2
     assert seen[0][0] == "boom"
 

@@ -11,20 +11,22 @@ from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.durations import Observed
 from fared.management.api.metrics import Metrics
 from fared.management.api.requests import REQUESTS
-from fared.management.documents.dispatch import run_view, view_of
+from fared.management.documents.declare import PROTOCOLS
+from fared.management.documents.dispatch import view_of
 from fared.management.documents.errors import CommandError
-from fared.management.documents.registry import DOCUMENTS, PROTOCOLS
+from fared.management.documents.registry import all_documents
 from tests.api import documents, isis_documents
+from tests.api.answers import run_view
 from tests.api.conforms import faults
 from tests.api.schemas import schema_of
 from tests.api.seen import seen_from
 
 FIXTURES = documents.NAMED | documents.named(isis_documents)
-SCHEMAS = {entry.format: schema_of(entry) for entry in DOCUMENTS}
+SCHEMAS = {entry.format: schema_of(entry) for entry in all_documents()}
 NEEDED = {"prefix": "10.0.2.0/24", "source": "L1", "destination": "L2"}
 
 
-@pytest.mark.parametrize("entry", DOCUMENTS, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", all_documents(), ids=lambda entry: entry.name)
 def test_a_view_takes_the_arguments_of_its_entry(entry):
     parameters = list(inspect.signature(view_of(entry)).parameters.values())[1:]
     assert [p.name for p in parameters] == [argument.target for argument in entry.args]
@@ -33,7 +35,7 @@ def test_a_view_takes_the_arguments_of_its_entry(entry):
 
 
 def test_names_are_unique():
-    names = [entry.name for entry in DOCUMENTS] + list(REQUESTS)
+    names = [entry.name for entry in all_documents()] + list(REQUESTS)
     assert len(set(names)) == len(names)
     assert not set(names) & set(PROTOCOLS)
 
@@ -54,7 +56,7 @@ def context():
     return seen_from(fabric, "L1")
 
 
-@pytest.mark.parametrize("entry", DOCUMENTS, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", all_documents(), ids=lambda entry: entry.name)
 def test_the_document_of_a_view_conforms_to_its_schema(context, entry):
     flags = [{}] + [{argument.name: True} for argument in entry.args if argument.kind == "flag"]
     for given in flags:

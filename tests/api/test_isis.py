@@ -11,13 +11,13 @@ from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.encode import encode
-from fared.management.documents.dispatch import run_view
 from fared.management.documents.errors import CommandError
-from fared.management.documents.registry import DOCUMENTS, NARROWED
+from fared.management.documents.registry import all_documents, narrowed
 from fared.management.documents.views import explain, graph, kernel, path, protocol, routes, system
 from fared.management.documents.views.load import load
 from fared.management.documents.views.protocol import lsdb
 from fared.protocols.isis.pdu.codec import decode_pdu
+from tests.api.answers import run_view
 from tests.api.seen import scraped, seen_from
 
 L1_ID, S1_ID = "0000.0aff.0003", "0000.0aff.0001"
@@ -52,7 +52,7 @@ def levels() -> Fabric:
     return settled(clos5_levels(2, 2, 2, 1, network=Network(seed=1)), ("p2.S1", "p2.L1"))
 
 
-@pytest.mark.parametrize("entry", DOCUMENTS, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", all_documents(), ids=lambda entry: entry.name)
 def test_every_document_is_available_with_any_protocols(isis, both, entry):
     """It is JSON with all keys of its schema; if both run, also for each protocol."""
     for fabric, proto in ((isis, None), (isis, "isis"), (both, None), (both, "ospf")):
@@ -68,13 +68,13 @@ def test_a_protocol_that_does_not_run_is_refused(isis):
         run_view(seen_from(isis, "L1"), "show neighbors", {"proto": "bgp"})
 
 
-@pytest.mark.parametrize("name", NARROWED)
+@pytest.mark.parametrize("name", narrowed())
 def test_documents_of_one_protocol_have_the_rows_of_that_protocol(both, name):
     """Together the two have all rows, but for those that belong to no protocol."""
     context = seen_from(both, "L1")
     parts = [run_view(context, f"show {name}", {"proto": proto}) for proto in ("ospf", "isis")]
     for key, value in run_view(context, f"show {name}", {}).items():
-        if isinstance(value, list) and name not in ("lsdb", "routes", "weights"):
+        if isinstance(value, list) and name not in ("fabric", "lsdb", "routes", "weights"):
             mine = [entry for entry in value if entry.get("proto", "") is not None]
             assert list(map(len, (value, mine)))[1] == sum(len(part[key]) for part in parts), key
 

@@ -9,7 +9,6 @@ from fared.extensions.sim.fabric import clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.management.api.respond import Responder
-from fared.management.documents.dispatch import run_view
 from fared.management.documents.errors import CommandError
 from fared.management.documents.sliced import (
     PORTION,
@@ -23,6 +22,7 @@ from fared.management.documents.sliced import (
 )
 from fared.protocols.ospf import snapshot
 from fared.protocols.ospf.lsdb import LsaEntry, kind_of
+from tests.api.answers import run_view
 from tests.api.seen import scraped, seen_from
 
 

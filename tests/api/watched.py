@@ -19,7 +19,6 @@ from fared.management.api.http import App
 from fared.management.api.metrics import Metrics
 from fared.management.api.respond import Responder
 from fared.management.documents.context import ViewContext
-from fared.management.documents.dispatch import run_view
 from fared.management.documents.log_ring import LogRing
 from fared.paths.fib.model import FibState
 from fared.paths.ted.events import LocalLinksChanged
@@ -27,6 +26,7 @@ from fared.protocols.ospf.settings import AreaSettings, OspfSettings
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
 from fared.router.stages import Stage
+from tests.api.answers import run_view
 from tests.api.served import served
 
 

@@ -11,7 +11,7 @@ from fared.management.api.requests import REQUESTS
 from fared.management.cli.hints import of_refusal
 from fared.management.cli.main import main
 from fared.management.documents.errors import CommandError
-from fared.management.documents.registry import BY_COMMAND
+from fared.management.documents.registry import all_documents
 from fared.management.documents.schema import ERROR_CODES
 from tests.api.documents import ANSWERS
 from tests.cli.terminal import Terminal
@@ -53,7 +53,12 @@ def refusing(tmp_path):
 
 @pytest.mark.parametrize("code", ERROR_CODES)
 def test_every_refusal_of_every_command_has_a_hint(code):
-    commands = [*BY_COMMAND, *REQUESTS, "ina-create", "a later command"]
+    commands = [
+        *(entry.command for entry in all_documents()),
+        *REQUESTS,
+        "ina-create",
+        "a later command",
+    ]
     hints = [of_refusal(DaemonRefusedError(code, "why"), command) for command in commands]
     assert all(hints)
 

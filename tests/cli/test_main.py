@@ -17,8 +17,9 @@ from fared.management.api.control import ControlServer
 from fared.management.api.requests import REQUESTS
 from fared.management.api.respond import Responder
 from fared.management.cli.main import main
+from fared.management.documents.declare import PROTOCOLS
 from fared.management.documents.errors import CommandError
-from fared.management.documents.registry import DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
+from fared.management.documents.registry import SHOWN, all_documents, document_of, narrowed
 from tests.api.documents import ANSWERS
 from tests.api.documents.databases import SPF_LOG
 from tests.api.documents.router import STATUS
@@ -76,11 +77,11 @@ def test_every_document_has_its_show_command(daemon, what):
     assert run(daemon, "show", what).exit_code == 0
     before, after = run(daemon, "--json", "show", what), run(daemon, "show", what, "--json")
     assert before.stdout == after.stdout
-    assert json.loads(after.stdout)["format"] == SHOWN[what].format
+    assert json.loads(after.stdout)["format"] == document_of(what).format
 
 
 @pytest.mark.parametrize("proto", PROTOCOLS)
-@pytest.mark.parametrize("what", NARROWED)
+@pytest.mark.parametrize("what", narrowed())
 def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, what):
     """Show isis neighbors asks for the neighbors of IS-IS."""
     assert run(daemon, "show", proto, what).exit_code == 0
@@ -90,7 +91,7 @@ def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, 
 def test_every_other_command_has_its_document():
     """The fixtures and the schema name the same commands."""
     formats = {name: cls.format for name, cls in REQUESTS.items()} | {
-        entry.command: entry.format for entry in DOCUMENTS
+        entry.command: entry.format for entry in all_documents()
     }
     assert {command: ANSWERS[command]["format"] for command in formats} == formats
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fared.management.documents.registry import PROTOCOLS
+from fared.management.documents.declare import PROTOCOLS
 
 _WRITERS = {
     "info",

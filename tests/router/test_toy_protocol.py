@@ -7,7 +7,6 @@ The simulator is told besides what carries its packets and how its routers are c
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections import Counter
 from fractions import Fraction
@@ -28,14 +27,13 @@ from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.port import LAYERS, over_ipv4
 from fared.extensions.sim.protocols import BuildScope, OspfBuilder, Purpose
-from fared.management.api.encode import encode
-from fared.management.documents.dispatch import run_view
 from fared.paths.fib.simulated import SimulatedFib
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.protocols import PROTOCOLS
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
+from tests.api.answers import run_view
 from tests.api.seen import seen_from
 from tests.router.toy import DEAD, TOY, ToySettings
 
@@ -137,7 +135,7 @@ def test_the_views_show_it(line):
     there = str(prefix(line, C))
 
     def shown(command: str, **arguments: str) -> Any:
-        return json.loads(encode(run_view(here, command, arguments)))
+        return run_view(here, command, arguments)
 
     routes = {row["prefix"]: row for row in shown("show routes")["routes"]}
     assert (routes[there]["protocol"], routes[there]["area"]) == ("toy", "net-0")

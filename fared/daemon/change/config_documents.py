@@ -12,7 +12,7 @@ from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import orjson
+import msgspec
 
 from fared.config import Config
 from fared.daemon.loop.runtime import Runtime
@@ -81,11 +81,11 @@ class ConfigDocuments:
 
     def _document(self, config: bytes, loaded_at: float, *, saved: bool) -> Json:
         document = {"format": "fared-config/1", "file": self._host.path, "loaded_at": loaded_at}
-        return document | {"config": orjson.Fragment(config), "saved": saved}
+        return document | {"config": msgspec.Raw(config), "saved": saved}
 
 
 def _encoded(config: Config) -> bytes:
-    return orjson.dumps(config.document())
+    return msgspec.json.encode(config.document())
 
 
 async def _read(path: str) -> tuple[bytes, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fared.management.api.respond import Json
-from fared.management.documents.registry import BY_COMMAND
+from fared.management.documents.registry import by_command
 
 if TYPE_CHECKING:
     from fared.daemon.people.requests import ActionHost, Answer
@@ -15,7 +15,7 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
     """Answer a command of the control socket or HTTP. Raises CommandError."""
     if command == "show config":
         return host.config_documents.answer(args)
-    if command in BY_COMMAND:
+    if by_command(command) is not None:
         return host.views.answer(command, args)
     from fared.daemon.people.requests import perform  # noqa: PLC0415 - loaded where it is asked
 

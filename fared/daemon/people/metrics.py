@@ -115,18 +115,17 @@ def _bfd(context: ViewContext) -> Iterator[Metric]:
     states: dict[Labels, int] = {}
     late: dict[Labels, int] = {}
     downs: dict[Labels, int] = {}
-    for entry in document["sessions"]:
-        labels: Labels = (entry["interface"], entry["neighbor"])
-        states[labels] = int(entry["state"] == "Up")
-        late[labels] = entry["late"]
-        downs[labels] = entry["downs"]
+    for entry in document.sessions:
+        labels: Labels = (entry.interface, entry.neighbor)
+        states[labels] = int(entry.state == "Up")
+        late[labels] = entry.late
+        downs[labels] = entry.downs
     names: Labels = ("interface", "neighbor")
     yield gauge("bfd_session_up", "1 while a BFD session is up", states, names)
     yield counter("bfd_session_downs", "Times that a BFD session went down", downs, names)
     text = "Timers of a BFD session that fired late in this router"
     yield counter("bfd_late_timers", text, late, names)
-    process = document["process"]
-    starts = 0 if process is None else process["starts"]
+    starts = 0 if document.process is None else document.process.starts
     yield counter("bfd_process_starts", "Starts of the process of BFD", {(): starts}, ())
 
 

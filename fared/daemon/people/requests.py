@@ -19,10 +19,11 @@ from fared.management.api.caller import may_change
 from fared.management.api.requests import DaemonRequest
 from fared.management.api.respond import Json
 from fared.management.documents.errors import CommandError
+from fared.management.documents.facts import Built
 from fared.management.documents.sliced import Work
 
 _OF_JOBS = "ina-"
-Answer = Mapping[str, Any] | Work[Mapping[str, Any]] | Awaitable[Mapping[str, Any]]
+Answer = Built | Work[Built] | Awaitable[Built]
 
 
 class ActionHost(Protocol):

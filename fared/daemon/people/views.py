@@ -29,12 +29,13 @@ from fared.kernel.monitor import KernelMonitor
 from fared.management.api.respond import Json
 from fared.management.documents.context import NothingForwarded, ViewContext
 from fared.management.documents.errors import CommandError
+from fared.management.documents.facts import Built
 from fared.management.documents.log_ring import LogRing
 from fared.management.documents.sliced import Work
 from fared.paths.fib.model import FibState
 
 if TYPE_CHECKING:
-    from fared.management.documents.schema.bfd import Bfd
+    from fared.management.documents.bfd import Bfd
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,9 +55,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     lines_lost: Callable[[], int]
     operation: Operation
 
-    def answer(
-        self, command: str, args: Json
-    ) -> Mapping[str, Any] | Work[Any] | Awaitable[Mapping[str, Any]]:
+    def answer(self, command: str, args: Json) -> Built | Work[Any] | Awaitable[Built]:
         """Answer a command of the registry. Raises CommandError."""
         from fared.management.documents.dispatch import begin_view  # noqa: PLC0415 - 20 ms that READY does not need
 

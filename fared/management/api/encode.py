@@ -2,7 +2,7 @@
 
 ``slices`` encodes a document for a few milliseconds at a time and builds ``Rows`` meanwhile. The
 caller (``respond``) returns to the loop between slices, so that hellos do not wait for a table of
-routes, and the whole table never exists at once. orjson encodes; values that it refuses (integers
+routes, and the whole table never exists at once. msgspec encodes; values that it refuses (integers
 beyond 64 bits, text that is not UTF-8) are left to the standard library. NaN and infinity become
 null.
 """
@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 import msgspec
-import orjson
 
 from fared.management.documents.rows import Rows
 
@@ -22,7 +21,7 @@ SLICE = 0.004
 """Seconds of building and encoding in one turn of the loop."""
 PIECE = 1 << 16
 """Bytes of one piece, about: what a socket takes at once, and memory that is freed whole."""
-_NESTED = (dict, list, Rows, msgspec.Raw)
+_NESTED = (dict, list, Rows, msgspec.Raw, msgspec.Struct)
 BLOCK = 32
 """Rows that are encoded at a time."""
 
@@ -30,8 +29,8 @@ BLOCK = 32
 def encode(value: object) -> bytes:
     """Encode a value at once. Raises TypeError or ValueError if it is not JSON."""
     try:
-        return orjson.dumps(value, default=_plain)
-    except TypeError:
+        return _ENCODER.encode(value)
+    except (OverflowError, UnicodeEncodeError):
         text = json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain)
         return text.encode()
 
@@ -64,10 +63,10 @@ def _parts(value: object, late: Callable[[], bool]) -> Iterator[bytes]:
     if isinstance(value, msgspec.Raw):  # JSON text, which another process has made
         text = bytes(value)
         yield from (text[at : at + PIECE] for at in range(0, len(text), PIECE))
-    elif isinstance(value, dict) and any(isinstance(v, _NESTED) for v in value.values()):
+    elif (items := _items(value)) and any(isinstance(entry, _NESTED) for _, entry in items):
         opening = b"{"
-        for key, entry in value.items():
-            yield opening + encode(str(key)) + b":"
+        for key, entry in items:
+            yield opening + encode(key) + b":"
             yield from _parts(entry, late)
             opening = b","
         yield b"}"
@@ -102,8 +101,24 @@ def _block(rows: Iterator[object], late: Callable[[], bool]) -> list[object]:
     return block
 
 
+def _items(value: object) -> list[tuple[str, object]]:
+    """Return the keys and values of a mapping or struct; nothing of any other value."""
+    if isinstance(value, msgspec.Struct):
+        tagged = value.__struct_config__
+        tag = [] if tagged.tag is None else [(str(tagged.tag_field), tagged.tag)]
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        found = [(key, getattr(value, name)) for key, name in names]
+        return tag + [item for item in found if item[1] is not msgspec.UNSET]
+    return [(str(key), entry) for key, entry in value.items()] if isinstance(value, dict) else []
+
+
 def _plain(value: object) -> object:
     """Convert values unknown to the encoders: rows inside a block."""
     if isinstance(value, Rows):
         return list(value)
+    if isinstance(value, msgspec.Struct):
+        return dict(_items(value))
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)

@@ -24,8 +24,9 @@ from fared.management.api.encode import encode
 from fared.management.api.metrics import CONTENT_TYPE, Metrics
 from fared.management.api.respond import Json, Responder
 from fared.management.api.static_files import page_file
+from fared.management.documents.declare import PROTOCOLS
 from fared.management.documents.errors import CommandError
-from fared.management.documents.registry import DOCUMENTS, NARROWED, PROTOCOLS, find
+from fared.management.documents.registry import COMMANDS, SHOWN, find
 
 if TYPE_CHECKING:
     from fared.management.api.watch import FabricWatch
@@ -68,7 +69,7 @@ _SECURITY = (
 )
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """A whole HTTP answer."""
 
     status: int
@@ -100,7 +101,7 @@ class App:
         self._names = names
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Answer one request; a failure aborts the answer and does not end the daemon."""
+        """HttpAnswer one request; a failure aborts the answer and does not end the daemon."""
         if scope["type"] != "http":
             return
         reply = Reply(send)
@@ -118,7 +119,7 @@ class App:
                 status = _STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR)
                 await reply.whole(error_answer(status, error.code, error.message))
 
-    def _refusal(self, scope: Scope) -> Answer | None:
+    def _refusal(self, scope: Scope) -> HttpAnswer | None:
         """Refuse other methods than GET and HEAD, foreign host names, and pages of other sites."""
         host = next((value for name, value in scope["headers"] if name == b"host"), None)
         if host is not None and not self._is_ours(host.decode("latin-1")):
@@ -157,7 +158,7 @@ class App:
             async with aclosing(self._watch.events(_client_of(scope))) as events:
                 await reply.stream(events, _EVENT_STREAM)
         else:
-            await reply.whole(Answer(HTTPStatus.OK, b"", _EVENT_STREAM))
+            await reply.whole(HttpAnswer(HTTPStatus.OK, b"", _EVENT_STREAM))
 
     async def _answer_what_if(self, reply: Reply, args: Json) -> None:
         """Compute what a failure would change, in a process of its own."""
@@ -166,7 +167,7 @@ class App:
             from fared.management.api.what_if import FailureQuestions  # noqa: PLC0415 - loaded for the first question
 
             self._what_if = FailureQuestions(self._responder, context)
-        await reply.whole(Answer(HTTPStatus.OK, await self._what_if.answer(args)))
+        await reply.whole(HttpAnswer(HTTPStatus.OK, await self._what_if.answer(args)))
 
     def _present(self) -> Callable[[], ViewContext]:
         if self._context is None:
@@ -190,21 +191,21 @@ class App:
             raise self._responder.failed(f"GET {path}", error) from error
         await reply.whole(page)
 
-    async def _page(self, path: str) -> Answer:
+    async def _page(self, path: str) -> HttpAnswer:
         match path:
             case "/metrics":
                 text = await self._responder.built(self._metrics.work())
-                return Answer(HTTPStatus.OK, text, CONTENT_TYPE)
+                return HttpAnswer(HTTPStatus.OK, text, CONTENT_TYPE)
             case "/healthz":
-                return Answer(HTTPStatus.OK, b'{"ok":true}')
+                return HttpAnswer(HTTPStatus.OK, b'{"ok":true}')
             case "/readyz":
                 ready = self._ready()
                 status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-                return Answer(status, encode({"ready": ready}))
+                return HttpAnswer(status, encode({"ready": ready}))
             case "/api/v1" | "/api/v1/":
-                index = [API_ROOT + document.name for document in DOCUMENTS]
-                return Answer(HTTPStatus.OK, encode(index))
-        return Answer(HTTPStatus.OK, *page_file(path))
+                index = [API_ROOT + name for name in (*SHOWN, *COMMANDS)]
+                return HttpAnswer(HTTPStatus.OK, encode(index))
+        return HttpAnswer(HTTPStatus.OK, *page_file(path))
 
 
 def _client_of(scope: Scope) -> tuple[int, int]:
@@ -221,7 +222,7 @@ class Reply:
         self.begun = False
         self._send = send
 
-    async def whole(self, answer: Answer) -> None:
+    async def whole(self, answer: HttpAnswer) -> None:
         """Send a complete answer."""
         length = (b"content-length", str(len(answer.body)).encode())
         await self._start(answer.status, answer.content_type, length)
@@ -240,7 +241,7 @@ class Reply:
             return
         second = await anext(document, None)
         if second is None:
-            await self.whole(Answer(HTTPStatus.OK, first))
+            await self.whole(HttpAnswer(HTTPStatus.OK, first))
             return
         await self._start(HTTPStatus.OK, _JSON)
         await self._more(first)
@@ -284,10 +285,10 @@ def _of_another_site(scope: Scope, host: bytes | None) -> bool:
 def _command(name: str, args: Json) -> tuple[str, Json]:
     """Return the command of a document, and its arguments. Raises CommandError."""
     proto, _, narrowed = name.partition("/")
-    if narrowed in NARROWED and proto in PROTOCOLS:
-        name, args = narrowed, {**args, "proto": proto}
-    document = find(name)
-    if document is None:
+    document = find(narrowed) if proto in PROTOCOLS else find(name)
+    if proto in PROTOCOLS:
+        args = {**args, "proto": proto}
+    if document is None or (proto in PROTOCOLS and not document.narrowed):
         raise CommandError("unknown-command", f"no document {name!r}; {API_ROOT} lists them")
     return document.command, args
 
@@ -299,6 +300,6 @@ def _arguments(query: bytes) -> dict[str, Any]:
     return {key: words.get(value, value) for key, value in pairs}
 
 
-def error_answer(status: int, code: str, message: str) -> Answer:
+def error_answer(status: int, code: str, message: str) -> HttpAnswer:
     """Make the answer to a request that is refused; ``code`` as in ``schema.ERROR_CODES``."""
-    return Answer(status, encode({"ok": False, "error": {"code": code, "message": message}}))
+    return HttpAnswer(status, encode({"ok": False, "error": {"code": code, "message": message}}))

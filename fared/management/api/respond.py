@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from fared.management.api.encode import SLICE, slices
 from fared.management.documents.errors import CommandError
+from fared.management.documents.facts import Built
 from fared.management.documents.sliced import Work
 
 Json = dict[str, Any]
 T = TypeVar("T")
-Document = Mapping[str, Any]
-Dispatcher = Callable[[str, Json], "Document | Work[Document] | Awaitable[Document]"]
+Dispatcher = Callable[[str, Json], Built | Work[Built] | Awaitable[Built]]
 """``(command, args) -> document``, work that builds it, or a coroutine. Raises CommandError."""
 ErrorHook = Callable[[str, Exception], None]
 
@@ -41,7 +41,7 @@ class Responder:
         self._clock = clock
         self._turn = asyncio.Lock()
 
-    async def document(self, command: str, args: Json) -> Mapping[str, Any]:
+    async def document(self, command: str, args: Json) -> Built:
         """Run one command. Raises CommandError, with code ``internal`` for other exceptions."""
         try:
             async with self._my_turn():

@@ -15,7 +15,7 @@ from fared.management.api.requests import ConfigApplyRequest
 from fared.management.cli.request import given_of, with_options
 from fared.management.cli.session import NEGATIVE, Failure, Json, Session, output_options, tell
 from fared.management.cli.words import Words, one_of
-from fared.management.documents.registry import PROTOCOLS
+from fared.management.documents.declare import PROTOCOLS
 
 _CORRECT = "config/fared.yaml, or 'man fared.yaml', has all settings with their values"
 _REFUSED = (

@@ -15,7 +15,7 @@ import fared
 from fared.management.cli.session import Session, output_options, socket_option
 from fared.management.cli.show import lazy_command, show
 from fared.management.cli.words import Lazy, Words, imported
-from fared.management.documents.registry import DOCUMENTS
+from fared.management.documents.registry import COMMANDS
 
 _HERE = "fared.management.cli"
 _OFFLINE = "fared.extensions.offline.cli"
@@ -96,9 +96,8 @@ def main(ctx: click.Context) -> None:
 
 
 main.add_command(show)
-for _document in DOCUMENTS:
-    if not _document.show:
-        main.add_lazy(_document.name, lazy_command(_document))
+for _name in COMMANDS:
+    main.add_lazy(_name, lazy_command(_name))
 
 
 @main.command()

@@ -12,7 +12,9 @@ import click
 
 from fared.management.cli.session import F, Json, Session, output_options
 from fared.management.cli.words import Lazy, Words, one_of
-from fared.management.documents.registry import DOCUMENTS, PROTOCOLS, Argument, Document
+from fared.management.documents import human
+from fared.management.documents.declare import PROTOCOLS, Argument, Document
+from fared.management.documents.registry import SHOWN, FormerDocument, document_of, narrowed
 
 _NEGATIVE: dict[str, Callable[[Json], bool]] = {
     "fib diff": lambda found: bool(found["diff"]),
@@ -27,24 +29,26 @@ def show() -> None:
     """Show the state of the daemon."""
 
 
-@click.group(name="isis", cls=Words, help="The same, for IS-IS only.")
-@output_options
-def isis() -> None:
-    """Show the state of IS-IS."""
+def lazy_command(name: str) -> Lazy:
+    """Return the command that prints a document."""
+    return Lazy(lambda: _command_of(document_of(name)), lambda: document_of(name).help)
 
 
-@click.group(name="ospf", cls=Words, help="The same, for OSPF only.")
-@output_options
-def ospf() -> None:
-    """Show the state of OSPF."""
+def _narrowed_to(proto: str) -> Lazy:
+    """Return the group of ``show`` commands of one protocol."""
+    text = f"The same, for {human.PROTOCOLS[proto]} only."
+
+    def make() -> click.Group:
+        group = Words(proto, help=text)
+        for name in narrowed():
+            document = document_of(name)
+            group.add_lazy(name, Lazy(partial(_command_of, document, proto), document.help))
+        return output_options(group)
+
+    return Lazy(make, text)
 
 
-def lazy_command(document: Document, proto: str | None = None) -> Lazy:
-    """Return the command that prints a document; ``proto``: of that protocol only."""
-    return Lazy(partial(_command_of, document, proto), document.help)
-
-
-def _command_of(document: Document, proto: str | None) -> click.Command:
+def _command_of(document: Document | FormerDocument, proto: str | None = None) -> click.Command:
     """Make the command that prints a document; ``proto``: of that protocol only."""
 
     def callback(session: Session, /, **values: object) -> None:
@@ -53,8 +57,8 @@ def _command_of(document: Document, proto: str | None) -> click.Command:
         bad = _NEGATIVE.get(" ".join([document.name, *(flag for flag in flags if flag in given)]))
         if proto is not None:
             given["proto"] = proto
-        what = document.name if document.show else None
-        session.show_answer("show" if document.show else document.name, what, given, bad)
+        what = document.name if document.shown else None
+        session.show_answer("show" if document.shown else document.name, what, given, bad)
 
     function = output_options(click.pass_obj(callback))
     arguments = document.args if proto is not None else document.arguments
@@ -84,17 +88,7 @@ def _flag(name: str) -> Callable[[click.Context, click.Parameter, str | None], b
     return lambda ctx, param, value: True if expand(ctx, param, value) else None
 
 
-def _add_commands() -> None:
-    groups = {"ospf": ospf, "isis": isis}
-    for document in DOCUMENTS:
-        if document.show:
-            show.add_lazy(document.name, lazy_command(document))
-            if document.narrowed:
-                for proto in PROTOCOLS:
-                    lazy = lazy_command(document, proto)
-                    groups[proto].add_lazy(document.name, lazy)
-    show.add_command(ospf)
-    show.add_command(isis)
-
-
-_add_commands()
+for _name in SHOWN:
+    show.add_lazy(_name, lazy_command(_name))
+for _name in PROTOCOLS:
+    show.add_lazy(_name, _narrowed_to(_name))

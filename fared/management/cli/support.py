@@ -17,7 +17,7 @@ import click
 from fared.management.cli.session import Failure, Json, Session, Unreachable, output_options, tell
 from fared.management.cli.support_tar import Archive, kernel_members, version_members
 from fared.management.documents import human
-from fared.management.documents.registry import DOCUMENTS
+from fared.management.documents.registry import all_documents
 
 
 @click.command("tech-support")
@@ -106,10 +106,10 @@ def _others(status: Json) -> list[str]:
 
 def _wanted() -> Iterator[tuple[str, tuple[str, str | None, Json]]]:
     """Yield all documents without required arguments, and their variants by flag."""
-    for document in DOCUMENTS:
+    for document in all_documents():
         if any(argument.required for argument in document.args):
             continue
-        command, what = ("show", document.name) if document.show else (document.name, None)
+        command, what = ("show", document.name) if document.shown else (document.name, None)
         yield document.name, (command, what, {})
         for argument in document.args:
             if argument.kind == "flag" or argument.name == "saved":

@@ -48,7 +48,6 @@ _LIBRARIES: Final = (
     "h11",
     "msgspec",
     "numpy",
-    "orjson",
     "prometheus-client",
     "pyroute2",
     "pyyaml",

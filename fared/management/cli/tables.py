@@ -9,9 +9,11 @@ import importlib
 import json
 from types import MappingProxyType
 
+import msgspec
 from rich.console import Console
 
-from fared.management.documents.paper import Json, Renderer
+from fared.management.documents.paper import Json, Paper, Renderer
+from fared.management.documents.registry import row_of
 
 _TABLES = MappingProxyType(
     {
@@ -23,7 +25,6 @@ _TABLES = MappingProxyType(
         "path_tables": "topology spf routes weights explain path",
         "fabric_tables": "fabric",
         "kernel_tables": "fib convergence changed",
-        "bfd_tables": "bfd",
         "bier_tables": "bier",
         "record_tables": "record replay",
     }
@@ -51,6 +52,10 @@ def renderer_of(format_name: str) -> Renderer | None:
 
 def write(document: Json, out: Console, now: float) -> None:
     """Print any document, one of an unknown format as JSON. ``now`` is Unix time."""
+    row = row_of(document.get("format", ""))
+    if row is not None:
+        msgspec.convert(document, row).show(Paper(out, now))
+        return
     renderer = renderer_of(document.get("format", ""))
     if renderer is None:
         out.print(json.dumps(document, indent=2), soft_wrap=True)

@@ -17,7 +17,7 @@ class Lazy(NamedTuple):
     """A command that is created at first use, and its help, whose first sentence is for lists."""
 
     make: Callable[[], click.Command]
-    help: str
+    help: str | Callable[[], str]
 
 
 def imported(target: str) -> Callable[[], click.Command]:
@@ -97,7 +97,10 @@ class Words(click.Group):
 
     def _help_of(self, name: str) -> str:
         lazy = self._lazy.get(name)
-        command = self.commands[name] if lazy is None else click.Command(name, help=lazy.help)
+        if lazy is None:
+            return self.commands[name].get_short_help_str(_MOST_HELP)
+        text = lazy.help if isinstance(lazy.help, str) else lazy.help()
+        command = click.Command(name, help=text)
         return command.get_short_help_str(_MOST_HELP)
 
 

@@ -29,7 +29,6 @@ from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
 
 if TYPE_CHECKING:
-    from fared.management.documents.schema.bfd import Bfd
     from fared.management.documents.schema.ina import InaJobs
     from fared.protocols.isis.snapshot import IsisSnapshot
     from fared.protocols.ospf.snapshot import OspfSnapshot
@@ -171,7 +170,7 @@ class ViewContext(msgspec.Struct, dict=True):
     """Protocol numbers of other programs' routes in the places of ours."""
     ina: AggregationSource | None = None
     """The jobs of aggregation; None: it is not enabled."""
-    bfd: Callable[[], Bfd | None] = lambda: None
+    bfd: Callable[[], Any] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
     spraying: SprayFacts = NothingSprayed()
     derated: Callable[[str], Sequence[Derating]] = lambda _: ()

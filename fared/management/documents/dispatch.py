@@ -6,30 +6,34 @@ Imported at the first request, or long after start-up, since routing does not ne
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from fared.management.documents.context import ViewContext
+from fared.management.documents.declare import Argument, Document
 from fared.management.documents.each import load_views
 from fared.management.documents.errors import CommandError
-from fared.management.documents.registry import BY_COMMAND, DOCUMENTS, Argument, Document
-from fared.management.documents.sliced import Sliced, Work, finished
+from fared.management.documents.facts import Built
+from fared.management.documents.registry import FormerDocument, all_documents, by_command
+from fared.management.documents.sliced import Sliced, Work
 
 Json = dict[str, Any]
-Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
+Answer = Built | Awaitable[Built]
 """A document, or what waits for it: another process makes it."""
 
 
 def load(protocols: Iterable[str]) -> None:
     """Import all views but the rare ones; those of a protocol only if it runs."""
-    for document in DOCUMENTS:
+    for document in all_documents():
         if not document.rare:
             view_of(document)
     load_views(protocols)
 
 
-def view_of(document: Document) -> Callable[..., Answer]:
+def view_of(document: Document | FormerDocument) -> Callable[..., Answer]:
     """Return the function that makes a document."""
+    if not isinstance(document.view, str):
+        return document.view
     module, _, name = document.view.partition(":")
     view: Callable[..., Answer] = getattr(
         importlib.import_module(f"fared.management.documents.views.{module}"), name
@@ -42,21 +46,14 @@ def begin_view(context: ViewContext, command: str, args: Json) -> Answer | Work[
 
     Raises CommandError, and so does the work.
     """
-    document = BY_COMMAND[command]
+    document = by_command(command)
+    if document is None:
+        raise KeyError(command)
     given = {argument.target: _read(argument, args) for argument in document.args}
     view = view_of(document)
     made: Answer | Work[Any] = (view.work if isinstance(view, Sliced) else view)(
         context.narrowed(_text(args, "proto")), **given
     )
-    return made
-
-
-def run_view(context: ViewContext, command: str, args: Json) -> Answer:
-    """Answer a command of the registry at once. Raises CommandError."""
-    made = begin_view(context, command, args)
-    if isinstance(made, Generator):
-        document: Answer = finished(made)
-        return document
     return made
 
 

@@ -1,6 +1,6 @@
-"""Building blocks of tables: columns, headings, facts, coloured words.
+"""What documents are printed on: tables, headings, facts, coloured words.
 
-Only this module and the tables import rich. Tables fit 80 columns; cells are ``Text``, so that
+Only the client loads it, as it imports rich. Tables fit 80 columns; cells are ``Text``, so that
 names advertised by neighbors are never read as markup.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -17,8 +17,12 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from fared.management.documents import human
+from fared.management.documents import cells, human
+from fared.management.documents.cells import Cell as Shown
+from fared.management.documents.cells import Columns
+from fared.management.documents.facts import Facts
 
+R = TypeVar("R", bound=Facts)
 Json = dict[str, Any]
 Cell = str | Text
 Renderer = Callable[[Json, Console, float], None]
@@ -142,3 +146,66 @@ def plain(value: object) -> str:
 def gateway(hop: Json) -> str:
     """Format the address of a next hop."""
     return hop["address"] or "direct"
+
+
+class Paper:
+    """Where a document is printed; ``now`` is Unix time."""
+
+    def __init__(self, out: Console, now: float) -> None:
+        self._out = out
+        self.now = now
+
+    def line(self, text: Shown = "") -> None:
+        """Print a line, an empty one without text."""
+        self._out.print(_text(text))
+
+    def heading(self, text: str, *, first: bool = False) -> None:
+        """Print a line in bold, after an empty line unless it is the first."""
+        heading(self._out, text, first=first)
+
+    def facts(self, row: Facts, facts: Columns) -> None:
+        """Print names and values of a row in two columns; None leaves one out."""
+        found = ((name, cells.cell(row, shown)) for name, shown in facts.items())
+        self.pairs((name, value) for name, value in found if value is not None)
+
+    def pairs(self, pairs: Iterable[tuple[str, Shown]]) -> None:
+        """Print names and values in two columns."""
+        facts(self._out, ((name, _text(value)) for name, value in pairs))
+
+    def table(self, rows: Iterable[Facts], columns: Columns) -> None:
+        """Print a table, or ``none``."""
+        shown = columns.values()
+        self.grid(columns, ([cells.cell(row, each) or "" for each in shown] for row in rows))
+
+    def more(self, rows: Sequence[Facts], columns: Columns) -> None:
+        """Print a table after an empty line; nothing if there are no rows."""
+        if rows:
+            self.line()
+            self.table(rows, columns)
+
+    def grid(self, columns: Iterable[str], rows: Iterable[Iterable[Shown]]) -> None:
+        """Print a table of cells, or ``none``."""
+        grid = table(*columns)
+        for row in rows:
+            grid.add_row(*map(_text, row))
+        emit(self._out, grid)
+
+    def by_protocol(self, rows: Iterable[R]) -> Iterator[tuple[str, list[R]]]:
+        """Yield the rows of each protocol (``proto``), under its name if there are several."""
+        found: dict[str, list[R]] = {}
+        for row in rows:
+            found.setdefault(getattr(row, "proto"), []).append(row)  # noqa: B009 - not every row's
+        for index, (proto, members) in enumerate(found.items()):
+            if len(found) > 1:
+                self.heading(human.PROTOCOLS.get(proto, proto), first=index == 0)
+            yield proto, members
+        if not found:
+            self.line("none")
+
+
+def _text(shown: Shown) -> Text:
+    """Assemble what rich prints."""
+    if isinstance(shown, str):
+        return Text(shown)
+    parts = (shown,) if isinstance(shown, cells.Styled) else shown
+    return Text.assemble(*parts)

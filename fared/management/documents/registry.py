@@ -1,69 +1,69 @@
-"""The registry of documents: one entry for each document that a daemon provides.
+"""The registry of documents, by name.
 
 The commands of the control socket, the paths of HTTP and their index, the commands of
-``fared-cli``, ``tech-support`` and the tests are derived from it. A new ``show`` is an entry here,
-a TypedDict in ``api/schema``, a view in ``api/views`` and a table in ``cli``, named by its format.
-The registry is data and loads no view; ``api.dispatch`` answers by it.
+``fared-cli``, ``tech-support`` and the tests are derived from it. A new ``show`` is a module of
+this package and its name here, where the order is that of lists. A module is imported when its
+document is asked for; a list of all of them imports all.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import importlib
+from collections.abc import Callable
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from fared.management.documents import human
+from fared.management.documents.declare import AF, PREFIX, PROTO, Answer, Argument, Document
 
-PROTOCOLS = tuple(human.PROTOCOLS)
+_HERE = "fared.management.documents"
+SHOWN = (
+    "status",
+    "interfaces",
+    "load",
+    "neighbors",
+    "graceful-restart",
+    "database",
+    "lsdb",
+    "topology",
+    "fabric",
+    "spf",
+    "routes",
+    "weights",
+    "fib",
+    "convergence",
+    "changed",
+    "bfd",
+    "bier",
+    "ina",
+    "timers",
+    "counters",
+    "memory",
+    "log",
+    "config",
+)
+"""``show NAME``."""
+COMMANDS = ("explain", "path", "validate")
+"""Documents that are commands of their own."""
 
 
-class Argument(NamedTuple):
-    """An argument of a document: ``name`` in requests, ``parameter`` of the view.
-
-    ``kind``: ``text``; ``number``; ``flag``: true or false, on the command line the word itself;
-    ``switch``: the same as an option.
-    ``choices``: on the command line an option, not a word. ``word``: its name in help texts.
-    """
-
-    name: str
-    kind: Literal["text", "number", "flag", "switch"] = "text"
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    help: str = ""
-    word: str = ""
-    parameter: str = ""
-
-    @property
-    def target(self) -> str:
-        """The name of the view's parameter."""
-        return self.parameter or self.name
-
-
-PROTO = Argument("proto", choices=PROTOCOLS, help="Show one protocol only: ospf or isis.")
-AF = Argument("af", choices=("ipv4", "ipv6"), help="Show one address family only: ipv4 or ipv6.")
-PREFIX = Argument("prefix")
-
-
-class Document(NamedTuple):
-    """A document: ``show NAME``, or the command ``NAME`` where ``show`` is False.
-
-    ``format``: the name and version that the document contains. ``view``: ``module:function`` of
-    ``api.views``, called with the context and ``args``. ``help``: the help of its command, whose
-    first sentence is for lists. ``narrowed``: also for one protocol (``proto``, ``show isis
-    NAME``). ``rare``: its view is imported when somebody asks for it.
-    """
+class FormerDocument(NamedTuple):
+    """A document that has no module yet."""
 
     name: str
     format: str
-    view: str
+    view: str | Callable[..., Any]
     help: str
     args: tuple[Argument, ...] = ()
     narrowed: bool = False
-    show: bool = True
+    shown: bool = True
     rare: bool = False
+    row: None = None
 
     @property
     def command(self) -> str:
         """The command on the control socket."""
-        return f"show {self.name}" if self.show else self.name
+        return f"show {self.name}" if self.shown else self.name
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -71,42 +71,42 @@ class Document(NamedTuple):
         return (*self.args, PROTO) if self.narrowed else self.args
 
 
-DOCUMENTS = (
-    Document(
+_FORMER = (
+    FormerDocument(
         "status",
         "fared-status/1",
         "system:status",
         "Summary of the daemon: identity, start-up, neighbors, routes.",
     ),
-    Document(
+    FormerDocument(
         "interfaces",
         "fared-interfaces/1",
         "protocol:interfaces",
         "Interfaces with their capacity and load.",
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "load",
         "fared-load/1",
         "load:load",
         "Outbound load of interfaces in the last minutes.",
         (Argument("interface", word="INTERFACE"),),
     ),
-    Document(
+    FormerDocument(
         "neighbors",
         "fared-neighbors/1",
         "protocol:neighbors",
         "Neighbors of OSPF, adjacencies of IS-IS.",
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "graceful-restart",
         "fared-graceful-restart/1",
         "protocol:graceful_restart",
         "Graceful restarts of this router, and of neighbors that it helps.",
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "database",
         "fared-database/1",
         "protocol:database",
@@ -119,7 +119,7 @@ DOCUMENTS = (
         ),
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "lsdb",
         "fared-lsdb/1",
         "protocol:lsdb",
@@ -127,14 +127,14 @@ DOCUMENTS = (
         "If both protocols run, the file has that of OSPF unless --proto is given.",
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "topology",
         "fared-topology/1",
         "graph:topology",
         "The graph: nodes, links, metrics, capacities.",
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "fabric",
         "fared-fabric/1",
         "fabric:fabric",
@@ -142,7 +142,7 @@ DOCUMENTS = (
         narrowed=True,
         rare=True,
     ),
-    Document(
+    FormerDocument(
         "spf",
         "fared-spf/1",
         "graph:spf",
@@ -150,7 +150,7 @@ DOCUMENTS = (
         (Argument("log", "flag"),),
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "routes",
         "fared-routes/1",
         "routes:routes",
@@ -158,7 +158,7 @@ DOCUMENTS = (
         (PREFIX, AF),
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "weights",
         "fared-weights/1",
         "routes:weights",
@@ -166,20 +166,20 @@ DOCUMENTS = (
         (PREFIX, AF),
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "fib",
         "fared-fib/1",
         "kernel:fib",
         "The installed FIB. With `diff`, its differences from the kernel: exit 1 if there are any.",
         (Argument("diff", "flag"),),
     ),
-    Document(
+    FormerDocument(
         "convergence",
         "fared-convergence/1",
         "system:convergence",
         "Duration of the last changes, by stage. Their causes are included.",
     ),
-    Document(
+    FormerDocument(
         "changed",
         "fared-changed/1",
         "changed:changed",
@@ -188,21 +188,14 @@ DOCUMENTS = (
         (Argument("at", word="TIME"),),
         rare=True,
     ),
-    Document(
-        "bfd",
-        "fared-bfd/1",
-        "bfd:bfd",
-        "BFD sessions, and the process that runs them. Counters are a few seconds old.",
-        (Argument("detail", "flag", help="All values of each session."),),
-    ),
-    Document(
+    FormerDocument(
         "bier",
         "fared-bier/1",
         "bier:bier",
         "BIER: BFERs with the ways to them, and BFR neighbors. Counters are a few seconds old.",
         (Argument("bift", "flag", help="The tables, with the F-BM of each neighbor."),),
     ),
-    Document(
+    FormerDocument(
         "ina",
         "fared-ina/1",
         "ina:ina",
@@ -212,25 +205,25 @@ DOCUMENTS = (
             Argument("name", word="NAME"),
         ),
     ),
-    Document("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
-    Document(
+    FormerDocument("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
+    FormerDocument(
         "counters", "fared-counters/1", "system:counters", "Counters since start.", narrowed=True
     ),
-    Document(
+    FormerDocument(
         "memory",
         "fared-memory/1",
         "memory:memory",
         "Memory, descriptors and CPU of the daemon. The sizes of its tables are included.",
         narrowed=True,
     ),
-    Document(
+    FormerDocument(
         "log",
         "fared-log/1",
         "system:log",
         "The last log lines.",
         (Argument("lines", "number", help="Number of lines."),),
     ),
-    Document(
+    FormerDocument(
         "config",
         "fared-config/1",
         "config:config",
@@ -240,16 +233,16 @@ DOCUMENTS = (
             Argument("saved", "switch", help="The file, as the next start would read it."),
         ),
     ),
-    Document(
+    FormerDocument(
         "explain",
         "fared-explain/1",
         "explain:explain",
         "Explain the route to PREFIX.",
         (Argument("prefix", required=True),),
         narrowed=True,
-        show=False,
+        shown=False,
     ),
-    Document(
+    FormerDocument(
         "path",
         "fared-path/1",
         "path:path",
@@ -260,23 +253,63 @@ DOCUMENTS = (
             AF,
         ),
         narrowed=True,
-        show=False,
+        shown=False,
     ),
-    Document(
+    FormerDocument(
         "validate",
         "fared-validate/1",
         "system:validate",
         "Check that database, graph, routes and kernel agree. The exit code is 1 if not.",
-        show=False,
+        shown=False,
     ),
 )
 
-BY_COMMAND = {document.command: document for document in DOCUMENTS}
-SHOWN = {document.name: document for document in DOCUMENTS if document.show}
-NARROWED = tuple(document.name for document in DOCUMENTS if document.show and document.narrowed)
-"""The documents that ``show`` can restrict to one protocol."""
+_BY_NAME = MappingProxyType({document.name: document for document in _FORMER})
+_ANSWERS: MappingProxyType[str, str] = MappingProxyType({})
+"""The modules of answers to other requests, by name in their format."""
 
 
-def find(name: str) -> Document | None:
+def all_documents() -> tuple[Document | FormerDocument, ...]:
+    """Return all documents, in the order of lists."""
+    return tuple(map(document_of, (*SHOWN, *COMMANDS)))
+
+
+def find(name: str) -> Document | FormerDocument | None:
     """Return the document of a name such as ``routes`` or ``explain``; None if there is none."""
-    return SHOWN.get(name) or BY_COMMAND.get(name)
+    return document_of(name) if name in SHOWN or name in COMMANDS else None
+
+
+def by_command(command: str) -> Document | FormerDocument | None:
+    """Return the document of a command of the control socket; None if it has none."""
+    word, _, name = command.partition(" ")
+    names, name = (SHOWN, name) if word == "show" else (COMMANDS, command)
+    return document_of(name) if name in names else None
+
+
+@cache
+def narrowed() -> tuple[str, ...]:
+    """Return the names of documents that ``show`` can restrict to one protocol."""
+    return tuple(d.name for d in all_documents() if d.shown and d.narrowed)
+
+
+@cache
+def document_of(name: str) -> Document | FormerDocument:
+    """Return a document by its name, which exists."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    found: Document = _module_of(name).DOCUMENT
+    return found
+
+
+def row_of(format_name: str) -> type[Answer] | None:
+    """Return the class of documents of a format; None for an unknown one."""
+    name = format_name.removeprefix("fared-").partition("/")[0]
+    if name not in (*SHOWN, *COMMANDS, *_ANSWERS) or name in _BY_NAME:
+        return None
+    rows = (row for row in vars(_module_of(name)).values() if isinstance(row, type))
+    answers = (row for row in rows if issubclass(row, Answer))
+    return next((row for row in answers if row.__struct_config__.tag == format_name), None)
+
+
+def _module_of(name: str) -> Any:  # noqa: ANN401 - a module
+    return importlib.import_module(f"{_HERE}.{_ANSWERS.get(name, name).replace('-', '_')}")

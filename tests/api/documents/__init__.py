@@ -1,6 +1,7 @@
 """Fixture documents: leaf L1 of a fabric with four spines, one link at a quarter capacity."""
 
-from fared.management.documents.registry import DOCUMENTS, Document
+from fared.management.documents.declare import Document
+from fared.management.documents.registry import all_documents
 from tests.api.documents import (
     aggregation,
     changes,
@@ -36,7 +37,7 @@ def answer(entry: Document) -> Json:
     return next((shown for shown in NAMED.values() if shown["format"] == entry.format), blank)
 
 
-ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in DOCUMENTS} | {
+ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in all_documents()} | {
     "config-diff": changes.CONFIG_DIFF,
     "config-apply": changes.CONFIG_CHANGE,
     "config-confirm": changes.CONFIRMED,

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from fared.management.documents.schema import bfd, link, ospf
+from fared.management.documents import bfd
+from fared.management.documents.schema import link, ospf
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
 

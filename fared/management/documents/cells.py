@@ -1,0 +1,103 @@
+"""The text of a row's fields, as people read them: each by its type and unit.
+
+A column or a fact is a field's name, a text with fields in braces (``{state} for {since}``), or a
+function of the row. A unit is a function of the value (``declare.Seconds``).
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from fared.management.documents import human
+from fared.management.documents.facts import Facts
+
+
+class Styled(NamedTuple):
+    """Text in a colour, or dim."""
+
+    text: str
+    style: str
+
+
+Cell = str | Styled | tuple[str | Styled, ...]
+"""Text, or parts of it in colours of their own."""
+Shown = str | Callable[[Any], Cell | None]
+"""A field's name, a text with fields in braces, or a function of the row; None: nothing."""
+Columns = Mapping[str, Shown]
+"""What is shown under each heading; ``>`` before one aligns its column right, ``~`` wraps it."""
+
+
+def judged(text: str, *, good: bool, bad: str = "red") -> Styled:
+    """Colour a word by ``good``."""
+    return Styled(text, "green" if good else bad)
+
+
+def red(text: str) -> Styled:
+    """Text of what is wrong."""
+    return Styled(text, "red")
+
+
+def yellow(text: str) -> Styled:
+    """Text of what may be wrong, or ends by itself."""
+    return Styled(text, "yellow")
+
+
+def dim(text: str) -> Styled:
+    """Text of no weight."""
+    return Styled(text, "dim")
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 route``, ``2 routes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def plural_list(items: list[str], limit: int) -> str:
+    """Join items up to ``limit``, and count the rest."""
+    shown = ", ".join(items[:limit])
+    return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
+
+
+class Fields:
+    """A row's fields as text, by name."""
+
+    def __init__(self, row: Facts) -> None:
+        self._row, self._formats = row, formats(type(row))
+
+    def __getitem__(self, name: str) -> str:
+        value = getattr(self._row, name)
+        return human.DASH if value is None else self._formats[name](value)
+
+
+def cell(row: Facts, shown: Shown) -> Cell | None:
+    """Return what a column or a fact shows of a row."""
+    if not isinstance(shown, str):
+        return shown(row)
+    return shown.format_map(Fields(row)) if "{" in shown else Fields(row)[shown]
+
+
+@cache
+def formats(row: type[Facts]) -> Mapping[str, Callable[[Any], str]]:
+    """Return how each field of a row is formatted."""
+    hints = typing.get_type_hints(row, include_extras=True)
+    return {name: _format_of(hint) for name, hint in hints.items()}
+
+
+def _format_of(hint: Any) -> Callable[[Any], str]:  # noqa: ANN401 - any type
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _format_of(next(kind for kind in typing.get_args(hint) if kind is not type(None)))
+    if unit := getattr(hint, "__metadata__", ()):
+        format_unit: Callable[[Any], str] = unit[0]
+        return format_unit
+    if typing.get_origin(hint) is list:
+        inner = _format_of(typing.get_args(hint)[0])
+        return lambda values: ", ".join(map(inner, values))
+    return _yes if hint is bool else str
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001 - a field's value
+    return "yes" if value else "no"

@@ -1,0 +1,83 @@
+"""The declaration of a document: its class, its arguments, and the help of its command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from fared.management.documents import human
+from fared.management.documents.facts import Facts
+
+if TYPE_CHECKING:
+    from fared.management.documents.paper import Paper  # it imports rich
+
+PROTOCOLS = tuple(human.PROTOCOLS)
+
+
+class Answer(Facts, tag_field="format"):
+    """A document; its tag, ``fared-NAME/VERSION``, is the key ``format``."""
+
+    def show(self, paper: Paper) -> None:
+        """Print it as people read it."""
+        raise NotImplementedError
+
+
+class Argument(NamedTuple):
+    """An argument of a document: ``name`` in requests, ``parameter`` of the view.
+
+    ``kind``: ``text``; ``number``; ``flag``: true or false, on the command line the word itself;
+    ``switch``: the same as an option.
+    ``choices``: on the command line an option, not a word. ``word``: its name in help texts.
+    """
+
+    name: str
+    kind: Literal["text", "number", "flag", "switch"] = "text"
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    help: str = ""
+    word: str = ""
+    parameter: str = ""
+
+    @property
+    def target(self) -> str:
+        """The name of the view's parameter."""
+        return self.parameter or self.name
+
+
+PROTO = Argument("proto", choices=PROTOCOLS, help="Show one protocol only: ospf or isis.")
+AF = Argument("af", choices=("ipv4", "ipv6"), help="Show one address family only: ipv4 or ipv6.")
+PREFIX = Argument("prefix")
+
+
+class Document(NamedTuple):
+    """A document: ``show NAME``, or the command ``NAME`` where ``shown`` is False.
+
+    ``row``: its class. ``view``: the function that makes it, called with the context and ``args``,
+    or its name in ``documents.views`` (``module:function``). ``help``: the help of its command,
+    whose first sentence is for lists. ``narrowed``: also for one protocol (``proto``, ``show isis
+    NAME``). ``rare``: its view is imported when somebody asks for it.
+    """
+
+    name: str
+    row: type[Answer]
+    view: str | Callable[..., Any]
+    help: str
+    args: tuple[Argument, ...] = ()
+    narrowed: bool = False
+    shown: bool = True
+    rare: bool = False
+
+    @property
+    def format(self) -> str:
+        """The name and version that the document contains."""
+        return str(self.row.__struct_config__.tag)
+
+    @property
+    def command(self) -> str:
+        """The command on the control socket."""
+        return f"show {self.name}" if self.shown else self.name
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """All arguments of a request."""
+        return (*self.args, PROTO) if self.narrowed else self.args
