@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from bench.beside_fabric import RATE, Fabric, Link
 from fared.core.checksum import fletcher16
+from fared.paths.te.attributes import OSPF_TE
 from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
 from fared.protocols.ospf.packet.packets import DdFlags, Options, PacketType
-from fared.protocols.ospf.packet.te import LinkSubTlv
 
 MTU = 9000
 _HEADERS = 20 + 24
@@ -27,8 +27,10 @@ _DESCRIPTION = struct.Struct(">HBBI")
 _COUNT = struct.Struct(">I")
 _ROOM = MTU - _HEADERS - _COUNT.size
 _REQUEST = 12
-_AVAILABLE = struct.pack(">HH", LinkSubTlv.AVAILABLE_BANDWIDTH, 4)
-_UTILIZED = struct.pack(">HH", LinkSubTlv.UTILIZED_BANDWIDTH, 4)
+_AVAILABLE, _UTILIZED = (
+    struct.pack(">HH", kind, 4)
+    for kind in OSPF_TE.types(("available_bandwidth", "utilized_bandwidth"))
+)
 _FLOAT = struct.Struct(">f")
 _SEQUENCE = struct.Struct(">i")
 

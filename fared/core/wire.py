@@ -1,12 +1,17 @@
-"""Bounded reading of network byte order: all codecs read packets through ``Reader``.
+"""Bounded reading of network byte order, and the formats of fields.
 
-A decoder built on it returns a value or raises ``DecodeError``: every read is checked against the
-end of its slice, so a wrong length field of a peer cannot reach outside.
+A decoder built on ``Reader`` returns a value or raises ``DecodeError``: every read is checked
+against the end of its slice, so a wrong length field of a peer cannot reach outside.
+
+A ``Format`` declares how a field is encoded: decoders, encoders, JSON and the strategies of tests
+follow from it.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from typing import Any, Final
 
 _U32 = struct.Struct(">I")
 
@@ -73,3 +78,58 @@ class Reader:
         """Open a reader on the next ``size`` bytes and step over them."""
         start = self._advance(size, what)
         return Reader(self._data, start, start + size)
+
+
+class Format:
+    """How a value is encoded: one item of ``struct``, and what converts it.
+
+    ``read`` makes the value of what struct reads, ``write`` what struct writes of the value;
+    without them both are the same. ``text`` makes JSON of the value.
+
+    ``load`` decodes the value at an offset, where the caller has checked that it is all there.
+    ``dump`` encodes a value, and raises struct.error or OverflowError if it does not fit.
+    """
+
+    __slots__ = ("dump", "item", "load", "read", "size", "text", "write")
+
+    def __init__(
+        self,
+        item: str,
+        read: Callable[[Any], Any] | None = None,
+        write: Callable[[Any], Any] | None = None,
+        text: Callable[[Any], Any] | None = None,
+    ) -> None:
+        compiled = struct.Struct(f">{item}")
+        pack, unpack = compiled.pack, compiled.unpack_from
+
+        def dump(value: Any) -> bytes:  # noqa: ANN401 - the format knows the type
+            return pack(value if write is None else write(value))
+
+        def load(data: bytes, at: int) -> Any:  # noqa: ANN401
+            (value,) = unpack(data, at)
+            return value if read is None else read(value)
+
+        self.item, self.size = item, compiled.size
+        self.read, self.write, self.text = read, write, text
+        self.load: Callable[[bytes, int], Any] = load
+        self.dump: Callable[[Any], bytes] = pack if write is None else dump
+
+    def shown(self, text: Callable[[Any], Any]) -> Format:
+        """Return the same format with another text."""
+        return Format(self.item, self.read, self.write, text)
+
+
+def integer(size: int, text: Callable[[Any], Any] | None = None) -> Format:
+    """Return the format of an unsigned integer of so many bytes."""
+    return Format(f"{size}s", _from_bytes, lambda value: value.to_bytes(size, "big"), text)
+
+
+def _from_bytes(data: bytes) -> int:
+    return int.from_bytes(data, "big")
+
+
+U8: Final = Format("B")
+U16: Final = Format("H")
+U24: Final = integer(3)
+U32: Final = Format("I")
+F32: Final = Format("f")

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
-from fared.paths.te.attributes import TeAttributes
+from fared.paths.te.attributes import ISIS_TE
 from fared.protocols.isis.ids import PATH_CAPACITY, LevelSet
 from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
 from fared.protocols.isis.pdu.is_reach import LinkSubTlv
@@ -37,10 +37,7 @@ from fared.protocols.isis.pdu.tlvs import (
     Topology,
     UnknownTlv,
 )
-
-
-def bits(count):
-    return st.integers(0, 2**count - 1)
+from tests.formats import FLOATS, anomalies, bits, te_attributes
 
 
 def optional(strategy):
@@ -60,33 +57,13 @@ def prefixes(family):
     )
 
 
-FLOAT = st.floats(width=32, allow_nan=False)
 TOPOLOGY = optional(bits(12))
-MICROSECONDS = bits(24)
-ATTRIBUTES = st.builds(
-    TeAttributes,
-    te_metric=optional(bits(24)),
-    max_bandwidth=optional(FLOAT),
-    max_reservable_bandwidth=optional(FLOAT),
-    unreserved_bandwidth=optional(st.tuples(*[FLOAT] * 8)),
-    admin_group=optional(bits(32)),
-    delay=optional(MICROSECONDS),
-    min_max_delay=optional(st.tuples(MICROSECONDS, MICROSECONDS)),
-    delay_variation=optional(MICROSECONDS),
-    loss=optional(bits(24).map(lambda units: units * 0.000003)),
-    residual_bandwidth=optional(FLOAT),
-    available_bandwidth=optional(FLOAT),
-    utilized_bandwidth=optional(FLOAT),
-)
-KNOWN_SUB_TLVS = {int(kind) for kind in LinkSubTlv}
-A_BITS = (LinkSubTlv.DELAY, LinkSubTlv.MIN_MAX_DELAY, LinkSubTlv.LOSS)
+KNOWN_SUB_TLVS = {*map(int, LinkSubTlv), *ISIS_TE.rows}
 
 
 @st.composite
 def neighbors(draw):
-    attributes = draw(ATTRIBUTES)
-    sent = (attributes.delay, attributes.min_max_delay, attributes.loss)
-    may = [int(kind) for kind, value in zip(A_BITS, sent, strict=True) if value is not None]
+    attributes = draw(te_attributes(ISIS_TE))
     identified = draw(st.booleans())
     unknown = st.tuples(bits(8).filter(lambda k: k not in KNOWN_SUB_TLVS), st.binary(max_size=8))
     return IsNeighbor(
@@ -100,7 +77,7 @@ def neighbors(draw):
         draw(bits(32)) if identified else None,
         draw(bits(32)) if identified else None,
         draw(tuples(unknown, 2)),
-        tuple(kind for kind in may if draw(st.booleans())),
+        draw(anomalies(ISIS_TE, attributes)),
     )
 
 
@@ -115,7 +92,7 @@ def reaches(draw, family):
         draw(st.booleans()) if family == 6 else False,
         draw(tuples(bits(32), 3)),
         draw(optional(bits(8))),
-        draw(optional(FLOAT)),
+        draw(optional(FLOATS)),
         draw(tuples(unknown, 2)),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fared.core.ids import ipv4_prefix
-from fared.paths.te.attributes import TeAttributes
+from fared.paths.te.attributes import OSPF_TE
 from fared.protocols.ospf.packet.bodies import (
     AsExternalLsa,
     NetworkLsa,
@@ -30,16 +30,14 @@ from fared.protocols.ospf.packet.packets import (
     LsRequest,
     LsUpdate,
 )
+from fared.protocols.ospf.packet.te import SIZES
+from tests.formats import anomalies, te_attributes
 
 u8 = st.integers(0, 0xFF)
 u16 = st.integers(0, 0xFFFF)
 u24 = st.integers(0, 0xFFFFFF)
 u32 = st.integers(0, 0xFFFFFFFF)
 i32 = st.integers(-0x80000000, 0x7FFFFFFF)
-floats = st.floats(width=32, allow_nan=False)
-"""NaN is left out as it is not equal to itself; it has tests of its own."""
-
-KNOWN_LINK_SUB_TLVS = (*range(1, 10), 11, *range(27, 34))
 
 
 def tuples_of(element, most=5):
@@ -55,28 +53,12 @@ routers = st.builds(RouterLsa, u8, tuples_of(st.builds(RouterLink, u8, u32, u32,
 networks = st.builds(NetworkLsa, u32, tuples_of(u32))
 summaries = st.builds(SummaryLsa, u32, u24)
 externals = st.builds(AsExternalLsa, u32, st.booleans(), u24, u32, u32)
-te_attributes = st.builds(
-    TeAttributes,
-    te_metric=st.none() | u32,
-    max_bandwidth=st.none() | floats,
-    max_reservable_bandwidth=st.none() | floats,
-    unreserved_bandwidth=st.none() | st.tuples(*[floats] * 8),
-    admin_group=st.none() | u32,
-    delay=st.none() | u24,
-    min_max_delay=st.none() | st.tuples(u24, u24),
-    delay_variation=st.none() | u24,
-    loss=st.none() | u24.map(lambda raw: raw * 0.000003),
-    residual_bandwidth=st.none() | floats,
-    available_bandwidth=st.none() | floats,
-    utilized_bandwidth=st.none() | floats,
-)
 
 
 @st.composite
 def te_links(draw):
-    attributes = draw(te_attributes)
+    attributes = draw(te_attributes(OSPF_TE))
     identifiers = draw(st.none() | st.tuples(u32, u32)) or (None, None)
-    carriers = ((27, attributes.delay), (28, attributes.min_max_delay), (30, attributes.loss))
     return TeLink(
         link_type=draw(st.none() | u8),
         link_id=draw(st.none() | u32),
@@ -85,8 +67,8 @@ def te_links(draw):
         local_identifier=identifiers[0],
         remote_identifier=identifiers[1],
         attributes=attributes,
-        anomalous=tuple(k for k, value in carriers if value is not None and draw(st.booleans())),
-        unknown=draw(triplets(KNOWN_LINK_SUB_TLVS)),
+        anomalous=draw(anomalies(OSPF_TE, attributes)),
+        unknown=draw(triplets(SIZES)),
         router_address=draw(st.none() | u32),
     )
 

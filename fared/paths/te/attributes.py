@@ -4,31 +4,46 @@ OSPF carries them in opaque LSAs (RFC 3630, RFC 7471), IS-IS in sub-TLVs (RFC 53
 All bandwidths are bytes/s as on the wire, delays microseconds, loss a percentage. A field is
 None where the peer did not send it. Values are as received: read them through ``capacity`` and
 ``available``, which reject NaN, infinities and absurd numbers.
+
+The fields of ``TeAttributes`` are the table of TE sub-TLVs: codecs of both protocols, JSON, and the
+strategies of tests follow from it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
+
 import msgspec
 from msgspec.structs import replace
 
+from fared.core.json_text import render_number
 from fared.core.units import sane_capacity, sane_load
+from fared.core.wire import F32, U32, Format
+from fared.paths.te.sub_tlvs import EIGHT_BANDWIDTHS, LOSS, METRIC_24, MICROSECONDS, MIN_MAX, SubTlv
 
 
 class TeAttributes(msgspec.Struct, frozen=True, gc=False):
-    """Attributes of one direction of one link: numbers, which the collector skips."""
+    """Attributes of one direction of one link: numbers, which the collector skips.
 
-    te_metric: int | None = None
-    max_bandwidth: float | None = None
-    max_reservable_bandwidth: float | None = None
-    unreserved_bandwidth: tuple[float, ...] | None = None
-    admin_group: int | None = None
-    delay: int | None = None
-    min_max_delay: tuple[int, int] | None = None
-    delay_variation: int | None = None
-    loss: float | None = None
-    residual_bandwidth: float | None = None
-    available_bandwidth: float | None = None
-    utilized_bandwidth: float | None = None
+    Types of sub-TLVs: RFC 3630 §2.5 and RFC 5305 §3, from ``delay`` on RFC 7471 §4 and RFC 8570 §4.
+    """
+
+    te_metric: Annotated[int | None, SubTlv(5, 18, U32, in_isis=METRIC_24)] = None
+    max_bandwidth: Annotated[float | None, SubTlv(6, 9, F32)] = None
+    max_reservable_bandwidth: Annotated[float | None, SubTlv(7, 10, F32)] = None
+    unreserved_bandwidth: Annotated[tuple[float, ...] | None, SubTlv(8, 11, EIGHT_BANDWIDTHS)] = (
+        None
+    )
+    admin_group: Annotated[int | None, SubTlv(9, 3, U32)] = None
+    delay: Annotated[int | None, SubTlv(27, 33, MICROSECONDS, a_bit=True)] = None
+    min_max_delay: Annotated[tuple[int, int] | None, SubTlv(28, 34, MIN_MAX, a_bit=True)] = None
+    delay_variation: Annotated[int | None, SubTlv(29, 35, MICROSECONDS)] = None
+    loss: Annotated[float | None, SubTlv(30, 36, LOSS, a_bit=True)] = None
+    residual_bandwidth: Annotated[float | None, SubTlv(31, 37, F32)] = None
+    available_bandwidth: Annotated[float | None, SubTlv(32, 38, F32)] = None
+    utilized_bandwidth: Annotated[float | None, SubTlv(33, 39, F32)] = None
 
     @property
     def capacity(self) -> float | None:
@@ -78,6 +93,71 @@ class TeAttributes(msgspec.Struct, frozen=True, gc=False):
             available_bandwidth=available,
         )
 
+    def sent(self) -> dict[str, Any]:
+        """Return the attributes that were sent as JSON values."""
+        document: dict[str, Any] = {}
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if value is not None:
+                many = isinstance(value, tuple)
+                document[name] = list(map(render_number, value)) if many else render_number(value)
+        return document
+
 
 NO_ATTRIBUTES = TeAttributes()
 """Attributes of a link whose router advertises no TE."""
+VOLATILE: Final = ("unreserved_bandwidth", "available_bandwidth", "utilized_bandwidth")
+"""What changes with the load of a link."""
+A_BIT: Final = 0x80
+
+
+class Row(NamedTuple):
+    """An attribute as one protocol encodes it: the field, the type of the sub-TLV, the format."""
+
+    field: str
+    type: int
+    format: Format
+    a_bit: bool
+
+
+class SubTlvTable:
+    """The attributes as one protocol encodes them; ``rows`` by type, in the order of the fields."""
+
+    __slots__ = ("_dumps", "_values", "a_bits", "rows")
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows: Mapping[int, Row] = {row.type: row for row in rows}
+        self.a_bits = tuple([row.type for row in self.rows.values() if row.a_bit])
+        by_type = sorted(self.rows.values(), key=attrgetter("type"))
+        self._dumps = [(row.type, row.format.dump) for row in by_type]
+        self._values = attrgetter(*(row.field for row in by_type))
+
+    def types(self, fields: Iterable[str]) -> tuple[int, ...]:
+        """Return the types of the sub-TLVs of these fields."""
+        by_field = {row.field: row.type for row in self.rows.values()}
+        return tuple([by_field[field] for field in fields])
+
+    def encode(self, attributes: TeAttributes, anomalous: Iterable[int]) -> dict[int, bytes]:
+        """Return the values of the attributes that are set by type, in the order of types.
+
+        ``anomalous`` lists the types with the A bit.
+        """
+        found = {
+            kind: dump(value)
+            for (kind, dump), value in zip(self._dumps, self._values(attributes), strict=True)
+            if value is not None
+        }
+        for kind in anomalous:
+            if kind in found and kind in self.a_bits:
+                found[kind] = bytes((found[kind][0] | A_BIT,)) + found[kind][1:]
+        return found
+
+
+_DECLARED: Final[dict[str, SubTlv]] = {
+    field: get_args(hint)[1]
+    for field, hint in get_type_hints(TeAttributes, include_extras=True).items()
+}
+OSPF_TE: Final = SubTlvTable(Row(f, s.ospf, s.format, s.a_bit) for f, s in _DECLARED.items())
+ISIS_TE: Final = SubTlvTable(
+    Row(f, s.isis, s.in_isis or s.format, s.a_bit) for f, s in _DECLARED.items()
+)

@@ -15,13 +15,12 @@ import enum
 import functools
 import operator
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fared.core.wire import DecodeError
-from fared.paths.te import sub_tlvs
-from fared.paths.te.attributes import TeAttributes
-from fared.paths.te.sub_tlvs import EIGHT_FLOATS, MAX_24_BITS, PAIR, WORD
+from fared.paths.te.attributes import ISIS_TE, TeAttributes
+from fared.paths.te.sub_tlvs import MAX_24_BITS, Layout
 from fared.protocols.isis.pdu.tlvs import IsNeighbor
 from fared.protocols.isis.pdu.triplet import (
     HEADER,
@@ -33,113 +32,41 @@ from fared.protocols.isis.pdu.triplet import (
 
 
 class LinkSubTlv(enum.IntEnum):
-    """Sub-TLVs of TLVs 22 and 222 (RFC 5305 §3, 4: 5307 §1.1, 12, 13: 6119, 33 to 39: 8570)."""
+    """Sub-TLVs that identify a link (RFC 5305 §3; 4: RFC 5307 §1.1; 12 and 13: RFC 6119)."""
 
-    ADMIN_GROUP = 3
     LINK_IDENTIFIERS = 4
     LOCAL_ADDRESS = 6
     REMOTE_ADDRESS = 8
-    MAX_BANDWIDTH = 9
-    MAX_RESERVABLE_BANDWIDTH = 10
-    UNRESERVED_BANDWIDTH = 11
     LOCAL_ADDRESS6 = 12
     REMOTE_ADDRESS6 = 13
-    TE_METRIC = 18
-    DELAY = 33
-    MIN_MAX_DELAY = 34
-    DELAY_VARIATION = 35
-    LOSS = 36
-    RESIDUAL_BANDWIDTH = 37
-    AVAILABLE_BANDWIDTH = 38
-    UTILIZED_BANDWIDTH = 39
 
 
 _S = LinkSubTlv
-_SIZES: Final[dict[int, int]] = {
-    _S.ADMIN_GROUP: 4,
-    _S.LINK_IDENTIFIERS: 8,
-    _S.LOCAL_ADDRESS: 4,
-    _S.REMOTE_ADDRESS: 4,
-    _S.MAX_BANDWIDTH: 4,
-    _S.MAX_RESERVABLE_BANDWIDTH: 4,
-    _S.UNRESERVED_BANDWIDTH: 32,
-    _S.LOCAL_ADDRESS6: 16,
-    _S.REMOTE_ADDRESS6: 16,
-    _S.TE_METRIC: 3,
-    _S.DELAY: 4,
-    _S.MIN_MAX_DELAY: 8,
-    _S.DELAY_VARIATION: 4,
-    _S.LOSS: 4,
-    _S.RESIDUAL_BANDWIDTH: 4,
-    _S.AVAILABLE_BANDWIDTH: 4,
-    _S.UTILIZED_BANDWIDTH: 4,
-}
-_FIELDS: Final = (
-    _S.TE_METRIC,
-    _S.MAX_BANDWIDTH,
-    _S.MAX_RESERVABLE_BANDWIDTH,
-    _S.UNRESERVED_BANDWIDTH,
-    _S.ADMIN_GROUP,
-    _S.DELAY,
-    _S.MIN_MAX_DELAY,
-    _S.DELAY_VARIATION,
-    _S.LOSS,
-    _S.RESIDUAL_BANDWIDTH,
-    _S.AVAILABLE_BANDWIDTH,
-    _S.UTILIZED_BANDWIDTH,
-)
-"""The sub-TLV of each field of TeAttributes, in their order."""
-_IDENTITY: Final = (
-    _S.LINK_IDENTIFIERS,
-    _S.LOCAL_ADDRESS,
-    _S.REMOTE_ADDRESS,
-    _S.LOCAL_ADDRESS6,
-    _S.REMOTE_ADDRESS6,
-)
-_FORMATS: Final[dict[int, str]] = {
-    _S.ADMIN_GROUP: "I",
+_IDENTITY: Final[dict[int, str]] = {
     _S.LINK_IDENTIFIERS: "II",
     _S.LOCAL_ADDRESS: "I",
     _S.REMOTE_ADDRESS: "I",
-    _S.MAX_BANDWIDTH: "f",
-    _S.MAX_RESERVABLE_BANDWIDTH: "f",
-    _S.DELAY: "I",
-    _S.DELAY_VARIATION: "I",
-    _S.LOSS: "I",
-    _S.RESIDUAL_BANDWIDTH: "f",
-    _S.AVAILABLE_BANDWIDTH: "f",
-    _S.UTILIZED_BANDWIDTH: "f",
+    _S.LOCAL_ADDRESS6: "16s",
+    _S.REMOTE_ADDRESS6: "16s",
 }
-"""How struct reads what is not left as bytes."""
-_WITH_A_BIT: Final = (_S.DELAY, _S.MIN_MAX_DELAY, _S.LOSS)
+"""How struct reads them."""
+_ROWS: Final = ISIS_TE.rows
+_SIZES: Final[dict[int, int]] = {
+    **{kind: struct.calcsize(f">{items}") for kind, items in _IDENTITY.items()},
+    **{kind: row.format.size for kind, row in _ROWS.items()},
+}
+_PAIR = struct.Struct(">II")
 _ENTRY = struct.Struct(">QHB")
 """Neighbor (56 bits) and metric (24 bits), cut as struct can read it; length of the sub-TLVs."""
 MAX_METRIC: Final = MAX_24_BITS
 _MAX_SUB_TLVS: Final = MAX_VALUE - _ENTRY.size
 
 
-def _integer(value: bytes) -> int:
-    return int.from_bytes(value, "big")
-
-
-def _delays(value: bytes) -> tuple[int, int]:
-    low, high = PAIR.unpack(value)
-    return sub_tlvs.delay_of(low), sub_tlvs.delay_of(high)
-
-
-_CONVERSIONS: Final[dict[int, Callable[[Any], Any]]] = {
-    _S.TE_METRIC: _integer,
-    _S.UNRESERVED_BANDWIDTH: EIGHT_FLOATS.unpack,
-    _S.DELAY: sub_tlvs.delay_of,
-    _S.MIN_MAX_DELAY: _delays,
-    _S.DELAY_VARIATION: sub_tlvs.delay_of,
-    _S.LOSS: sub_tlvs.loss_of,
-}
 _Values = tuple[Any, ...]
 _Pick = Callable[[_Values], _Values]
 
 
-class _NeighborLayout(sub_tlvs.Layout):
+class _NeighborLayout(Layout):
     """One order of sub-TLVs, compiled: how to recognise such a block, and to read its values.
 
     ``identity`` reads the values that differ from link to link, ``attributes`` the attributes, from
@@ -171,11 +98,11 @@ class _NeighborLayout(sub_tlvs.Layout):
         count = offset = 0
         for kind, size in shape:
             known = _SIZES.get(kind) == size and kind not in found
-            if known and kind in _FIELDS:
+            if known and kind in _ROWS:
                 found[kind] = offset
                 form.append(f"{HEADER + size}x")
             elif known and (kind != _S.LINK_IDENTIFIERS or not at[kind]):
-                form.append("2x" + _FORMATS.get(kind, f"{size}s"))
+                form.append("2x" + _IDENTITY[kind])
                 at[kind].append(count)
                 count += 1 + (kind == _S.LINK_IDENTIFIERS)
             else:
@@ -199,22 +126,23 @@ class _NeighborLayout(sub_tlvs.Layout):
         end = first
         form = [">"]
         for kind, offset in found.items():
-            form.append(f"{offset + HEADER - end}x" + _FORMATS.get(kind, f"{_SIZES[kind]}s"))
-            end = offset + HEADER + _SIZES[kind]
+            shape = _ROWS[kind].format
+            form.append(f"{offset + HEADER - end}x{shape.item}")
+            end = offset + HEADER + shape.size
         self.span = slice(first, end)
         self.attributes = struct.Struct("".join(form)).unpack
         order = {kind: position for position, kind in enumerate(found)}
         # A field that was not sent has the position after the last value, where None is appended.
-        self.fields = operator.itemgetter(*[order.get(kind, len(order)) for kind in _FIELDS])
+        self.fields = operator.itemgetter(*[order.get(kind, len(order)) for kind in _ROWS])
         self.conversions = tuple(
             [
-                (position, _CONVERSIONS[kind])
-                for position, kind in enumerate(_FIELDS)
-                if kind in found and kind in _CONVERSIONS
+                (position, row.format.read)
+                for position, (kind, row) in enumerate(_ROWS.items())
+                if kind in found and row.format.read is not None
             ]
         )
         self.anomalies = tuple(
-            [(int(kind), found[kind] + HEADER - first) for kind in _WITH_A_BIT if kind in found]
+            [(kind, found[kind] + HEADER - first) for kind in ISIS_TE.a_bits if kind in found]
         )
 
 
@@ -292,13 +220,17 @@ def _make(layout: _NeighborLayout, neighbor: int, metric: int, block: bytes) -> 
         attributes,
         layout.local(values),
         layout.remote(values),
-        (*map(_integer, layout.local6(values)),) if layout.ipv6 else (),
-        (*map(_integer, layout.remote6(values)),) if layout.ipv6 else (),
+        (*map(_address6, layout.local6(values)),) if layout.ipv6 else (),
+        (*map(_address6, layout.remote6(values)),) if layout.ipv6 else (),
         local_id,
         remote_id,
         tuple([(kind, values[at]) for kind, at in layout.unknown]) if layout.unknown else (),
         anomalous,
     )
+
+
+def _address6(value: bytes) -> int:
+    return int.from_bytes(value, "big")
 
 
 @functools.lru_cache(maxsize=128)
@@ -320,14 +252,15 @@ def encode_neighbor(neighbor: IsNeighbor) -> bytes:
     Metrics beyond 24 bits are clipped to the largest value, which SPF does not use (RFC 5305 §3).
     Raises ValueError if the sub-TLVs do not fit into a TLV.
     """
-    attributes = neighbor.attributes
-    parts = [_identity(neighbor)]
-    parts += _triplets(sub_tlvs.bandwidths(attributes, _S.MAX_BANDWIDTH))
-    if attributes.te_metric is not None:
-        te_metric = min(attributes.te_metric, MAX_24_BITS)
-        parts.append(write_triplet(_S.TE_METRIC, te_metric.to_bytes(3, "big")))
-    parts += _triplets(sub_tlvs.measured(attributes, neighbor.anomalous, _S.DELAY))
-    parts += _triplets(neighbor.unknown)
+    parts = [*_identity(neighbor)]
+    low = 0
+    for kind, value in ISIS_TE.encode(neighbor.attributes, neighbor.anomalous).items():
+        if kind < _S.LINK_IDENTIFIERS:
+            parts.insert(low, write_triplet(kind, value))
+            low += 1
+        else:
+            parts.append(write_triplet(kind, value))
+    parts += (write_triplet(kind, value) for kind, value in neighbor.unknown)
     block = b"".join(parts)
     if len(block) > _MAX_SUB_TLVS:
         raise ValueError(f"{len(block)} bytes of link sub-TLVs")
@@ -336,30 +269,16 @@ def encode_neighbor(neighbor: IsNeighbor) -> bytes:
     return head + block
 
 
-def _identity(neighbor: IsNeighbor) -> bytes:
-    """The sub-TLVs that identify a link, after the admin group, whose type is the lowest."""
-    out = b""
-    if neighbor.attributes.admin_group is not None:
-        out = _word(_S.ADMIN_GROUP, neighbor.attributes.admin_group)
+def _identity(neighbor: IsNeighbor) -> Iterator[bytes]:
+    """The sub-TLVs that identify a link."""
     if neighbor.local_id is not None:
-        pair = PAIR.pack(neighbor.local_id, neighbor.remote_id or 0)
-        out += write_triplet(_S.LINK_IDENTIFIERS, pair)
-    for kind, addresses in (
-        (_S.LOCAL_ADDRESS, neighbor.local_addresses),
-        (_S.REMOTE_ADDRESS, neighbor.remote_addresses),
+        pair = _PAIR.pack(neighbor.local_id, neighbor.remote_id or 0)
+        yield write_triplet(_S.LINK_IDENTIFIERS, pair)
+    for kind, addresses, size in (
+        (_S.LOCAL_ADDRESS, neighbor.local_addresses, 4),
+        (_S.REMOTE_ADDRESS, neighbor.remote_addresses, 4),
+        (_S.LOCAL_ADDRESS6, neighbor.local_addresses6, 16),
+        (_S.REMOTE_ADDRESS6, neighbor.remote_addresses6, 16),
     ):
-        out += b"".join(_word(kind, address) for address in addresses)
-    for kind, addresses in (
-        (_S.LOCAL_ADDRESS6, neighbor.local_addresses6),
-        (_S.REMOTE_ADDRESS6, neighbor.remote_addresses6),
-    ):
-        out += b"".join(write_triplet(kind, address.to_bytes(16, "big")) for address in addresses)
-    return out
-
-
-def _word(kind: int, value: int) -> bytes:
-    return write_triplet(kind, WORD.pack(value))
-
-
-def _triplets(values: Iterable[sub_tlvs.SubTlv]) -> Iterator[bytes]:
-    return (write_triplet(kind, value) for kind, value in values)
+        for address in addresses:
+            yield write_triplet(kind, address.to_bytes(size, "big"))

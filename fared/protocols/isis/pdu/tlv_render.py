@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
 from fared.core.ids import dotted, format_address, format_system_id
+from fared.core.json_text import render_number
 from fared.protocols.isis.ids import format_lsp_id, format_snpa
 from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
 from fared.protocols.isis.pdu.tlvs import (
@@ -81,15 +81,6 @@ def render_tlvs(tlvs: tuple[Tlv, ...]) -> Json:
     return out
 
 
-def render_number(value: float) -> float | str:
-    """A float as JSON number, or as text if it is none."""
-    if math.isfinite(value):
-        return value
-    if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"
-
-
 def _link_sub_tlvs(neighbor: IsNeighbor) -> Json:
     """The sub-TLVs that were sent, by the names of TE links in OSPF."""
     sub: Json = {}
@@ -103,11 +94,7 @@ def _link_sub_tlvs(neighbor: IsNeighbor) -> Json:
             sub[name] = [format_address(family, address) for address in addresses]
     if neighbor.local_id is not None:
         sub |= {"local_identifier": neighbor.local_id, "remote_identifier": neighbor.remote_id}
-    for name in neighbor.attributes.__struct_fields__:
-        value = getattr(neighbor.attributes, name)
-        if value is not None:
-            many = isinstance(value, tuple)
-            sub[name] = list(map(render_number, value)) if many else render_number(value)
+    sub |= neighbor.attributes.sent()
     if neighbor.anomalous:
         sub["anomalous"] = list(neighbor.anomalous)
     if neighbor.unknown:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Final
 
-from fared.paths.te.attributes import TeAttributes
+from fared.paths.te.attributes import VOLATILE, TeAttributes
 from fared.protocols.isis.lsdb import StoredLsp
 from fared.protocols.isis.pdu.tlvs import IsNeighbor, IsReachability
 
-_VOLATILE: Final = ("unreserved_bandwidth", "available_bandwidth", "utilized_bandwidth")
 _STEADY: Final = attrgetter(
-    *(name for name in TeAttributes.__struct_fields__ if name not in _VOLATILE)
+    *(name for name in TeAttributes.__struct_fields__ if name not in VOLATILE)
 )
 _LINK: Final = attrgetter(*(name for name in IsNeighbor.__struct_fields__ if name != "attributes"))
 

@@ -10,18 +10,15 @@ from __future__ import annotations
 from typing import Final
 
 from fared.core.wire import DecodeError
+from fared.paths.te.attributes import OSPF_TE, VOLATILE
 from fared.paths.te.sub_tlvs import Layout
 from fared.protocols.ospf.packet.body import opaque_type
 from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey, LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
-from fared.protocols.ospf.packet.te import LINK_TLV, LinkSubTlv
+from fared.protocols.ospf.packet.te import LINK_TLV
 from fared.protocols.ospf.packet.tlv import read_tlvs
 
-_VOLATILE: Final = (
-    LinkSubTlv.UNRESERVED_BANDWIDTH,
-    LinkSubTlv.AVAILABLE_BANDWIDTH,
-    LinkSubTlv.UTILIZED_BANDWIDTH,
-)
+_VOLATILE: Final = OSPF_TE.types(VOLATILE)
 
 
 class BandwidthChanges:

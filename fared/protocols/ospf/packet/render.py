@@ -14,7 +14,6 @@ The values:
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -74,14 +73,6 @@ def _type_name(kinds: type[enum.IntEnum], value: int) -> str:
     """``point-to-point``, or ``type-42`` for a type without a name here."""
     known = {int(kind): kind.name.lower().replace("_", "-") for kind in kinds}
     return known.get(value, f"type-{value}")
-
-
-def _number(value: float | None) -> float | str | None:
-    if value is None or math.isfinite(value):
-        return value
-    if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"
 
 
 def _dotted_list(values: tuple[int, ...]) -> list[str]:
@@ -227,8 +218,6 @@ def _te_router_address(body: TeRouterAddress) -> Json:
 
 
 def _te_link(body: TeLink) -> Json:
-    te = body.attributes
-    unreserved = te.unreserved_bandwidth
     address = None if body.router_address is None else dotted(body.router_address)
     return {
         **({} if address is None else {"te_router_address": address}),
@@ -239,18 +228,8 @@ def _te_link(body: TeLink) -> Json:
             "remote_addresses": _dotted_list(body.remote_addresses),
             "local_identifier": body.local_identifier,
             "remote_identifier": body.remote_identifier,
-            "te_metric": te.te_metric,
-            "max_bandwidth": _number(te.max_bandwidth),
-            "max_reservable_bandwidth": _number(te.max_reservable_bandwidth),
-            "unreserved_bandwidth": unreserved and [_number(value) for value in unreserved],
-            "admin_group": te.admin_group,
-            "delay": te.delay,
-            "min_max_delay": te.min_max_delay and list(te.min_max_delay),
-            "delay_variation": te.delay_variation,
-            "loss": te.loss,
-            "residual_bandwidth": _number(te.residual_bandwidth),
-            "available_bandwidth": _number(te.available_bandwidth),
-            "utilized_bandwidth": _number(te.utilized_bandwidth),
+            **dict.fromkeys(body.attributes.__struct_fields__),
+            **body.attributes.sent(),
             "anomalous": list(body.anomalous),
             "unknown": _unknown(body.unknown),
         },
@@ -294,7 +273,7 @@ def _prefix_facts(facts: PrefixFacts) -> Json:
         "route_type_name": _type_name(RouteType, facts.route_type),
         "prefix": str(facts.prefix),
         "flags": facts.flags,
-        "path_capacity": _number(facts.capacity(PATH_CAPACITY)),
+        "path_capacity": facts.capacity(PATH_CAPACITY),
         **_bier(facts.sub_tlvs),
         "sub_tlvs": _unknown(facts.sub_tlvs),
     }

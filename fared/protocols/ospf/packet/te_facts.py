@@ -16,39 +16,27 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from fared.core.wire import DecodeError
-from fared.paths.te.attributes import TeAttributes
+from fared.paths.te.attributes import OSPF_TE, TeAttributes
 from fared.paths.te.sub_tlvs import Layout
 from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE
 from fared.protocols.ospf.packet.opaque import TeLink
-from fared.protocols.ospf.packet.te import LINK_TLV, LinkSubTlv, decode_te
+from fared.protocols.ospf.packet.te import LINK_TLV, SIZES, LinkSubTlv, decode_te
 from fared.protocols.ospf.packet.tlv import read_tlvs
 
 _S = LinkSubTlv
 _TLV = struct.Struct(">HH")
 _HEAD: Final = 4
 _ALIGN: Final = 4
-_FIELDS: Final[dict[int, tuple[str, int]]] = {
-    _S.LINK_TYPE: ("B3x", 1),
-    _S.LINK_ID: ("I", 4),
-    _S.LOCAL_ADDRESS: ("I", 4),
-    _S.REMOTE_ADDRESS: ("I", 4),
-    _S.LINK_IDENTIFIERS: ("II", 8),
-    _S.MAX_BANDWIDTH: ("f", 4),
-    _S.RESIDUAL_BANDWIDTH: ("f", 4),
-    _S.AVAILABLE_BANDWIDTH: ("f", 4),
+_JUDGED: Final = ("max_bandwidth", "residual_bandwidth", "available_bandwidth")
+_READ: Final[dict[int, str]] = {
+    _S.LINK_TYPE: "B",
+    _S.LINK_ID: "I",
+    _S.LOCAL_ADDRESS: "I",
+    _S.REMOTE_ADDRESS: "I",
+    _S.LINK_IDENTIFIERS: "II",
+    **{kind: OSPF_TE.rows[kind].format.item for kind in OSPF_TE.types(_JUDGED)},
 }
-"""The struct format and the length of each sub-TLV that is read, in the order of TeFacts."""
-_SKIPPED: Final[dict[int, int]] = {
-    _S.TE_METRIC: 4,
-    _S.MAX_RESERVABLE_BANDWIDTH: 4,
-    _S.UNRESERVED_BANDWIDTH: 32,
-    _S.ADMIN_GROUP: 4,
-    _S.DELAY: 4,
-    _S.MIN_MAX_DELAY: 8,
-    _S.DELAY_VARIATION: 4,
-    _S.LOSS: 4,
-    _S.UTILIZED_BANDWIDTH: 4,
-}
+"""The items of struct of each sub-TLV that is read, in the order of TeFacts."""
 _Shape = tuple[tuple[int, int], ...]
 
 
@@ -110,17 +98,17 @@ class _TeLinkLayout(Layout):
         for kind, length in shape:
             size = length + -length % _ALIGN
             parts.append((_TLV.pack(kind, length), size))
-            field = _FIELDS.get(kind)
-            form.append(f"{_HEAD}x" + (f"{size}x" if field is None else field[0]))
-            if field is not None:
+            items = _READ.get(kind)
+            form.append(f"{_HEAD}x" + (f"{size}x" if items is None else f"{items}{size - length}x"))
+            if items is not None:
                 places[kind] = count
                 count += 1 + (kind == _S.LINK_IDENTIFIERS)
         super().__init__(parts)
         self.unpack = struct.Struct("".join(form)).unpack
         # The value after the last one, None, stands for all fields that were not sent.
         ids = places.get(_S.LINK_IDENTIFIERS, count)
-        order = [places.get(kind, count) for kind in _FIELDS]
-        at = list(_FIELDS).index(_S.LINK_IDENTIFIERS)
+        order = [places.get(kind, count) for kind in _READ]
+        at = list(_READ).index(_S.LINK_IDENTIFIERS)
         order.insert(at + 1, min(ids + 1, count))
         self.pick: Callable[[tuple[Any, ...]], tuple[Any, ...]] = operator.itemgetter(*order)
 
@@ -145,21 +133,17 @@ def _shape(raw: bytes) -> _Shape | None:
         shape = tuple([(kind, last - first) for kind, first, last in read_tlvs(raw, start, end)])
     except DecodeError:
         return None
-    sizes = {kind: size for kind, (_, size) in _FIELDS.items()} | _SKIPPED
-    usual = all(sizes.get(kind) == size for kind, size in shape)
+    usual = all(SIZES.get(kind) == size for kind, size in shape)
     alone = len(dict(shape)) == len(shape)
     whole = _padded(shape) == end - start == len(raw) - start
     return shape if usual and alone and whole else None
 
 
 @functools.lru_cache(maxsize=4096)
-def _judged(
-    maximum: float | None, residual: float | None, available: float | None
-) -> tuple[float, float]:
+def _judged(*bandwidths: float | None) -> tuple[float, float]:
     """Capacity and available bandwidth, cached, as most links of a fabric are alike."""
-    attributes = TeAttributes(
-        max_bandwidth=maximum, residual_bandwidth=residual, available_bandwidth=available
-    )
+    fields: dict[str, Any] = dict(zip(_JUDGED, bandwidths, strict=True))
+    attributes = TeAttributes(**fields)
     capacity, spare = attributes.capacity, attributes.available
     return math.nan if capacity is None else capacity, math.nan if spare is None else spare
 
