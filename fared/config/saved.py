@@ -6,8 +6,6 @@ may ask for it again and again. Standard output has the configuration as JSON, w
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from pathlib import Path
 
@@ -15,16 +13,13 @@ import msgspec
 
 from fared.config.errors import ConfigErrors
 from fared.config.load import load
-from fared.runtime.children import end_with_parent
-
-_NICER = 5
+from fared.runtime.child import end_with_parent, give_way
 
 
 def main() -> int:
     """Read the file that is named; the exit code is 1, with its errors on stderr, if it has any."""
     end_with_parent()
-    with contextlib.suppress(OSError):  # the unit of systemd forbids it
-        os.nice(_NICER)
+    give_way()
     try:
         config = load(Path(sys.argv[1]))
     except (ConfigErrors, OSError) as error:

@@ -190,8 +190,8 @@ async def test_starts_after_failures_have_growing_delays(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(children.sys, "executable", "/bin/false")
-    monkeypatch.setattr(bfd_process, "_FIRST_DELAY", 0.01)
-    monkeypatch.setattr(bfd_process, "_LONGEST_DELAY", 0.04)
+    monkeypatch.setattr("fared.runtime.supervisor.FIRST_DELAY", 0.01)
+    monkeypatch.setattr("fared.runtime.supervisor.LONGEST_DELAY", 0.04)
     made = BfdSupervisor(lambda _: None, list, CloseSession, Log())
     delays: list[float] = []
     loop = asyncio.get_running_loop()

@@ -21,6 +21,7 @@ _WRITERS = {
     "RateLimitedLog",
     "LogRecord",
     "_ended",
+    "ServerEvents",
 }
 _EVENT = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LOGS = re.compile(r"(?i)log|\b_ended\b|\breject\b|\bevent = ")

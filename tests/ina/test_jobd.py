@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -138,9 +140,9 @@ def test_the_process_that_ends_is_started_again_and_told_all_that_is_known():
             assert await begun.get() != former
             await answered.wait()
             answered.clear()
-            assert process._process is not None
-            former = process._process.pid
-            process._process.kill()
+            assert process.pid is not None
+            former = process.pid
+            os.kill(former, signal.SIGKILL)
         await begun.get()
         process.stop()
         assert [flood.items for flood in told.of(Flood)] == [{}] * len(told.of(Flood))

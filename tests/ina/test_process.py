@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from fared.extensions.ina.inad.jobs import RunningJob
 from fared.extensions.ina.inad.process import InaProcess, Settings
-from fared.extensions.ina.lines import LineConnection
 from fared.extensions.ina.messages import (
     Done,
     Install,
@@ -23,6 +22,7 @@ from fared.extensions.ina.messages import (
     Remove,
     RequestRefused,
 )
+from fared.runtime.connection import LineConnection
 from tests.ina.absurd import ABSURD, NODE, plain, right
 
 HERE, WORKER = "127.0.0.2", ("127.0.0.9", 54201)
@@ -42,7 +42,7 @@ def asked(process: InaProcess, request: object) -> object:
     """The answer to a request over the unix socket."""
     near, far = socket.socketpair()
     with near, far:
-        return process._answered(msgspec.json.encode(request), LineConnection(near))
+        return process._answered(msgspec.json.encode(request), LineConnection(near, 1 << 16))
 
 
 @pytest.mark.parametrize("change", ABSURD.values(), ids=ABSURD)

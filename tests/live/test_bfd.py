@@ -99,7 +99,7 @@ def test_a_killed_process_is_started_again_and_neither_end_notices(pair: Pair):
         wait_for(lambda: process(pair.left)["starts"] == before["starts"] + 1, 20, "a new process")
         assert process(pair.left)["pid"] == before["spare"]
     ended = events(pair.left, "bfd-process-ended")[-1]
-    assert ended["status"] == -signal.SIGKILL
+    assert (ended["status"], ended["reason"]) == (-signal.SIGKILL, "killed by SIGKILL")
 
 
 def test_a_process_that_gets_no_cpu_for_less_than_the_detection_time_gives_no_alarm(pair: Pair):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -90,21 +89,11 @@ def _encoded(config: Config) -> bytes:
 
 async def _read(path: str) -> tuple[bytes, str]:
     """Have a process read the file; return the document or its errors. Raises CommandError."""
-    process = await asyncio.create_subprocess_exec(
-        *children.python("fared.config.saved", str(Path.cwd() / path)),
-        stdout=PIPE,
-        stderr=PIPE,
-        cwd=children.DIRECTORY,
-    )
+    command = children.python("fared.config.saved", str(Path.cwd() / path))
     try:
-        async with asyncio.timeout(_TIME_LIMIT):
-            document, errors = await process.communicate()
+        document, errors, status = await children.ask(command, _TIME_LIMIT)
     except TimeoutError:
         raise CommandError("busy", f"the file is not read within {_TIME_LIMIT:g} s") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode and not errors:
+    if status and not errors:
         raise CommandError("busy", "the process that reads the file has ended")
-    return document, errors.decode(errors="replace") if process.returncode else ""
+    return document, errors if status else ""

@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import importlib.util
-import os
-import signal
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -27,7 +23,8 @@ from fared.daemon.loop.periodic import Periodic
 from fared.management.recording.files import RecordingError, SegmentRing, segments
 from fared.management.recording.recording import Recording
 from fared.router.router import Router
-from fared.runtime.children import end_with_parent
+from fared.runtime import children
+from fared.runtime.children import Fork
 
 INTERVAL: Final = 1.0
 """Seconds between two looks at the recording."""
@@ -42,7 +39,6 @@ _LONGEST: Final = 120
 """Seconds that a fork may take."""
 _PATIENCE: Final = 10.0
 """Seconds for which the end of the daemon waits for a fork."""
-_NICE: Final = 10
 
 
 class RecorderHost(Protocol):
@@ -62,10 +58,10 @@ class RouterHolder(Protocol):
     router: Router
 
 
-class StateFork(msgspec.Struct):
+class StateFork(NamedTuple):
     """A process that writes the state at the begin of a segment; ``first``: of the recording."""
 
-    pid: int
+    process: Fork
     segment: int
     first: bool
 
@@ -160,19 +156,12 @@ class RouterRecorder:
 
     def _forked(self, recording: Recording, *, first: bool) -> StateFork:
         """Start the process that writes the state of this moment. Raises OSError."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # threads: it calls none of them
-            pid = os.fork()
-        if pid == 0:
-            _write_state(recording)
-        return StateFork(pid, recording.ring.number, first)
+        return StateFork(Fork(recording.keep_state, _LONGEST), recording.ring.number, first)
 
     def _reap(self, recording: Recording) -> str:
         """See whether the fork has ended; return why the recording cannot go on, or nothing."""
-        if self._fork is None:
-            return ""
-        pid, status = os.waitpid(self._fork.pid, os.WNOHANG)
-        return self._written(recording, status) if pid else ""
+        status = None if self._fork is None else self._fork.process.ended()
+        return "" if status is None else self._written(recording, status)
 
     def _written(self, recording: Recording, status: int) -> str:
         """Process the end of a fork; return why the recording cannot go on, or nothing."""
@@ -184,10 +173,14 @@ class RouterRecorder:
             self._segment_size = max(ring.limit // _PARTS, size)
             ring.prune()
             return ""
-        reason = os.waitstatus_to_exitcode(status)
         if fork.first:
-            return f"the state of the router cannot be written (exit code {reason})"
-        self._host.log.warning("recording-state-not-kept", segment=fork.segment, code=reason)
+            return f"the state of the router cannot be written ({children.reason(status)})"
+        self._host.log.warning(
+            "recording-state-not-kept",
+            segment=fork.segment,
+            code=status,
+            reason=children.reason(status),
+        )
         if sum(segment.size for segment in segments(ring.directory)) > _EXCESS * ring.limit:
             return "states cannot be written, and the ring is full"
         return ""
@@ -195,8 +188,7 @@ class RouterRecorder:
     def _fail(self, reason: str) -> None:
         self._host.log.error("recording-failed", reason=reason)
         if self._fork is not None:
-            os.kill(self._fork.pid, signal.SIGKILL)
-            os.waitpid(self._fork.pid, 0)
+            self._fork.process.kill()
             self._fork = None
         self._take_off(reason)
 
@@ -209,7 +201,9 @@ class RouterRecorder:
             return
         failure = recording.tape.failure
         if self._fork is not None:
-            status = await self._fork_ended(within)
+            assert self._jobs is not None
+            self._jobs.stop()  # it would ask for the same status
+            status = await self._fork.process.end(within)
             failure = failure or self._written(recording, status)
         self._take_off(failure)
         found = self.look()
@@ -221,18 +215,6 @@ class RouterRecorder:
             calls=found.calls,
             reason=failure or None,
         )
-
-    async def _fork_ended(self, within: float) -> int:
-        """Wait for the fork, and kill it after ``within`` seconds; return its status."""
-        assert self._fork is not None
-        assert self._jobs is not None
-        pid = self._fork.pid
-        self._jobs.stop()  # it would ask for the same status
-        waiting = asyncio.ensure_future(asyncio.to_thread(os.waitpid, pid, 0))
-        done, _ = await asyncio.wait([waiting], timeout=within)
-        if not done:
-            os.kill(pid, signal.SIGKILL)
-        return (await waiting)[1]
 
     def _take_off(self, failure: str) -> None:
         """Take the router off the tape."""
@@ -255,24 +237,6 @@ class RouterRecorder:
             known = segments(found.directory)
             found.segments, found.size = len(known), sum(segment.size for segment in known)
         return found
-
-
-def _write_state(recording: Recording) -> NoReturn:
-    """In a fork: write the state, and end."""
-    code = 1
-    try:
-        signal.set_wakeup_fd(-1)  # it is the parent's
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        signal.alarm(_LONGEST)
-        end_with_parent()
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # sockets that the parent may close
-        gc.disable()
-        os.nice(_NICE)
-        recording.keep_state()
-        code = 0
-    finally:
-        os._exit(code)
 
 
 @contextlib.contextmanager

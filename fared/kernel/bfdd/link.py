@@ -7,19 +7,21 @@ are dropped, so that the queue never has more entries than there are sessions.
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 
 import msgspec
 
-from fared.protocols.bfd.messages import MAX_SIZE, Answer, Request, SessionKey, StateChange
+from fared.protocols.bfd.messages import Answer, Request, SessionKey, StateChange
+from fared.runtime.connection import PacketConnection
 
 
 class DaemonLink:
     """Encodes and sends answers, reads and decodes requests."""
 
     def __init__(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
         self.sock = sock
         self.dropped = 0
+        self._connection = PacketConnection(sock)
         self._waiting: dict[SessionKey, StateChange] = {}
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Request).decode
@@ -48,24 +50,17 @@ class DaemonLink:
             del self._waiting[key]
 
     def _try(self, answer: Answer) -> bool:
-        try:
-            self.sock.send(self._encode(answer))
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True  # the daemon has ended: ``receive`` reports it
-        return True
+        return self._connection.send(self._encode(answer))
 
-    def receive(self) -> Request | None:
-        """Return the next request, None if the daemon has ended.
+    def requests(self) -> Iterator[Request | None]:
+        """Yield the requests that wait; None: one is of another version."""
+        for data in self._connection.messages():
+            try:
+                yield self._decode(data)
+            except (msgspec.DecodeError, msgspec.ValidationError):
+                yield None
 
-        Raises BlockingIOError if there is none, msgspec.ValidationError or DecodeError if it is of
-        another version.
-        """
-        try:
-            data = self.sock.recv(MAX_SIZE)
-        except BlockingIOError:
-            raise
-        except OSError:
-            return None
-        return self._decode(data) if data else None
+    @property
+    def closed(self) -> bool:
+        """Whether the daemon has ended."""
+        return self._connection.closed

@@ -6,8 +6,6 @@ import selectors
 import socket
 from collections.abc import Callable
 
-import msgspec
-
 from fared.core.rng import Rng
 from fared.kernel.bfdd.link import DaemonLink
 from fared.kernel.bfdd.sockets import TTL, Sender, read_all, receiving_socket
@@ -77,20 +75,16 @@ class BfdProcess:
     def _requests(self, mask: int) -> None:
         if mask & selectors.EVENT_WRITE:
             self._link.flush()
-        while self._running and mask & selectors.EVENT_READ:
-            try:
-                request = self._link.receive()
-            except BlockingIOError:
-                return
-            except (msgspec.DecodeError, msgspec.ValidationError):
-                self._trouble("error", "bfd-message-refused")
-                continue
-            self._answer(request)
+        if mask & selectors.EVENT_READ:
+            for request in self._link.requests():
+                if self._running:
+                    self._answer(request)
+            self._running &= not self._link.closed
 
     def _answer(self, request: object) -> None:
         match request:
             case None:
-                self._running = False
+                self._trouble("error", "bfd-message-refused")
             case Greeting(version) if version != VERSION:
                 self._trouble("error", "bfd-version", daemon=version, process=VERSION)
                 self._running = False

@@ -8,11 +8,10 @@ belongs to the Debian package ``fared-tools``; without that there are no answers
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.util
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
+from functools import partial
 
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY
@@ -54,50 +53,25 @@ class FailureQuestions:
             context = self._context()
             image = await asyncio.to_thread(image_of, sight(context))
             proto, question = _question(context, image, args)
-            process = await asyncio.create_subprocess_exec(
-                *children.python("fared.extensions.offline.cli.what_if"),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                cwd=children.DIRECTORY,
-            )
+            command = children.python("fared.extensions.offline.cli.what_if")
             try:
-                async with asyncio.timeout(TIME_LIMIT):
-                    return await self._answered(process, question, proto)
+                found, errors, status = await children.ask(
+                    command, TIME_LIMIT, partial(self._ask, question, proto)
+                )
             except TimeoutError:
                 raise CommandError("busy", f"no answer within {TIME_LIMIT:g} s") from None
-            finally:
-                if process.returncode is None:
-                    with contextlib.suppress(ProcessLookupError):
-                        process.kill()
-                    await process.wait()
+            if status:
+                text = errors.strip().rpartition("\n")[2]
+                raise CommandError("bad-argument", text[:_MOST_ERROR] or "no answer")
+            return found
 
-    async def _answered(self, process: Process, question: Json, proto: str) -> bytes:
-        _, found, error = await asyncio.gather(
-            self._ask(process, question, proto), _read(process.stdout), _read(process.stderr)
-        )
-        if await process.wait():
-            text = error.decode(errors="replace").strip().rpartition("\n")[2]
-            raise CommandError("bad-argument", text[:_MOST_ERROR] or "no answer")
-        return found
-
-    async def _ask(self, process: Process, question: Json, proto: str) -> None:
+    async def _ask(self, question: Json, proto: str, pipe: asyncio.StreamWriter) -> None:
         """Send the question and the database, slice by slice."""
-        pipe = process.stdin
-        assert pipe is not None
-        # a process that has read enough to refuse tells why on stderr
-        with contextlib.suppress(ConnectionError):
-            pipe.write(encode(question) + b"\n")
-            async with aclosing(self._responder.stream("show lsdb", {"proto": proto})) as slices:
-                async for text in slices:
-                    pipe.write(text)
-                    await pipe.drain()
-        pipe.close()
-
-
-async def _read(pipe: asyncio.StreamReader | None) -> bytes:
-    assert pipe is not None
-    return await pipe.read()
+        pipe.write(encode(question) + b"\n")
+        async with aclosing(self._responder.stream("show lsdb", {"proto": proto})) as slices:
+            async for text in slices:
+                pipe.write(text)
+                await pipe.drain()
 
 
 def _question(context: ViewContext, image: FabricImage, args: Json) -> tuple[str, Json]:

@@ -13,8 +13,6 @@ from fared.protocols.bfd.packet import State
 from fared.protocols.bfd.session import SessionCounters
 
 VERSION = 1
-MAX_SIZE = 65536
-"""Bytes of a message at most."""
 REPORTED_AT_ONCE = 64
 """Sessions in a ``Report`` at most; several follow one another."""
 

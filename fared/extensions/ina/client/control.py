@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from fared.extensions.ina.client.errors import JoinError
-from fared.extensions.ina.lines import LineConnection
 from fared.extensions.ina.messages import (
     MAX_LINE,
     Current,
@@ -26,6 +25,7 @@ from fared.extensions.ina.messages import (
     checked_answer,
 )
 from fared.extensions.ina.slots.setup import SetupError
+from fared.runtime.connection import LineConnection
 
 _RETRY = 0.2
 _ROUTES = Path("/proc/net/route")
@@ -96,7 +96,7 @@ class Control:
             return
         if line.blocked:
             line.flush()
-        for text in line.lines():
+        for text in line.messages():
             try:
                 answer = checked_answer(self._decode(text))
             except (msgspec.MsgspecError, SetupError):

@@ -11,7 +11,6 @@ import socket
 from collections import Counter, deque
 from collections.abc import Callable
 
-from fared.extensions.ina.frames import FrameConnection
 from fared.extensions.ina.messages import JobEpoch
 from fared.extensions.ina.slots.ring import (
     HELLO_INTERVAL,
@@ -21,6 +20,7 @@ from fared.extensions.ina.slots.ring import (
     ring_of,
 )
 from fared.extensions.ina.slots.setup import JobSetup
+from fared.runtime.connection import FrameConnection
 
 _RETRY = 0.2
 
@@ -149,13 +149,13 @@ class WorkerRing:
             self._connected(self._connecting)
         if self._out is not None:
             self._out.flush()
-            for frame in self._out.frames():
+            for frame in self._out.messages():
                 self._place.take_back(frame)
             if self._out.closed:
                 self._out, self._retry_at = None, now + _RETRY
         if self._in is not None:
             self._in.flush()
-            for frame in self._in.frames():
+            for frame in self._in.messages():
                 self._place.take(frame, now)
             if self._in.closed:
                 self._in = None

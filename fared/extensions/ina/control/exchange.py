@@ -13,6 +13,8 @@ from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.control.creation import WorkerPlace
 
 NAME = "fared-jobs"
+MAX_SIZE = 256 << 20
+"""Bytes of a message: the fabric grows with the network, a document with its jobs."""
 
 AddressAt = tuple[str, int]
 """An address, and the router that is to have it behind it."""

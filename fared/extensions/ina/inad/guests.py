@@ -17,7 +17,6 @@ from collections.abc import Callable
 import msgspec
 
 from fared.extensions.ina.inad.jobs import Jobs, RunningJob
-from fared.extensions.ina.lines import LineConnection
 from fared.extensions.ina.messages import (
     Current,
     Ended,
@@ -35,6 +34,7 @@ from fared.extensions.ina.messages import (
 )
 from fared.extensions.ina.plan.model import BitString, members
 from fared.extensions.ina.slots.packet import Header, PacketKind, encode_header
+from fared.runtime.connection import LineConnection
 
 MOST_GUESTS = 1024
 _MOST_STRANGERS = 64
@@ -119,7 +119,7 @@ class Guests:
 
     def readable(self, guest: Guest) -> None:
         """Process requests; a connection that is ``closed`` then has ended."""
-        for line in guest.line.lines():
+        for line in guest.line.messages():
             try:
                 request = self._decode(line)
             except (msgspec.DecodeError, msgspec.ValidationError):

@@ -23,8 +23,8 @@ from fared.extensions.ina.inad.results import (
     Dissemination,
     UnicastReplication,
 )
-from fared.extensions.ina.lines import LineConnection
 from fared.extensions.ina.messages import (
+    MAX_LINE,
     Answer,
     Done,
     InaState,
@@ -39,6 +39,7 @@ from fared.extensions.ina.messages import (
     WorkerGone,
 )
 from fared.extensions.ina.trains import TrainSocket
+from fared.runtime.connection import LineConnection
 
 _AT_ONCE = 64
 """Packets, or trains of them, read before anything else has its turn."""
@@ -218,7 +219,7 @@ class InaProcess:
         if len(self._operators) >= _MOST_OPERATORS:
             sock.close()
             return
-        line = LineConnection(sock)
+        line = LineConnection(sock, MAX_LINE)
         self._operators.add(line)
         self._selector.register(
             sock, selectors.EVENT_READ, lambda mask: self._serve_operator(line, mask)
@@ -228,7 +229,7 @@ class InaProcess:
         if mask & selectors.EVENT_WRITE:
             line.flush()
         if mask & selectors.EVENT_READ:
-            for text in line.lines():
+            for text in line.messages():
                 line.send(self._encode(self._answered(text, line)))
         self._tidy()
 

@@ -3,55 +3,60 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import signal
-import socket
-import struct
-import sys
 
 import msgspec
 
-from fared.extensions.ina.control.exchange import NAME, Begin, FromJobs, ToJobs
+from fared.extensions.ina.control.exchange import MAX_SIZE, NAME, Begin, FromJobs, ToJobs
 from fared.extensions.ina.jobd.service import JobService
-from fared.runtime.children import end_with_parent, set_name
-
-_SIZE = struct.Struct("!I")
-_NICE = 5
+from fared.runtime.child import give_way, serve_daemon
+from fared.runtime.connection import FrameConnection
 
 
 def main() -> None:
     """Run until the daemon ends or closes the socket."""
-    if len(sys.argv) != 2 or not sys.argv[1].isdigit():
-        sys.exit(f"{NAME}: the fared daemon starts this program")
-    end_with_parent()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_IGN)  # a service manager signals all processes
-    set_name(NAME)
-    with contextlib.suppress(OSError):
-        os.nice(_NICE)
-    with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-        asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
+    sock = serve_daemon(NAME)
+    give_way()
+    asyncio.run(_serve(FrameConnection(sock, MAX_SIZE, MAX_SIZE)))
 
 
-async def _serve(sock: socket.socket) -> None:
-    reader, writer = await asyncio.open_connection(sock=sock)
+async def _serve(daemon: FrameConnection) -> None:
+    """Process what the daemon says until it has nothing more to say. Raises MsgspecError."""
+    loop = asyncio.get_running_loop()
+    end = loop.create_future()
     encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(ToJobs).decode
+    service: JobService | None = None
 
     def tell(message: FromJobs) -> None:
-        text = encode(message)
-        writer.write(_SIZE.pack(len(text)) + text)
+        daemon.send(encode(message))
+        write()
 
-    async def read() -> ToJobs:
-        (size,) = _SIZE.unpack(await reader.readexactly(_SIZE.size))
-        found: ToJobs = decode(await reader.readexactly(size))
-        return found
+    def write() -> None:
+        """Send what waits, now and whenever the daemon has read some of it."""
+        daemon.flush()
+        if daemon.blocked and not daemon.closed:
+            loop.add_writer(daemon.sock, write)
+        else:
+            loop.remove_writer(daemon.sock)
 
-    first = await read()
-    assert isinstance(first, Begin)
-    service = JobService(first, tell)
-    while True:
-        service.take(await read())
+    def read() -> None:
+        nonlocal service
+        try:
+            for data in daemon.messages():
+                message = decode(data)
+                if service is not None:
+                    service.take(message)
+                else:
+                    assert isinstance(message, Begin)
+                    service = JobService(message, tell)
+        except Exception as error:  # noqa: BLE001 - of another version: the daemon starts another
+            end.set_exception(error)
+        if daemon.closed or end.done():
+            loop.remove_reader(daemon.sock)
+            if not end.done():
+                end.set_result(None)
+
+    loop.add_reader(daemon.sock, read)
+    await end
 
 
 if __name__ == "__main__":

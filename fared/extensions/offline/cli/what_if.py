@@ -7,8 +7,6 @@ output. ``fared.management.api.what_if`` asks.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 import time
 from typing import Any
@@ -25,10 +23,9 @@ from fared.extensions.offline.solve import routes_document
 from fared.extensions.offline.world import FileError, World
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
-from fared.runtime.children import end_with_parent
+from fared.runtime.child import end_with_parent, give_way
 
 Json = dict[str, Any]
-_NICER = 5
 MOST_ROUTES = 40
 """Routes that are sent for each root: a leaf of a large fabric may have a thousand that change, of
 64 next hops each."""
@@ -51,8 +48,7 @@ def main() -> int:
     """Answer one question; the exit code is 1, with a line on stderr, if that is impossible."""
     began = time.monotonic()
     end_with_parent()
-    with contextlib.suppress(OSError):  # the unit of systemd forbids it
-        os.nice(_NICER)
+    give_way()
     line, _, text = sys.stdin.buffer.read().partition(b"\n")
     try:
         found = answer(msgspec.json.decode(line, type=Question), text, began)

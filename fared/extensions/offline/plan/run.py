@@ -1,7 +1,9 @@
 """Sweeping sets of failures with several processes, part by part.
 
 A part is a range of failures of one set. The parent hands parts to workers over pipes; when a
-worker dies, another one gets its part. Results do not depend on who computed what.
+worker dies, another one gets its part. Results do not depend on who computed what. Workers are
+forks of the standard library, not of ``runtime.children``: they share the fabric's memory, and what
+they exchange is arrays.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from fared.extensions.offline.plan.fabric import PlanFabric
 from fared.extensions.offline.plan.routes import Demands
 from fared.extensions.offline.plan.sets import Failures
 from fared.extensions.offline.plan.sweep import SetOutcome, sweep
+from fared.runtime.child import end_with_parent
 
 _LEAST, _LEAST_ROUTED, _MOST, _PARTS = 64, 4, 4096, 16
 """Failures of a part; routing traffic anew takes so long that few of them are enough."""
@@ -144,6 +147,7 @@ class _SweepTeam:
 
 def _work(pipe: Connection, others: list[Connection], task: PlanTask) -> None:
     """Compute parts until the parent closes the pipe."""
+    end_with_parent()
     for other in others:
         other.close()  # the parent's ends: else no worker would see them closed
     try:
