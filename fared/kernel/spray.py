@@ -26,7 +26,7 @@ class KernelSpray:
         """Packets of each mark at the last reading."""
 
     def watch(self, changed: Callable[[], None]) -> SprayWatch:
-        """Return what reports changes of objects that may be ours."""
+        """Return a notifier for changes to objects that may be ours."""
         return SprayWatch(changed, self.marks.protocol)
 
     def begin(self, operations: Sequence[SprayOperation]) -> list[str]:

@@ -86,7 +86,7 @@ class _LateExecution:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Enter what executes the module."""
+        """Defer the execution of a module to the first use of a name."""
 
         def find(attribute: str) -> object:
             if attribute == "__path__":  # ``from`` asks every module whether it is a package

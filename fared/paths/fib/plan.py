@@ -142,7 +142,7 @@ class PlanningPass:
         old = self._installed.content[group_id]
         successor_takes = (
             len(parts[successor]) > staying
-            and not self._rather_moves(users, old, successor)
+            and not self._should_move(users, old, successor)
             and group_id not in self._installed.unusable
             and not self._too_early(successor, leaving)
         )
@@ -165,11 +165,11 @@ class PlanningPass:
         else:
             self._groups.append(self._write_group(group_id, successor, replace=True))
 
-    def _rather_moves(self, users: Users, old: MemberVector, successor: MemberVector) -> bool:
-        """Whether routes leave a group, which would otherwise be rewritten.
+    def _should_move(self, users: Users, old: MemberVector, successor: MemberVector) -> bool:
+        """Whether to move routes to another group instead of rewriting theirs.
 
-        If a next hop was lost, or another group holds the vector. A resilient group is rewritten,
-        since flows keep their buckets.
+        They move if a next hop was lost, or if another group holds the vector. A resilient group
+        is rewritten, since flows keep their buckets.
         """
         if self._resilient or len(users) > FEW_USERS:
             return False

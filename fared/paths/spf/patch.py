@@ -136,7 +136,7 @@ def _without(
     others = _tails(old, graph, node)
     # Another predecessor at the same distance keeps the distance of the node, and so of all nodes
     # behind it. An edge of the root would take a first hop along.
-    gone = _goes(old, tail, node, others) if tail != old.root and len(others) else None
+    gone = _slots_fed_only_by(old, tail, node, others) if tail != old.root and len(others) else None
     if gone is None or not _fed_otherwise(old, graph, node, old.slot_hop[gone].tolist()):
         return None
     low, high = gone.start, gone.stop
@@ -167,8 +167,10 @@ def _on_path(plan: SpfPlan, edge: int) -> bool:
     return crossed and near + graph.uniform_metric == int(plan.distance[head])
 
 
-def _goes(plan: SpfPlan, tail: int, node: int, others: NDArray[np.int64]) -> slice | None:
-    """Return the slots of a node that only ``tail`` fed, and none of its ``others``.
+def _slots_fed_only_by(
+    plan: SpfPlan, tail: int, node: int, others: NDArray[np.int64]
+) -> slice | None:
+    """Return the slots of a node that ``tail`` feeds and none of the other predecessors does.
 
     None if they are not consecutive.
     """

@@ -238,7 +238,7 @@ class Ted:
             for node in self._unstored:
                 self._store.put(self._rows[node])
             self._unstored.clear()
-            graph, self._partners = assemble(self._store.lay(), self._rows)
+            graph, self._partners = assemble(self._store.layout(), self._rows)
         else:
             kinds = [
                 kind

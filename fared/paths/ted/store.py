@@ -193,8 +193,8 @@ class LinkStore:
         routers.start[number], routers.room[number] = self._end, count
         self._end += count
 
-    def lay(self) -> GraphLayout:
-        """Bring the rows into order and return them."""
+    def layout(self) -> GraphLayout:
+        """Sort the rows by node and return them as arrays."""
         order = self._routers.present.nonzero()[0]
         if len(self._numbers) > 2 * len(order) + _COMPACT_ABOVE:
             self._forget_names()

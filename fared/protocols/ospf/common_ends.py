@@ -1,4 +1,4 @@
-"""Where two sequences differ: what a router says again differs in few places from before."""
+"""Common prefix and suffix of two sequences: a list that is readvertised changes in one place."""
 
 from __future__ import annotations
 

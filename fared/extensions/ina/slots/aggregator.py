@@ -247,7 +247,7 @@ class Aggregator:
         self._port.disseminate(slot.seen, encode_header(lacking))
 
     def _answer(self, tree: TreeSlots, slot: Slot, header: Header, now: float) -> None:
-        """Send the sum up again, or as the root the result to those who want it."""
+        """Resend the sum to the parent, or, at the root, the result to the workers that asked."""
         bits = header.bits
         if now - slot.answered_at >= ANSWER_INTERVAL:
             slot.answered_at, slot.answered = now, 0

@@ -115,7 +115,7 @@ class CarriedTraffic(msgspec.Struct, frozen=True, eq=False):
 
 
 def carried(fabric: PlanFabric, demands: Demands) -> CarriedTraffic:
-    """Return what the network does to traffic without any failure."""
+    """Route the traffic on the healthy network; return link loads and what is not delivered."""
     routes = WeightedRoutes(fabric)
     return CarriedTraffic(
         demands=len(demands),

@@ -71,7 +71,7 @@ async function history(panel, link, place) {
       { label: `${model.name(link.b)} → ${model.name(link.a)}`, values: link.history.map((entry) => entry.ba) },
     ] });
   }
-  const empty = h("p", { class: "dim" }, "Its announced load has not changed since this page is open.");
+  const empty = h("p", { class: "dim" }, "Its announced load has not changed since you opened this page.");
   place.replaceChildren(...(series.length ? loadChart(series[0]) : [h("h3", {}, "Load"), empty]));
 }
 

@@ -18,7 +18,7 @@ export function showOverview(panel) {
   panel.renew = () => panel.render();
   return [
     h("p", { class: "lead" }, "Choose a router or a link. Two leaves show all paths between them."),
-    table("Unusual links", ["Link", "State", "Reason"], rows, { empty: "All links are as usual." }),
+    table("Unusual links", ["Link", "State", "Reason"], rows, { empty: "No link is down, drained, or slower than its siblings." }),
     more,
     model.here ? h("p", {}, panel.router(model.here, `Neighbors of ${model.name(model.here)}`)) : null,
     weights,

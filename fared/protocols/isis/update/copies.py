@@ -128,7 +128,7 @@ class Copies:
             self._lsp_transmitter.begin_round(queue)
 
     def _forget(self) -> None:
-        """Complete what copies are followed by: what they are copies of may change now."""
+        """Finish pending copies before the LSPs they refer to can change."""
         if self._known or self._runs:
             self._settle()
             self._known.clear()

@@ -125,7 +125,7 @@ class Retransmitter:
         self._process.counters.lsdb["deferred"] += neighbors.bit_count() * len(entries)
 
     def _hasten(self, now: float) -> float | None:
-        """Send what is deferred soon, and return when; None: nothing is, or not for long enough.
+        """Bring deferred LSAs forward; return the new deadline, or None if none is worth it.
 
         The delays of other routers have begun to end. After a lost link, leaves have the LSA of a
         spine for other spines, and these have that of a leaf for them: each pair of neighbors needs
