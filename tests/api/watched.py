@@ -19,6 +19,7 @@ from fared.management.api.http import App
 from fared.management.api.metrics import Metrics
 from fared.management.api.respond import Responder
 from fared.management.documents.context import ViewContext
+from fared.management.documents.dispatch import begin_view
 from fared.management.documents.log_ring import LogRing
 from fared.paths.fib.model import FibState
 from fared.paths.ted.events import LocalLinksChanged
@@ -26,14 +27,13 @@ from fared.protocols.ospf.settings import AreaSettings, OspfSettings
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
 from fared.router.stages import Stage
-from tests.api.answers import run_view
 from tests.api.served import served
 
 
 @asynccontextmanager
 async def serving(context):
     """Serve the documents and events of what ``context`` returns; yield the port."""
-    responder = Responder(lambda command, args: run_view(context(), command, args))
+    responder = Responder(lambda command, args: begin_view(context(), command, args))
     app = App(responder, Metrics(list, "0.2.0", Observed()), lambda: True, lambda: (), context)
     async with served(app) as port:
         yield port
