@@ -111,7 +111,7 @@ VOLATILE: Final = ("unreserved_bandwidth", "available_bandwidth", "utilized_band
 A_BIT: Final = 0x80
 
 
-class Row(NamedTuple):
+class SubTlvRow(NamedTuple):
     """An attribute as one protocol encodes it: the field, the type of the sub-TLV, the format."""
 
     field: str
@@ -125,8 +125,8 @@ class SubTlvTable:
 
     __slots__ = ("_dumps", "_values", "a_bits", "rows")
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows: Mapping[int, Row] = {row.type: row for row in rows}
+    def __init__(self, rows: Iterable[SubTlvRow]) -> None:
+        self.rows: Mapping[int, SubTlvRow] = {row.type: row for row in rows}
         self.a_bits = tuple([row.type for row in self.rows.values() if row.a_bit])
         by_type = sorted(self.rows.values(), key=attrgetter("type"))
         self._dumps = [(row.type, row.format.dump) for row in by_type]
@@ -157,7 +157,7 @@ _DECLARED: Final[dict[str, SubTlv]] = {
     field: get_args(hint)[1]
     for field, hint in get_type_hints(TeAttributes, include_extras=True).items()
 }
-OSPF_TE: Final = SubTlvTable(Row(f, s.ospf, s.format, s.a_bit) for f, s in _DECLARED.items())
+OSPF_TE: Final = SubTlvTable(SubTlvRow(f, s.ospf, s.format, s.a_bit) for f, s in _DECLARED.items())
 ISIS_TE: Final = SubTlvTable(
-    Row(f, s.isis, s.in_isis or s.format, s.a_bit) for f, s in _DECLARED.items()
+    SubTlvRow(f, s.isis, s.in_isis or s.format, s.a_bit) for f, s in _DECLARED.items()
 )
