@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fared.config import quantities, values
-from fared.config.section import Section
+from fared.config.section import Section, settings_of
 from fared.config.shapes import Note
 from fared.protocols.igp.reduction import Reduction, ReductionSettings
 
@@ -30,4 +30,4 @@ class FloodingOptions(Section, frozen=True):
 
     def settings(self) -> ReductionSettings:
         """Return the settings of the engines."""
-        return ReductionSettings(Reduction(self.reduction), self.delay)
+        return settings_of(ReductionSettings, self, mode=Reduction(self.reduction))

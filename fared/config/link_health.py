@@ -9,7 +9,7 @@ from msgspec import field
 
 from fared.config import quantities, values
 from fared.config.globs import MostExact
-from fared.config.section import Section
+from fared.config.section import Section, settings_of
 from fared.core.damping import DampingSettings
 from fared.core.link_errors import ErrorSettings, ErrorStep
 
@@ -39,7 +39,7 @@ class DampingOptions(Section, frozen=True):
 
     def settings(self) -> DampingSettings:
         """Return them for the arithmetic."""
-        return DampingSettings(self.half_life, self.suppress, self.reuse, self.maximum)
+        return settings_of(DampingSettings, self)
 
 
 class HealthOptions(Section, frozen=True):
@@ -68,7 +68,7 @@ class HealthOptions(Section, frozen=True):
     def error_settings(self) -> ErrorSettings:
         """Return the settings of the judgment."""
         steps = tuple(ErrorStep(step.ratio, step.share) for step in self.steps)
-        return ErrorSettings(self.window, self.errors, steps, self.hold_down)
+        return settings_of(ErrorSettings, self, steps=steps)
 
 
 class LinkHealth(Section, frozen=True):

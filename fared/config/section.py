@@ -1,12 +1,26 @@
-"""The base of all sections of the configuration file, and the effect of a reload of a field."""
+"""The base of all sections of the configuration file, and the effect of a reload of a field.
+
+A setting is declared once, at its field in a section: type, unit, limits, default and ``Reload``.
+From there it goes three ways without being written again:
+
+- ``settings_of`` passes it to the engine, whose settings have a field of the same name; what has
+  another name or form there is converted in ``fared.daemon.change``;
+- ``fared.config.shapes`` reads, writes and describes it: errors, ``show config``, ``config diff``,
+  the JSON schema, and the words of man fared.yaml;
+- ``config/fared.yaml`` shows it to operators, with its default and a comment. The page takes the
+  comment as its help, and ``tests/config/test_examples.py`` compares the file with the fields.
+"""
 
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Reload(enum.StrEnum):
@@ -48,3 +62,20 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def check(self) -> None:
         """Raise Refused if fields contradict each other."""
+
+
+def settings_of(kind: type[S], /, *sections: Section, **derived: Any) -> S:  # noqa: ANN401
+    """Return settings of an engine: fields that a section has by the same name, and ``derived``.
+
+    The latter come first, then the last section.
+    """
+    for part in reversed(sections):
+        for name in _shared(kind, type(part)):
+            if name not in derived:
+                derived[name] = getattr(part, name)
+    return kind(**derived)
+
+
+@functools.cache
+def _shared(kind: type[msgspec.Struct], section: type[Section]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name in section.__struct_fields__)

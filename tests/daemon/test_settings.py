@@ -2,15 +2,27 @@
 
 import json
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from enum import Enum
 
 import pytest
+from msgspec import Struct
 
 from fared.config import ConfigErrors, load_text, merged
+from fared.config.section import Section
+from fared.core.bfd import BfdSettings
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon.change.machine import sysctls_of
-from fared.daemon.change.settings import counts_boots, fib_settings, router_settings, spray_settings
+from fared.daemon.change.settings import (
+    counts_boots,
+    fib_settings,
+    link_events,
+    router_settings,
+    spray_settings,
+)
 from fared.paths.fib.round_robin import rotated, smooth
 from fared.paths.fib.settings import Granularity
+from tests.daemon.test_reload_promises import BASES, config_of, written_out
 
 CONFIG = load_text("ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}")
 
@@ -141,3 +153,24 @@ def test_a_table_that_a_reload_leaves_in_use_is_not_sprayed_over():
     wanted = load_text(OSPF + "\nadaptive: {granularity: packet}")
     assert spray_settings(wanted, 1).granularity is Granularity.PACKET
     assert spray_settings(merged(running, wanted), 1).by_flow
+
+
+def _held(value: object) -> Iterator[object]:
+    """Yield a value and all that it holds."""
+    yield value
+    if isinstance(value, Struct):
+        value = [getattr(value, name) for name in value.__struct_fields__]
+    elif isinstance(value, Mapping):
+        value = value.values()
+    if isinstance(value, Collection) and not isinstance(value, str | bytes | Enum):
+        for part in value:
+            yield from _held(part)
+
+
+@pytest.mark.parametrize("protocol", BASES)
+def test_engines_get_no_section_of_the_configuration(protocol):
+    """Fields of the same name are passed as they are, so a section among them is converted."""
+    config, link = config_of(written_out(protocol)), Link(2, "e1", True, 1500)
+    held = list(_held([router_settings(config, 1, "leaf1"), *link_events(config, link)]))
+    assert any(isinstance(value, BfdSettings) for value in held)
+    assert not [value for value in held if isinstance(value, Section)]

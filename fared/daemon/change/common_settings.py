@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fared.config import Config
+from fared.config.section import settings_of
 from fared.paths.te.advertise import AdvertiseSettings
 from fared.paths.weights.path_capacity import WeightMode
 
@@ -48,4 +49,4 @@ def bier_settings(config: Config) -> BierSettings | None:
     from fared.core.bier import BierSettings  # noqa: PLC0415 - where BIER runs
 
     hosts = tuple(sorted(section.hosts.items()))
-    return BierSettings(section.sub_domain, section.bfr_id, section.bsl, hosts, section.php)
+    return settings_of(BierSettings, section, length=section.bsl, hosts=hosts)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from fared.config import Config
 from fared.config.model import Ospf
 from fared.config.redistribute import Redistribute, Redistributed, RedistributedDefault
+from fared.config.section import settings_of
 from fared.config.values import TX_ONLY
 from fared.core.ids import AreaId, RouterId
 from fared.core.information import OPAQUE_TYPE
@@ -37,37 +38,34 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
 
     Raises ValueError if the configuration has no ``ospf`` section.
     """
-    router = config.section(Ospf)
-    return OspfSettings(
+    router, restart = config.section(Ospf), config.section(Ospf).graceful_restart
+    return settings_of(
+        OspfSettings,
+        router,
         router_id=RouterId(router_id),
         hostname=hostname,
         areas=tuple(
-            AreaSettings(
-                AreaId(area),
+            settings_of(
+                AreaSettings,
+                section,
+                area=AreaId(area),
                 stub=section.type == "stub",
-                summary=section.summary,
-                default_cost=section.default_cost,
                 ranges=tuple(
-                    RangeSettings(prefix, item.cost, item.advertise)
+                    settings_of(RangeSettings, item, prefix=prefix)
                     for prefix, item in sorted(section.ranges.items())
                 ),
             )
             for area, section in sorted(router.areas.items())
         ),
-        stub_router=router.stub_router,
-        stub_router_on_startup=router.stub_router_on_startup,
         redistribute=_redistribution(router.redistribute),
         path_capacity_code=router.path_capacity_sub_tlv or None,
         information_type=OPAQUE_TYPE if config.ina.enabled else None,
-        adjacency_stagger=router.adjacency_stagger,
         reduction=router.flooding.settings(),
-        graceful_restart=GracefulRestartSettings(
-            enabled=router.graceful_restart.enabled,
-            period=float(router.graceful_restart.grace_period),
-            helper=router.graceful_restart.helper,
-            strict_lsa_checking=router.graceful_restart.strict_lsa_checking,
-            planned_only=router.graceful_restart.planned_only,
-            longest=float(router.graceful_restart.supported_grace_time),
+        graceful_restart=settings_of(
+            GracefulRestartSettings,
+            restart,
+            period=float(restart.grace_period),
+            longest=float(restart.supported_grace_time),
         ),
         limit=LimitSettings(router.max_lsas, router.max_lsas_per_originator),
         prefix_limit=LimitSettings(router.max_prefixes, router.max_prefixes_per_originator),
@@ -89,8 +87,11 @@ def _advertised(section: Redistributed | RedistributedDefault | None) -> Redistr
     if section is None:
         return None
     prefixes = section.prefixes if isinstance(section, Redistributed) else ()
-    return Redistribution(
-        section.metric, section.metric_type == 2, section.tag, tuple(sorted(prefixes))
+    return settings_of(
+        Redistribution,
+        section,
+        type_2=section.metric_type == 2,
+        prefixes=tuple(sorted(prefixes)),
     )
 
 
@@ -107,17 +108,15 @@ def interface_settings(
     area, section = found
     if loopback is None:
         loopback = name == LOOPBACK
-    return InterfaceSettings(
+    return settings_of(
+        InterfaceSettings,
+        section,
         area=area,
         network_type=NetworkType.LOOPBACK if loopback else NetworkType(section.network_type),
         router_priority=section.priority,
-        cost=section.cost,
-        hello_interval=section.hello_interval,
         router_dead_interval=section.dead_interval,
         rxmt_interval=section.retransmit_interval,
-        passive=section.passive,
         prefix_suppression=config.section(Ospf).suppresses(section),
-        mtu_ignore=section.mtu_ignore,
         ttl_security=_TTL_SECURITY[section.ttl_security],
         capacity=config.interface_bandwidth(name),
         authentication=section.authentication.keyring() if section.authentication else (),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from fared.config import Config
+from fared.config.section import settings_of
 from fared.config.values import MAIN_TABLE
 from fared.core.backoff import BackoffSettings
 from fared.core.links import Link
@@ -40,26 +41,19 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
     if not sections:
         raise ValueError("the configuration has no ospf and no isis section")
     section = next(iter(sections.values()))
-    spf = section.spf
     return RouterSettings(
         protocols={name: ENGINE_SETTINGS[name](config, router_id, hostname) for name in sections},
-        solver=SolverSettings(
-            max_paths=section.max_paths,
+        solver=settings_of(
+            SolverSettings,
+            section,
+            config.adaptive,
             mode=weight_mode(config),
-            flows=config.adaptive.flows,
-            floor=config.adaptive.floor,
             adaptation=adaptation_settings(config),
         ),
         fib=fib_settings(config),
         spray=spray_settings(config, router_id),
         bier=bier_settings(config),
-        backoff=BackoffSettings(
-            initial_delay=spf.initial_delay,
-            short_delay=spf.short_delay,
-            long_delay=spf.long_delay,
-            holddown=spf.holddown,
-            time_to_learn=spf.time_to_learn,
-        ),
+        backoff=settings_of(BackoffSettings, section.spf),
         preferences={name: section.preference for name, section in sections.items()},
         start_deadline=max(_silences(config), default=0.0),
     )
@@ -67,7 +61,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
 
 def fib_settings(config: Config) -> FibSettings:
     """Return the settings of the FIB planner: the type of groups in the kernel."""
-    return FibSettings(resilient=config.fib.group_type == "resilient", buckets=config.fib.buckets)
+    return settings_of(FibSettings, config.fib, resilient=config.fib.group_type == "resilient")
 
 
 def spray_settings(config: Config, router_id: int) -> SpraySettings:
@@ -92,13 +86,11 @@ def spray_settings(config: Config, router_id: int) -> SpraySettings:
 def adaptation_settings(config: Config) -> AdaptationSettings:
     """Return how weights follow load."""
     adaptive = config.adaptive
-    return AdaptationSettings(
-        time_constant=adaptive.time_constant,
-        dead_band=adaptive.dead_band,
-        floor=adaptive.floor,
+    return settings_of(
+        AdaptationSettings,
+        adaptive,
         equalise=adaptive.metric == "equalise",
         threshold=adaptive.announce_threshold,
-        measure_period=adaptive.measure_period,
         advertise_interval=DEFAULT_ADVERTISE.minimum_interval,
         stale_after=max(LEAST_STALE, STALE_PERIODS * adaptive.measure_period),
     )
