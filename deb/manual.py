@@ -14,7 +14,10 @@ from typing import Any
 
 import click
 
-from fared.config import json_schema
+from deb import sample
+from fared.config import Reload, json_schema
+from fared.config.section import Section
+from fared.config.shapes import fields_of
 from fared.daemon.main import parser
 from fared.extensions.ina.inad.main import parser as ina_parser
 from fared.extensions.lab.main import main as lab
@@ -182,7 +185,11 @@ def _options_of_all(context: click.Context) -> set[str]:
 
 
 def _configuration(schema: Json, example: str) -> str:
-    """Sections in the order of the schema, keys with type, range and default; then all of them."""
+    """Sections with their keys, in the words of errors, with help from the example; then it."""
+    help_of: dict[tuple[type[Section], str], list[str]] = {}
+    for found in sample.shown(example):
+        known = help_of.get((found.section, found.field.key))
+        help_of[found.section, found.field.key] = known or found.help
     parts = [
         _head("fared.yaml", 5, "configuration of fared"),
         ".SH DESCRIPTION\n",
@@ -190,13 +197,20 @@ def _configuration(schema: Json, example: str) -> str:
         _prose(
             "Durations are seconds as a number, or with us, ms, s, m, h. Bandwidths are bits/s as"
             " a number, or with K, M, G, T. ``fared --check`` finds all errors,"
-            " ``fared-cli config diff`` shows the effect of a reload."
+            " ``fared-cli config diff`` shows the effect of a reload: settings change in place,"
+            " except those marked ``bounce-adjacency``, whose adjacencies end and form again, and"
+            " ``restart-required``."
         ),
-        "\n.SH SECTIONS\n.SS The whole file\n",
-        _section(schema),
+        "\n.SH SECTIONS\n",
     ]
-    for name, definition in schema["$defs"].items():
-        parts += [f".SS {name}\n", _prose(_own_words(definition)), "\n", _section(definition)]
+    for section in sample.sections():
+        definition = schema["$defs"].get(section.__name__, schema)
+        own = {key: help_of.get((section, key), []) for key in fields_of(section)}
+        if definition is schema:
+            parts.append(".SS The whole file\n")
+        else:
+            parts += [f".SS {section.__name__}\n", _prose(_own_words(definition)), "\n"]
+        parts.append(_section(section, definition, own))
     parts += [
         ".SH EXAMPLE\nAll settings with their defaults:\n.PP\n.EX\n",
         escaped(example),
@@ -212,46 +226,24 @@ def _own_words(definition: Json) -> str:
     return re.sub(r"``(\w+)``", lambda found: f"``{keys.get(found[1], found[1])}``", text)
 
 
-def _section(definition: Json) -> str:
-    required = definition.get("required", ())
-    rows = {}
-    for key, value in definition["properties"].items():
-        text = _type(value)
-        if key in required:
-            text += "; required"
-        elif value.get("default") is not None and not isinstance(value["default"], dict):
-            text += f"; default {_value(value['default'])}"
-        rows[key] = text
-    return _list(rows)
+def _section(section: type[Section], definition: Json, help_of: Mapping[str, list[str]]) -> str:
+    """Return for each key what it must be, its default, the effect of a change, and its help."""
+    rows = []
+    for key, field in fields_of(section).items():
+        words, default = field.shape.words, definition["properties"][key].get("default")
+        facts = [words]
+        if key in definition.get("required", ()):
+            facts.append("required")
+        elif default is not None and not isinstance(default, dict):
+            facts.append(f"default {_value(default)}")
+        if field.reload is not Reload.UPDATE:
+            facts.append(field.reload)
+        help_ = " ".join(line for line in help_of[key] if line not in words)
+        rows.append(f".TP\n.B {escaped(key)}\n{_prose('; '.join(facts))}\n")
+        rows.append(f".br\n{_prose(help_)}\n" if help_ else "")
+    return "".join(rows)
 
 
 def _value(value: object) -> str:
     known = {True: "true", False: "false"}
     return known[value] if isinstance(value, bool) else str(value) or '""'
-
-
-def _type(value: Json) -> str:
-    """A type in words."""
-    if "$ref" in value:
-        return f"section ``{value['$ref'].rpartition('/')[2]}``"
-    if "anyOf" in value:
-        return " or ".join(_type(one) for one in value["anyOf"] if one.get("type") != "null")
-    if "enum" in value:
-        return " | ".join(_value(one) for one in value["enum"])
-    kind = value.get("type", "any")
-    if kind == "object":
-        inside = value.get("additionalProperties")
-        return f"by name: {_type(inside)}" if isinstance(inside, dict) else "section"
-    if kind == "array":
-        return f"list of {_type(value.get('items', {}))}"
-    kinds = [kind] if isinstance(kind, str) else [one for one in kind if one != "null"]
-    return " or ".join(kinds) + _limits(value)
-
-
-def _limits(value: Json) -> str:
-    lowest, highest = value.get("minimum"), value.get("maximum")
-    text = ""
-    if lowest is not None or highest is not None:
-        text = f" {'' if lowest is None else lowest}..{'' if highest is None else highest}"
-    examples = value.get("examples")
-    return text + (f", such as {', '.join(map(_value, examples))}" if examples else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fared.config import quantities, values
+from fared.config import quantities
 from fared.config.section import Section, settings_of
 from fared.config.shapes import Note
 from fared.protocols.igp.reduction import Reduction, ReductionSettings
@@ -15,7 +15,7 @@ _SHORTEST, _LONGEST = 0.01, 1.0
 
 def _within(value: float) -> None:
     if not _SHORTEST <= value <= _LONGEST:
-        raise values.expected("10ms to 1s")
+        raise ValueError
 
 
 class FloodingOptions(Section, frozen=True):
@@ -26,7 +26,7 @@ class FloodingOptions(Section, frozen=True):
     """
 
     reduction: Literal["none", "leaf", "dynamic"] = "none"
-    delay: Annotated[quantities.Duration, Note(after=_within)] = 0.2
+    delay: Annotated[quantities.Duration, Note(after=_within, words="10ms to 1s")] = 0.2
 
     def settings(self) -> ReductionSettings:
         """Return the settings of the engines."""

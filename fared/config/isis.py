@@ -64,10 +64,7 @@ def parse_net(value: object) -> Net:
 def _parse_net(value: object) -> Net:
     if not isinstance(value, str):
         raise values.expected(_WHAT_NET, hint="write it as text")
-    try:
-        return parse_net(value)
-    except ValueError:
-        raise values.expected(_WHAT_NET) from None
+    return parse_net(value)
 
 
 def _as_list(value: object) -> object:
@@ -90,11 +87,11 @@ def _show_nets(nets: tuple[Net, ...]) -> object:
 
 def _check_families(families: tuple[str, ...]) -> None:
     if not families or len(set(families)) < len(families):
-        raise values.expected("ipv4, ipv6, or both")
+        raise ValueError
 
 
 _NET_SCHEMA = {"type": "string", "examples": ["49.0001.0102.5500.0001.00"]}
-NetText = Annotated[Net, Scalar(_parse_net, str, _NET_SCHEMA)]
+NetText = Annotated[Net, Scalar(_WHAT_NET, _parse_net, _NET_SCHEMA, str)]
 
 
 class IsisInterface(Section, frozen=True):
@@ -170,7 +167,9 @@ class Isis(Section, frozen=True):
     level_1: IsisLevel = IsisLevel()
     level_2: IsisLevel = IsisLevel()
     address_families: Annotated[
-        tuple[Literal["ipv4", "ipv6"], ...], Note(after=_check_families), Reload.RESTART
+        tuple[Literal["ipv4", "ipv6"], ...],
+        Note(after=_check_families, words="ipv4, ipv6, or both"),
+        Reload.RESTART,
     ] = ("ipv4", "ipv6")
     multi_topology: Annotated[bool, Reload.RESTART] = False
     inter_level_propagation_policies: LevelPropagation = LevelPropagation()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated
 
 from fared.config.values import written
@@ -35,22 +36,20 @@ def parse_whole_seconds(value: str | float) -> int:
     return int(seconds)
 
 
-def _parse_seconds(value: str | float) -> float:
-    seconds = parse_duration(value)
-    if not 0.001 <= seconds <= 3600:
-        raise ValueError
-    return seconds
+def _seconds(low: float, high: float) -> Callable[[str | float], float]:
+    """Return a parser of durations within ``low..high`` seconds."""
+
+    def parse(value: str | float) -> float:
+        seconds = parse_duration(value)
+        if not low <= seconds <= high:
+            raise ValueError
+        return seconds
+
+    return parse
 
 
 def _show_seconds(value: float) -> float:
     return int(value) if value.is_integer() else value
-
-
-def _parse_period(value: str | float) -> float:
-    seconds = parse_duration(value)
-    if not 0.01 <= seconds <= 3600:
-        raise ValueError
-    return seconds
 
 
 def _parse_ratio(value: str | float) -> float:
@@ -86,64 +85,64 @@ def _show_rate(value: float) -> str:
 Bandwidth = Annotated[
     float | None,
     written(
-        _parse_bandwidth,
         "auto, or bits/s such as 400G or 25M (1 kbit/s to 10 Pbit/s)",
+        _parse_bandwidth,
         {"type": ["string", "number"], "examples": ["auto", "400G", 25000000]},
-        show=_show_bandwidth,
+        _show_bandwidth,
     ),
 ]
 """Bytes/s; None is ``auto``."""
 Duration = Annotated[
     float,
     written(
-        parse_duration,
         "a duration such as 50ms, 2s or 5m",
+        parse_duration,
         {"type": ["string", "number"], "examples": ["50ms", "2s"]},
-        show=_show_duration,
+        _show_duration,
     ),
 ]
 """Seconds."""
 Period = Annotated[
     float,
     written(
-        _parse_period,
         "10ms to 1h",
+        _seconds(0.01, 3600),
         {"type": ["string", "number"], "examples": ["100ms", "1s"]},
-        show=_show_duration,
+        _show_duration,
     ),
 ]
 """Seconds, the period of a repeated action."""
 Seconds = Annotated[
     float,
     written(
-        _parse_seconds, "seconds, 1ms to 1h", {"type": ["string", "number"]}, show=_show_seconds
+        "seconds, 1ms to 1h", _seconds(0.001, 3600), {"type": ["string", "number"]}, _show_seconds
     ),
 ]
 WholeSeconds = Annotated[
     int,
     written(
-        parse_whole_seconds,
         "whole seconds, 1..65535",
+        parse_whole_seconds,
         {"type": ["string", "integer"], "minimum": 1, "maximum": 65535},
     ),
 ]
 Ratio = Annotated[
     float,
     written(
-        _parse_ratio,
         "a percentage such as 3%, or a ratio 0..1",
+        _parse_ratio,
         {"type": ["string", "number"], "examples": ["3%", 0.03]},
-        show=_show_ratio,
+        _show_ratio,
     ),
 ]
 """0..1."""
 Rate = Annotated[
     float,
     written(
-        _parse_rate,
         "a number a second such as 500/s, 1 to 1000000",
+        _parse_rate,
         {"type": ["string", "number"], "examples": ["500/s", 500]},
-        show=_show_rate,
+        _show_rate,
     ),
 ]
 """Events a second."""

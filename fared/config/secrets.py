@@ -22,6 +22,9 @@ HIDDEN: Final = "<hidden>"
 SECTION: Final = "authentication"
 _KEY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z_-]{0,19}")
 _MAX_FILE: Final = 4096
+_WHAT_KEY: Final = "a key as text"
+_WHAT_FILE: Final = "an absolute path of a file whose first line is the key"
+_WHAT_TIME: Final = "a time with its zone such as 2027-01-31T12:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class KeyFile:
 
 def _parse_secret(value: object) -> Secret:
     if not isinstance(value, str):
-        raise expected("a key as text", hint="digits and dates need quotes")
+        raise expected(_WHAT_KEY, hint="digits and dates need quotes")
     if value == HIDDEN:
         raise expected("a key", hint="show config hides it; enter the key itself here")
     if not value:
@@ -50,9 +53,8 @@ def _parse_secret(value: object) -> Secret:
 
 
 def _read_key_file(value: object, reading: Reading) -> KeyFile:
-    what = "an absolute path of a file whose first line is the key"
     if not isinstance(value, str) or not value.startswith("/"):
-        raise expected(what)
+        raise expected(_WHAT_FILE)
     try:
         text, others_write = read_regular(Path(value), _MAX_FILE)
     except NotRegularError as error:
@@ -60,26 +62,22 @@ def _read_key_file(value: object, reading: Reading) -> KeyFile:
     except OSError as error:
         raise expected("a readable key file", hint=str(error.strerror)) from None
     except ValueError:
-        raise expected(what) from None
+        raise expected(_WHAT_FILE) from None
     content = text.splitlines()[0] if text else b""
     if not content:
-        raise expected(what, hint="its first line is empty")
+        raise expected(_WHAT_FILE, hint="its first line is empty")
     if others_write:
         reading.exposed.add(value)
     return KeyFile(value, content)
 
 
 def _parse_time(value: object) -> datetime:
-    what = "a time with its zone such as 2027-01-31T12:00:00Z"
     if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            raise expected(what) from None
+        value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
-        raise expected(what)
+        raise ValueError  # noqa: TRY004 - a value of the file, not of the program
     if value.tzinfo is None:
-        raise expected(what, hint="Z is missing, or an offset such as +01:00")
+        raise expected(_WHAT_TIME, hint="Z is missing, or an offset such as +01:00")
     return value.astimezone(UTC)
 
 
@@ -93,6 +91,8 @@ def _show_secret(_: Secret) -> str:
 
 class _KeyFileShape:
     """The file gives the name of the key file, which holds the key."""
+
+    words = _WHAT_FILE
 
     def read(self, data: object, path: PathKey, reading: Reading) -> KeyFile | None:
         """Read the key file; note one that others can write."""
@@ -113,11 +113,12 @@ class _KeyFileShape:
 
 
 SecretText = Annotated[
-    Secret, Scalar(_parse_secret, _show_secret, {"type": "string", "minLength": 1})
+    Secret, Scalar(_WHAT_KEY, _parse_secret, {"type": "string", "minLength": 1}, _show_secret)
 ]
 KeyFilePath = Annotated[KeyFile, _KeyFileShape()]
 Timestamp = Annotated[
-    datetime, Scalar(_parse_time, _show_time, {"type": "string", "format": "date-time"})
+    datetime,
+    Scalar(_WHAT_TIME, _parse_time, {"type": "string", "format": "date-time"}, _show_time),
 ]
 
 

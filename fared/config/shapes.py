@@ -1,9 +1,9 @@
 """The form of values in the file, by the annotations of a section's fields.
 
-A ``Shape`` reads a value, writes it back in a form that can be loaded again, and describes it for
-editors. ``Scalar`` and the notes of this module are used inside ``Annotated``; all other shapes
-follow from the type: ``bool``, ``str``, ``Literal``, sections, and mappings, lists and options of
-these.
+A ``Shape`` reads a value, writes it back in a form that can be loaded again, and describes it, for
+editors and in words. ``Scalar`` and the notes of this module are used inside ``Annotated``; all
+other shapes follow from the type: ``bool``, ``str``, ``Literal``, sections, and mappings, lists and
+options of these.
 
 A shape never raises: it notes errors in ``Reading`` and returns None, so that one pass finds all
 errors of a file.
@@ -41,6 +41,10 @@ class Shape(Protocol):
     def describe(self, definitions: Json) -> Json:
         """Return the JSON schema; schemas of sections go to ``definitions``, by name."""
 
+    @property
+    def words(self) -> str:
+        """What a value must be, for people: "10ms to 1h"."""
+
 
 def unchanged(value: object) -> object:
     """Return a value unchanged, as its form in the file."""
@@ -50,12 +54,14 @@ def unchanged(value: object) -> object:
 class Scalar(msgspec.Struct, frozen=True, eq=False):
     """A scalar with a text form for people and another value in the daemon.
 
-    ``parse`` raises Refused.
+    ``parse`` raises ValueError for a value that is not what ``words`` say, or Refused for another
+    reason.
     """
 
-    parse: Callable[[object], Any]
-    show: Callable[[Any], object]
+    words: str
+    parse: Callable[[Any], Any]
     schema: Json
+    show: Callable[[Any], object] = unchanged
 
     def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
         """Parse the scalar."""
@@ -63,6 +69,8 @@ class Scalar(msgspec.Struct, frozen=True, eq=False):
             return self.parse(data)
         except Refused as refused:
             reading.refuse(path, refused, data)
+        except ValueError:
+            reading.refuse(path, Refused(self.words), data)
 
     def write(self, value: Any) -> object:  # noqa: ANN401
         """Return the form of the file."""
@@ -77,12 +85,13 @@ class Scalar(msgspec.Struct, frozen=True, eq=False):
 class Note(msgspec.Struct, frozen=True, eq=False):
     """Functions applied to a value ``before`` and ``after`` it is read, and to write it.
 
-    ``after`` raises Refused.
+    ``after`` raises Refused, or ValueError for a value that is not what ``words`` say.
     """
 
     before: Callable[[object], object] = unchanged
     after: Callable[[Any], object] = unchanged
     show: Callable[[Any], object] | None = None
+    words: str = ""
 
 
 EMPTY_IS_MEANT = Note(before=lambda data: {} if data is None else data)
@@ -102,6 +111,8 @@ class _Noted(msgspec.Struct, frozen=True, eq=False):
             self.note.after(value)
         except Refused as refused:
             reading.refuse(path, refused, data)
+        except ValueError:
+            reading.refuse(path, Refused(self.words), data)
         return value
 
     def write(self, value: Any) -> object:  # noqa: ANN401
@@ -109,6 +120,10 @@ class _Noted(msgspec.Struct, frozen=True, eq=False):
 
     def describe(self, definitions: Json) -> Json:
         return self.shape.describe(definitions)
+
+    @property
+    def words(self) -> str:
+        return self.note.words or self.shape.words
 
 
 class _Optional(msgspec.Struct, frozen=True, eq=False):
@@ -122,6 +137,10 @@ class _Optional(msgspec.Struct, frozen=True, eq=False):
 
     def describe(self, definitions: Json) -> Json:
         return {"anyOf": [self.shape.describe(definitions), {"type": "null"}]}
+
+    @property
+    def words(self) -> str:
+        return self.shape.words
 
 
 class _Entries(msgspec.Struct, frozen=True, eq=False):
@@ -152,6 +171,10 @@ class _Entries(msgspec.Struct, frozen=True, eq=False):
     def describe(self, definitions: Json) -> Json:
         return {"type": "object", "additionalProperties": self.value.describe(definitions)}
 
+    @property
+    def words(self) -> str:
+        return f"by name ({self.key.words}): {self.value.words}"
+
 
 class _Items(msgspec.Struct, frozen=True, eq=False):
     item: Shape
@@ -170,6 +193,10 @@ class _Items(msgspec.Struct, frozen=True, eq=False):
 
     def describe(self, definitions: Json) -> Json:
         return {"type": "array", "items": self.item.describe(definitions)}
+
+    @property
+    def words(self) -> str:
+        return f"list of {self.item.words}"
 
 
 class Field(msgspec.Struct, frozen=True, eq=False):
@@ -234,6 +261,10 @@ class _SectionShape(msgspec.Struct, frozen=True, eq=False):
             definitions[name] = describe_section(self.kind, definitions)
         return {"$ref": f"#/$defs/{name}"}
 
+    @property
+    def words(self) -> str:
+        return f"section ``{self.kind.__name__}``"
+
 
 def describe_section(kind: type[Section], definitions: Json) -> Json:
     """Return the JSON schema of a section; defaults are in the form of the file."""
@@ -272,6 +303,13 @@ def _field(name: str, hint: Any) -> Field:  # noqa: ANN401 - an annotation
     notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
     reload = next((note for note in notes if isinstance(note, Reload)), Reload.UPDATE)
     return Field(name, name.replace("_", "-"), hint, shape_of(hint), reload)
+
+
+def section_in(hint: Any) -> type[Section] | None:  # noqa: ANN401 - an annotation
+    """Return the section that a value is, or that it holds as an option, by name or in a list."""
+    if isinstance(hint, type) and issubclass(hint, Section):
+        return hint
+    return next(filter(None, map(section_in, typing.get_args(hint))), None)
 
 
 def shape_of(hint: Any) -> Shape:  # noqa: ANN401 - an annotation
@@ -316,28 +354,25 @@ def _one_of(words: tuple[str, ...]) -> Scalar:
 
     def parse(data: object) -> object:
         if not isinstance(data, str) or data not in words:
-            raise Refused(listed)
+            raise ValueError
         return data
 
-    return Scalar(parse, unchanged, {"enum": list(words)})
+    return Scalar(listed, parse, {"enum": list(words)})
 
 
-def _parse_bool(data: object) -> bool:
-    if not isinstance(data, bool):
-        raise Refused("true or false")
-    return data
+def _of_type(kind: type) -> Callable[[object], object]:
+    def parse(data: object) -> object:
+        if not isinstance(data, kind):
+            raise ValueError  # noqa: TRY004 - a value of the file, not of the program
+        return data
 
-
-def _parse_text(data: object) -> str:
-    if not isinstance(data, str):
-        raise Refused("text")
-    return data
+    return parse
 
 
 _NONE = type(None)
 _PLAIN: Mapping[object, Shape] = types.MappingProxyType(
     {
-        bool: Scalar(_parse_bool, unchanged, {"type": "boolean"}),
-        str: Scalar(_parse_text, unchanged, {"type": "string"}),
+        bool: Scalar("true or false", _of_type(bool), {"type": "boolean"}),
+        str: Scalar("text", _of_type(str), {"type": "string"}),
     }
 )

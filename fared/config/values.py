@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from fared.config.globs import is_glob
 from fared.config.reading import Refused
@@ -25,8 +25,6 @@ _MAX_U32 = 0xFFFFFFFF
 TX_ONLY: Final = "tx-only"
 _HOSTNAME_MAX = 255  # RFC 5642 §3, RFC 5301 §3
 LONGEST_GLOB = 64
-
-T = TypeVar("T")
 
 
 class HttpAddress(NamedTuple):
@@ -50,29 +48,16 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _scalar(parse: Callable[[Any], T], what: str) -> Callable[[object], T]:
-    """Return a parser that converts any ValueError of ``parse`` into an error about ``what``."""
-
-    def validate(value: object) -> T:
-        if not isinstance(value, str) and not is_number(value):
-            raise expected(what)
-        try:
-            return parse(value)
-        except ValueError as error:
-            raise expected(what) from error
-
-    return validate
-
-
 def whole(low: int, high: int) -> Scalar:
     """Return the shape of an integer within ``low..high``."""
 
     def parse(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise expected(f"an integer {low}..{high}")
+            raise ValueError
         return value
 
-    return Scalar(parse, unchanged, {"type": "integer", "minimum": low, "maximum": high})
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    return Scalar(f"an integer {low}..{high}", parse, schema)
 
 
 def _parse_router_id(value: str | float) -> int:
@@ -99,7 +84,7 @@ def _parse_http(value: object) -> HttpAddress | None:
         return None
     match = _HTTP.match(value) if isinstance(value, str) else None
     if match is None or not 0 < int(match["port"]) <= 65535:
-        raise expected("an address and port such as 127.0.0.1:9547 or [::1]:9547, or off")
+        raise ValueError
     return HttpAddress(match["v6"] or match["host"], int(match["port"]))
 
 
@@ -112,7 +97,7 @@ def _parse_ttl_security(value: object) -> bool | str:
         return value
     if value == TX_ONLY:
         return TX_ONLY
-    raise expected(f"true, false or {TX_ONLY}")
+    raise ValueError
 
 
 def _parse_any_prefix_text(value: object) -> Prefix:
@@ -130,13 +115,12 @@ def _parse_prefix_text(value: object) -> Prefix:
 
 
 def _check_interface_name(value: object) -> str:
-    what = f"an interface name of at most {_IFNAME_MAX} characters, or a glob such as swp*"
     if not isinstance(value, str) or not value or re.search(r"[\s/]", value):
-        raise expected(what)
+        raise ValueError
     if len(value) > LONGEST_GLOB:
         raise expected(f"a glob of at most {LONGEST_GLOB} characters")
     if not is_glob(value) and len(value) > _IFNAME_MAX:
-        raise expected(what)
+        raise ValueError
     return value
 
 
@@ -144,7 +128,7 @@ def _check_not_empty(value: object) -> str:
     if not isinstance(value, str):
         raise expected("text")
     if not value:
-        raise expected("text that is not empty")
+        raise ValueError
     return value
 
 
@@ -153,7 +137,7 @@ def _check_hostname(value: object) -> str:
     if not isinstance(value, str):
         raise expected("text")
     if not 1 <= len(value.encode(errors="replace")) <= _HOSTNAME_MAX:
-        raise expected(f"a name of 1 to {_HOSTNAME_MAX} bytes")
+        raise ValueError
     if not value.isprintable():
         raise expected("a name of printable characters")
     return value
@@ -161,86 +145,101 @@ def _check_hostname(value: object) -> str:
 
 def _check_directory(value: object) -> object:
     if not isinstance(value, str) or not value.startswith("/") or "\0" in value:
-        raise expected("the absolute path of a directory")
+        raise ValueError
     return value
 
 
 def written(
+    words: str,
     read: Callable[[Any], object],
-    what: str,
     schema: dict[str, Any],
-    *,
     show: Callable[[Any], object] = unchanged,
 ) -> Scalar:
-    """Return the shape of a scalar whose parser raises ValueError for other text than ``what``."""
-    return Scalar(_scalar(read, what), show, schema)
+    """Return the shape of a scalar that is text or a number; ``read`` raises ValueError."""
+
+    def parse(value: object) -> object:
+        if not isinstance(value, str) and not is_number(value):
+            raise ValueError
+        return read(value)
+
+    return Scalar(words, parse, schema, show)
 
 
 Hostname = Annotated[
     str,
     Scalar(
+        f"a name of 1 to {_HOSTNAME_MAX} bytes",
         _check_hostname,
-        unchanged,
         {"type": "string", "minLength": 1, "maxLength": _HOSTNAME_MAX},
     ),
 ]
 RouterIdText = Annotated[
     int,
     written(
-        _parse_router_id,
         "a router id such as 10.255.0.1",
+        _parse_router_id,
         {"type": "string", "format": "ipv4"},
-        show=dotted,
+        dotted,
     ),
 ]
 AreaText = Annotated[
     int,
     written(
-        parse_area,
-        "an area id: dotted such as 0.0.0.0, or an integer",
-        {"type": "string"},
-        show=dotted,
+        "an area id: dotted such as 0.0.0.0, or an integer", parse_area, {"type": "string"}, dotted
     ),
 ]
 AnyPrefixText = Annotated[
     Prefix,
     written(
-        _parse_any_prefix_text,
         "a prefix such as 10.1.0.0/16 or 2001:db8::/32, no default route",
+        _parse_any_prefix_text,
         {"type": "string", "examples": ["10.1.0.0/16", "2001:db8::/32"]},
-        show=str,
+        str,
     ),
 ]
 PrefixText = Annotated[
     Prefix,
     written(
-        _parse_prefix_text,
         "an IPv4 prefix such as 10.1.0.0/16",
+        _parse_prefix_text,
         {"type": "string", "examples": ["10.1.0.0/16"]},
-        show=str,
+        str,
     ),
 ]
 RouteTable = Annotated[
     int,
     written(
-        _parse_table,
         "main, or a table number 1..4294967295 (not 255)",
+        _parse_table,
         {"type": ["string", "integer"], "examples": ["main", 100]},
-        show=_show_table,
+        _show_table,
     ),
 ]
 HttpListen = Annotated[
     HttpAddress | None,
     Scalar(
+        "an address and port such as 127.0.0.1:9547 or [::1]:9547, or off",
         _parse_http,
-        _show_http,
         {"type": ["string", "boolean"], "examples": ["127.0.0.1:9547", "off"]},
+        _show_http,
     ),
 ]
 TtlSecurity = Annotated[
     bool | Literal["tx-only"],
-    Scalar(_parse_ttl_security, unchanged, {"enum": [False, True, TX_ONLY]}),
+    Scalar(f"true, false or {TX_ONLY}", _parse_ttl_security, {"enum": [False, True, TX_ONLY]}),
 ]
-Directory = Annotated[str, Scalar(_check_directory, unchanged, {"type": "string"})]
-InterfaceGlob = Annotated[str, Scalar(_check_interface_name, unchanged, {"type": "string"})]
-NotEmpty = Annotated[str, Scalar(_check_not_empty, unchanged, {"type": "string", "minLength": 1})]
+Directory = Annotated[
+    str, Scalar("the absolute path of a directory", _check_directory, {"type": "string"})
+]
+InterfaceGlob = Annotated[
+    str,
+    Scalar(
+        f"an interface name of at most {_IFNAME_MAX} characters, or a glob such as swp*",
+        _check_interface_name,
+        {"type": "string"},
+    ),
+]
+NotEmpty = Annotated[
+    str,
+    Scalar("text that is not empty", _check_not_empty, {"type": "string", "minLength": 1}),
+]

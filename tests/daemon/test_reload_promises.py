@@ -11,7 +11,6 @@ of A changes, as a reload changes it, and B stays as it is:
 from __future__ import annotations
 
 import copy
-import types
 import typing
 from collections.abc import Iterator
 from typing import Any
@@ -19,9 +18,10 @@ from typing import Any
 import pytest
 import yaml
 
+from deb.sample import sections
 from fared.config import Config, ConfigErrors, Reload, diff, load_text, merged
 from fared.config.section import Section
-from fared.config.shapes import fields_of
+from fared.config.shapes import fields_of, section_in
 from fared.core.links import Link
 from fared.daemon.change.isis_settings import circuit_settings
 from fared.daemon.change.ospf_settings import interface_settings
@@ -371,26 +371,11 @@ def _general(path: Path) -> Path:
 
 
 def _model_leaves(kind: type[Section], path: Path = ()) -> Iterator[Path]:
-    for field in fields_of(kind).values():
-        yield from _leaves_of(field.hint, (*path, field.key))
-
-
-def _leaves_of(kind: Any, path: Path) -> Iterator[Path]:
-    while typing.get_origin(kind) in (types.UnionType, typing.Union, typing.Annotated):
-        kind = next(part for part in typing.get_args(kind) if part is not type(None))
-    arguments = typing.get_args(kind)
-    if isinstance(kind, type) and issubclass(kind, Section):
-        yield from _model_leaves(kind, path)
-    elif typing.get_origin(kind) is dict:
-        yield from _leaves_of(arguments[1], (*path, "*"))
-    elif typing.get_origin(kind) is tuple and issubclass_of_section(arguments[0]):
-        yield from _leaves_of(arguments[0], (*path, "*"))
-    else:
-        yield path
-
-
-def issubclass_of_section(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Section)
+    for key, field in fields_of(kind).items():
+        below = section_in(field.hint)
+        many = "dict[" in str(field.hint) or (below and "tuple[" in str(field.hint))
+        here = (*path, key, "*") if many else (*path, key)
+        yield from [here] if below is None else _model_leaves(below, here)
 
 
 OSPF_ENTRY = ("ospf", "areas", "0.0.0.1", "interfaces")
@@ -456,25 +441,13 @@ def test_an_interface_that_moves_to_another_area_loses_its_adjacency(pair: Pair)
 
 def test_no_mapping_by_name_holds_what_needs_a_restart():
     """``merged`` takes entries over as they are."""
-
-    def inside(kind: type[Section]) -> Iterator[Reload]:
-        for field in fields_of(kind).values():
-            yield field.reload
-            for part in _sections_in(field.hint):
-                yield from inside(part)
-
-    found = [
-        part
-        for section in Section.__subclasses__()
+    found = {
+        inside
+        for section in sections()
         for field in fields_of(section).values()
-        if "dict[" in str(field.hint)
-        for part in _sections_in(field.hint)
-    ]
+        if "dict[" in str(field.hint) and (inside := section_in(field.hint))
+    }
     assert found
-    assert not [part for part in found if Reload.RESTART in inside(part)]
-
-
-def _sections_in(kind: Any) -> list[type[Section]]:
-    if issubclass_of_section(kind):
-        return [kind]
-    return [part for argument in typing.get_args(kind) for part in _sections_in(argument)]
+    for section in found:
+        below = [f for each in sections(section) for f in fields_of(each).values()]
+        assert not [f.key for f in below if f.reload is Reload.RESTART], section

@@ -74,6 +74,31 @@ def test_fared_yaml_5_has_every_key_of_every_section_and_all_settings_with_their
         assert line in text
 
 
+@pytest.mark.parametrize(
+    ("section", "key", "facts", "comment"),
+    [
+        (
+            *("OspfInterface", "dead-interval"),
+            "whole seconds, 1..65535; default 4; bounce-adjacency",
+            "\n.br\ndefault: four times the hello interval",
+        ),
+        ("Isis", "lsp-lifetime", "whole seconds, 1..65535; default 1200", ""),
+        (
+            "Api",
+            "socket",
+            "text that is not empty; default /run/fared/fared.sock; restart-required",
+            "\n.br\ncontrol socket of fared-cli, for its owner and group",
+        ),
+    ],
+)
+def test_fared_yaml_5_tells_what_a_setting_must_be_its_default_its_effect_and_its_help(
+    section, key, facts, comment
+):
+    """Words and default are those of the field, help is the comment of the example."""
+    own = plain("fared.yaml.5").partition(f".SS {section}\n")[2].partition("\n.SS")[0]
+    assert f".B {key}\n{facts}{comment}\n.TP\n" in own
+
+
 @pytest.mark.parametrize(("page", "made"), [("fared.8", parser()), ("fared-ina.8", ina_parser())])
 def test_the_page_of_a_daemon_has_every_option_and_its_help(page, made):
     text = plain(page)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from deb.sample import sections
 from fared.config import ConfigErrors, load_text
 from fared.config.bier import BierRouter
 from fared.config.errors import format_path
@@ -20,12 +20,6 @@ from fared.kernel.sysctl import wanted_sysctls
 from tests.docs.test_commands import FENCE, INLINE, PAGES_OF_NOW
 
 _OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
-
-
-def _sections(kind: type[Section] = Section) -> Iterator[type[Section]]:
-    for below in kind.__subclasses__():
-        yield below
-        yield from _sections(below)
 
 
 def _restart(kind: type[Section]) -> set[str]:
@@ -43,7 +37,7 @@ def test_operating_lists_every_setting_that_needs_a_restart() -> None:
     assert others == fields_of(Fib).keys() - _restart(Fib) | _restart(Api) | named
     assert fields_of(Ina).keys() == _restart(Ina), "all of it"
     listed = {Config, Ospf, Isis, BierRouter, Fib, Api, Ina}
-    assert {kind for kind in _sections() if _restart(kind)} == listed
+    assert {kind for kind in sections() if _restart(kind)} == listed
 
 
 def test_operating_lists_every_sysctl_that_fared_sets() -> None:
