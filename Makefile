@@ -7,7 +7,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
-.PHONY: install demo test check bench deb test-deb fmt clean
+.PHONY: install demo test check bench deb test-deb rules fmt clean
 
 install: $(STAMP)
 
@@ -44,6 +44,10 @@ deb: install
 test-deb: install
 	$(BIN)/python deb/prepare.py
 	FARED_TEST_SOAK=1 $(BIN)/pytest -s tests/deb/test_clean_root.py
+
+# docs/rules.md: sections of standards, the code that cites them, their tests.
+rules: install
+	$(BIN)/python tests/docs/rules.py
 
 fmt: install
 	$(BIN)/ruff check --fix .

@@ -17,6 +17,7 @@ def problem(verifier, key, sequence):
     return verifier.problem(decode_packet(payload), payload)
 
 
+@pytest.mark.rfc("RFC 5880 §6.7.4")
 @pytest.mark.parametrize("key", [METICULOUS, PLAIN])
 def test_the_digest_covers_the_packet_with_the_key_in_its_place(key):
     data = sign(PACKET, key, 9)
@@ -27,6 +28,7 @@ def test_the_digest_covers_the_packet_with_the_key_in_its_place(key):
     assert problem(Verifier(key), key, 9) is None
 
 
+@pytest.mark.rfc("RFC 5880 §6.7.4")
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
@@ -39,6 +41,7 @@ def test_packets_of_another_key_are_refused(other, reason):
     assert problem(Verifier(METICULOUS), other, 1) == reason
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.6")
 def test_packets_without_authentication_and_damaged_ones_are_refused():
     verifier = Verifier(METICULOUS)
     assert verifier.problem(PACKET, encode_packet(PACKET)) == "auth-type"
@@ -47,6 +50,7 @@ def test_packets_without_authentication_and_damaged_ones_are_refused():
     assert verifier.problem(decode_packet(bytes(payload)), bytes(payload)) == "auth-digest"
 
 
+@pytest.mark.rfc("RFC 5880 §6.7.4")
 @pytest.mark.parametrize(("key", "least"), [(METICULOUS, 1), (PLAIN, 0)])
 def test_sequence_numbers_advance_within_three_detection_multipliers(key, least):
     verifier = Verifier(key)

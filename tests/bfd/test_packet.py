@@ -59,6 +59,7 @@ def test_damaged_packets_give_a_packet_or_a_decode_error(packet, seed):
     attempt(decode_packet, mutate(encode_packet(packet), random.Random(seed), 2))
 
 
+@pytest.mark.rfc("RFC 5880 §4.1")
 def test_fields_are_where_the_rfc_has_them():
     packet = decode_packet(UP_PACKET)
     assert packet == ControlPacket(
@@ -73,6 +74,7 @@ def test_fields_are_where_the_rfc_has_them():
     assert encode_packet(packet) == UP_PACKET
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.6")
 @pytest.mark.parametrize("length", [23, 25, 255])
 def test_a_wrong_length_is_refused(length):
     data = bytearray(UP_PACKET)
@@ -80,6 +82,7 @@ def test_a_wrong_length_is_refused(length):
     assert attempt(decode_packet, bytes(data)) is None
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.6")
 def test_another_version_is_refused():
     assert attempt(decode_packet, b"\x40" + UP_PACKET[1:]) is None
 
@@ -93,6 +96,7 @@ def test_values_that_do_not_fit_are_not_encoded(values):
         )
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.6")
 @given(PACKETS)
 def test_packets_that_no_session_may_accept_have_a_reason(packet):
     # RFC 5880 §6.8.6

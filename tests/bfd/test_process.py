@@ -110,6 +110,7 @@ def test_sessions_of_both_families_come_up_and_detect_silence(pair: tuple):
     assert time.monotonic() - begun < SLOW
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.16")
 def test_the_end_of_the_daemon_is_told_as_admin_down(pair: tuple):
     a, b, keys = pair
     b.ours.close()
@@ -143,6 +144,7 @@ def test_a_session_that_is_closed_sends_nothing_any_more(pair: tuple):
     wait_for(lambda: not a.report().sessions, 30, "no session is left")
 
 
+@pytest.mark.rfc("RFC 5881 §5")
 @pytest.mark.parametrize(
     ("size", "host", "option"),
     [
@@ -167,6 +169,7 @@ def test_the_kernel_refuses_packets_that_came_over_a_router(
     assert 0 < got.count(254) == len(got) - 1 < SAMPLE
 
 
+@pytest.mark.rfc("RFC 5881 §5")
 def test_packets_that_came_over_a_router_are_refused(pair: tuple):
     a, b, _ = pair
     packet = encode_packet(ControlPacket(State.DOWN, 5, 0, 3, 50_000, 50_000))

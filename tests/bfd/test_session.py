@@ -41,6 +41,7 @@ def scripted(settings=USUAL):
 # -- states
 
 
+@pytest.mark.rfc("RFC 5880 §6.2")
 @pytest.mark.parametrize(
     ("before", "received", "after"),
     [
@@ -75,6 +76,7 @@ def test_two_ends_come_up_without_waiting_for_the_slow_interval():
     wire.until(lambda: wire.a.session(B).state is wire.b.session(A).state is State.UP, 0.02)
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.6", "RFC 5881 §3")
 def test_packets_without_our_discriminator_belong_to_the_neighbor_of_their_link():
     wire, session, _ = scripted()
     packet = ControlPacket(State.DOWN, 77, 0, 3, 1_000_000, 300_000)
@@ -116,6 +118,7 @@ def test_malformed_packets_are_counted_and_logged_once():
 # -- intervals
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.7")
 def test_packets_leave_at_three_quarters_to_the_whole_of_the_interval():
     wire = up()
     begin = len(wire.a.sent)
@@ -126,6 +129,7 @@ def test_packets_leave_at_three_quarters_to_the_whole_of_the_interval():
     assert 0.290 < max(gaps) <= 0.3
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.7")
 def test_with_a_multiplier_of_one_packets_are_at_least_a_tenth_early():
     wire = up(replace(USUAL, multiplier=1))
     begin = len(wire.a.sent)
@@ -136,6 +140,7 @@ def test_with_a_multiplier_of_one_packets_are_at_least_a_tenth_early():
     assert not wire.a.downs()
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.3")
 def test_until_a_session_is_up_it_sends_once_a_second():
     wire, _, _ = scripted(FAST)
     wire.run(20.0)
@@ -143,6 +148,7 @@ def test_until_a_session_is_up_it_sends_once_a_second():
     assert all(packet.desired_min_tx == 1_000_000 for _, packet in wire.a.sent)
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.7")
 def test_each_end_sends_as_slowly_as_the_other_can_receive():
     wire = up(FAST, SessionSettings(50_000, 400_000, 3))
     begin = len(wire.a.sent)
@@ -153,6 +159,7 @@ def test_each_end_sends_as_slowly_as_the_other_can_receive():
     assert wire.a.session(B).detection_time == pytest.approx(0.15)
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.7")
 def test_a_neighbor_that_wants_no_packets_gets_none():
     wire, _, deliver = scripted()
     deliver(State.DOWN)
@@ -164,6 +171,7 @@ def test_a_neighbor_that_wants_no_packets_gets_none():
     assert len(wire.a.sent) > 3
 
 
+@pytest.mark.rfc("RFC 5880 §6.6")
 def test_a_neighbor_in_demand_mode_gets_no_periodic_packets():
     wire, _, deliver = scripted()
     deliver(State.DOWN)
@@ -178,6 +186,7 @@ def test_a_neighbor_in_demand_mode_gets_no_periodic_packets():
 # -- Poll Sequences
 
 
+@pytest.mark.rfc("RFC 5880 §6.5")
 def test_a_poll_is_answered_at_once():
     wire, _, deliver = scripted()
     deliver(State.DOWN)
@@ -186,6 +195,7 @@ def test_a_poll_is_answered_at_once():
     assert [packet.final for _, packet in wire.a.sent[begin:]] == [True]
 
 
+@pytest.mark.rfc("RFC 5880 §6.5")
 def test_coming_up_polls_until_the_neighbor_knows_the_interval():
     wire = up()
     for end in (wire.a, wire.b):
@@ -196,6 +206,7 @@ def test_coming_up_polls_until_the_neighbor_knows_the_interval():
     assert wire.a.session(B).detection_time == pytest.approx(0.9)
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.3")
 def test_a_longer_interval_is_used_when_the_poll_sequence_ends():
     wire = up(FAST)
     slow = SessionSettings(400_000, 400_000, 3)
@@ -212,6 +223,7 @@ def test_a_longer_interval_is_used_when_the_poll_sequence_ends():
     assert not wire.a.downs() + wire.b.downs()
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.3")
 def test_a_shorter_receive_interval_is_used_when_the_poll_sequence_ends():
     wire = up()
     wire.b.passes = lambda packet: not packet.final
@@ -236,6 +248,7 @@ def test_settings_changed_during_a_poll_sequence_get_one_of_their_own():
 # -- detection
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.4")
 @pytest.mark.parametrize(("settings", "within"), [(USUAL, 0.9), (FAST, 0.15)])
 def test_silence_is_detected_within_the_detection_time(settings, within):
     wire = up(settings)
@@ -322,6 +335,7 @@ def test_a_session_on_time_counts_no_lateness():
 # -- the end of a session
 
 
+@pytest.mark.rfc("RFC 5880 §6.8.16")
 def test_a_removed_session_tells_its_neighbor_that_this_is_no_failure():
     wire = up()
     wire.a.close(B)
@@ -376,6 +390,7 @@ def test_a_resumed_session_whose_neighbor_is_gone_goes_down():
 # -- authentication
 
 
+@pytest.mark.rfc("RFC 5880 §6.7.4")
 @pytest.mark.parametrize("meticulous", [True, False])
 def test_authenticated_sessions_come_up_and_detect_silence(meticulous):
     wire = up(replace(FAST, key=replace(KEY, meticulous=meticulous)))
@@ -401,6 +416,7 @@ def test_a_neighbor_with_another_key_does_not_come_up():
     assert wire.a.logged == ["auth-digest"]
 
 
+@pytest.mark.rfc("RFC 5880 §6.7.4")
 def test_a_replayed_packet_does_not_keep_a_session_up():
     wire = up(replace(FAST, key=KEY))
     wire.b.passes = lambda _: False

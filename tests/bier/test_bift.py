@@ -30,6 +30,7 @@ def rfc_8279_example() -> Fabric:
     return fabric
 
 
+@pytest.mark.rfc("RFC 8279 §6.4")
 def test_the_tables_of_rfc_8279_e10():
     bfrs = Bfrs(rfc_8279_example(), RFC_8279)
     assert bfrs.masks("A") == {"B": 0b0111}
@@ -52,6 +53,7 @@ def test_with_two_ways_to_f_tables_differ_in_its_neighbor_e10():
     assert [found.count(over_c), found.count(over_e)] == [8, 8]
 
 
+@pytest.mark.rfc("RFC 8279 §6.7.2")
 def test_ecmp_tables_follow_path_capacity_and_bfers_share_copies_e11():
     fabric = three_stage()
     fabric.limit("S1", "L2", 100)
@@ -85,6 +87,7 @@ def test_in_five_stages_every_set_arrives_once_at_each_bfer_with_every_entropy()
         assert sum(n for at, n in seen.items() if ">" in at) == 1 + 3 + 1 + 3 * (1 + 4)
 
 
+@pytest.mark.rfc("RFC 8279 §5")
 def test_a_bfr_id_of_two_prefixes_is_programmed_for_neither():
     hop = BfrNeighbor(1, 2, "eth1")
     entries = [BirtEntry(5, ipv4_prefix(n, 32), ((hop, 1),)) for n in (9, 7)]

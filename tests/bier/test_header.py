@@ -32,6 +32,7 @@ headers = lengths.flatmap(
 )
 
 
+@pytest.mark.rfc("RFC 8296 §2.1.2")
 def test_a_header_has_the_bytes_of_rfc_8296_e12():
     header = BierHeader(
         bift_id(64, 1, 0), 0b0111, 64, bfir_id=201, entropy=0xABCDE, ttl=7, dscp=0x2E
@@ -44,6 +45,7 @@ def test_a_bift_id_is_bsl_code_sub_domain_and_set():
     assert bift_id(4096, 255, 7) == 0x7FF07
 
 
+@pytest.mark.rfc("RFC 8279 §3")
 def test_bfr_id_1_is_the_lowest_bit_and_those_above_the_length_are_in_further_sets():
     assert [place(i, 64) for i in (1, 64, 65, 130)] == [(0, 1), (0, 1 << 63), (1, 1), (2, 2)]
     assert bit_strings([1, 3, 66], 64) == {0: 0b101, 1: 0b10}
@@ -71,6 +73,7 @@ def test_any_bytes_are_a_header_or_a_decode_error(data):
     assert encode_header(header) == data[: header.size]
 
 
+@pytest.mark.rfc("RFC 8296 §2.1.2")
 @pytest.mark.parametrize(
     ("at", "byte", "code"),
     [(4, 0x01, "version"), (5, 0x00, "length"), (5, 0x80, "length"), (5, 0x20, "truncated")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dpkt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def extended(*sub_tlvs, route_type=1) -> ExtendedPrefixLsa:
     return ExtendedPrefixLsa((PrefixFacts(route_type, PREFIX, 0x40, sub_tlvs),))
 
 
+@pytest.mark.rfc("RFC 8444 §2.1")
 def test_ospf_has_the_bytes_of_rfc_8444_e12():
     body = extended((ospf.BIER, ospf.encode_bier(INFO)))
     assert encode_extended_prefix(body) == bytes.fromhex(EXTENDED)
@@ -67,6 +69,7 @@ def test_ospf_has_the_bytes_of_rfc_8444_e12():
     assert [*ospf.read_bier(found.prefixes[0].sub_tlvs)] == [INFO]
 
 
+@pytest.mark.rfc("RFC 8401 §6.1")
 def test_isis_has_the_bytes_of_rfc_8401_e12():
     value = isis.encode_bier(INFO)
     assert bytes((isis.BIER, len(value))) + value == bytes.fromhex(SUB_TLV)

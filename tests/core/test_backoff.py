@@ -4,6 +4,8 @@ import pytest
 
 from fared.core.backoff import BackoffSettings, BackoffState, SpfBackoff
 
+pytestmark = pytest.mark.rfc("RFC 8405 §5")
+
 SETTINGS = BackoffSettings(0.0, 0.05, 1.0, 2.0, 0.5)
 
 

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from fared.core.damping import PENALTY, Damping, DampingSettings
 
+pytestmark = pytest.mark.rfc("RFC 2439")
+
 
 def test_the_penalty_halves_in_its_half_life():
     damping = Damping(DampingSettings(half_life=15.0))

@@ -14,7 +14,7 @@ from fared.protocols.igp.reduction import ReductionSettings
 from tests.igp.protocols import Protocol
 from tests.igp.sparse_flooding import DYNAMIC, SparseFlooding, most
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rfc("RFC 9667")]
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ def ended(net: Any, node: Node, within: float = 5.0) -> list[str]:
     return results(node)
 
 
+@pytest.mark.rfc("RFC 3623 §2.2", "RFC 8706 §3.3.1")
 @pytest.mark.parametrize(
     ("planned", "away"), [(True, 0.7), (False, 0.45)], ids=["planned", "crash"]
 )
@@ -33,6 +34,7 @@ def test_after_a_restart_no_neighbor_has_lost_an_adjacency_or_seen_a_change(
     restart_unnoticed(protocol, star(protocol), planned=planned, away=away)
 
 
+@pytest.mark.rfc("RFC 3623 §5", "RFC 8706 §3.3.1")
 def test_a_crash_of_longer_than_the_dead_interval_is_noticed_and_routes_are_right_after(
     protocol: Protocol,
 ):
@@ -46,6 +48,7 @@ def test_a_crash_of_longer_than_the_dead_interval_is_noticed_and_routes_are_righ
     assert results(node) == [protocol.unhelped]
 
 
+@pytest.mark.rfc("RFC 3623 §2.2", "RFC 8706 §3.3.1")
 def test_without_helpers_the_restart_ends_and_adjacencies_form_as_ever(protocol: Protocol):
     net = star(protocol, **protocol.graceful(helper=False))
     leave(net, 1, planned=True)
@@ -55,6 +58,7 @@ def test_without_helpers_the_restart_ends_and_adjacencies_form_as_ever(protocol:
     assert results(node) == [protocol.unhelped]
 
 
+@pytest.mark.rfc("RFC 3623 §2.2 (2)")
 def test_a_neighbor_that_is_gone_ends_the_restart_and_its_link_is_withdrawn(protocol: Protocol):
     net = star(protocol)
     leave(net, 1, planned=True)
@@ -66,6 +70,7 @@ def test_a_neighbor_that_is_gone_ends_the_restart_and_its_link_is_withdrawn(prot
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 3623 §5")
 def test_all_routers_crashed_at_once_find_nobody_who_remembers_and_start_as_ever(
     protocol: Protocol,
 ):
@@ -87,6 +92,7 @@ def test_a_router_without_neighbors_ends_its_restart(protocol: Protocol):
     assert ended(net, node, protocol.patience + 1.0) == ["no-neighbors"]
 
 
+@pytest.mark.rfc("RFC 3623 §2", "RFC 8706 §3.4.1")
 def test_nothing_is_originated_during_the_restart(protocol: Protocol):
     net = star(protocol)
     leave(net, 1, planned=True)
@@ -100,6 +106,7 @@ def test_nothing_is_originated_during_the_restart(protocol: Protocol):
     assert not node.engine.restarting
 
 
+@pytest.mark.rfc("RFC 3623 §2.1", "RFC 8706 §3.3.1")
 @pytest.mark.parametrize("office", [0, 1, 2], ids=["first", "second", "none"])
 def test_on_a_lan_a_router_keeps_its_office_and_restarts_unnoticed(protocol: Protocol, office: int):
     """DR, BDR or none of both; in IS-IS the DIS, or one of the others."""

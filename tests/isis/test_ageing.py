@@ -39,6 +39,7 @@ def isolate(net: Network, number: int) -> None:
     net.run(1)
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.5")
 def test_own_lsps_are_refreshed_in_good_time():
     net = ring()
     net.run(3000)
@@ -48,6 +49,7 @@ def test_own_lsps_are_refreshed_in_good_time():
     assert not any(r.counts["expired"] for r in net.routers.values())
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.4")
 def test_the_lsps_of_a_router_that_died_are_purged_when_they_expire_and_then_forgotten():
     net = ring()
     isolate(net, 4)
@@ -73,6 +75,7 @@ def test_an_own_lsp_that_is_not_refreshed_any_more_dies_too():
     assert name(1) not in net[3].known()
 
 
+@pytest.mark.rfc("RFC 7987")
 def test_a_lifetime_garbled_on_its_way_does_not_end_an_lsp_early():
     """RFC 7987: the lifetime of a received LSP is raised to that of our own."""
     net = ring()
@@ -114,6 +117,7 @@ def test_taking_back_twice_or_what_never_was_does_nothing():
     assert net[1].flooding.purge_own(TWO, name(1)) is None
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.4")
 def test_a_purge_is_flooded_once_over_each_link_and_generated_by_nobody_else():
     net = ring()
     net.inject(1, 1, make_lsp(name(9), 3, "somebody"))
@@ -129,6 +133,7 @@ def test_a_purge_is_flooded_once_over_each_link_and_generated_by_nobody_else():
     assert all(r.flags() == 0 for r in net.routers.values())
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.4")
 def test_a_purge_of_what_nobody_knows_is_acknowledged_and_not_kept():
     net = ring()
     net.inject(1, 1, make_lsp(name(9), 3, lifetime=0))
@@ -144,6 +149,7 @@ def test_a_purge_of_what_nobody_knows_is_acknowledged_and_not_kept():
     assert net[1].flags() == 0
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.1")
 def test_a_late_copy_of_a_purged_lsp_is_answered_with_the_purge():
     net = ring()
     net.inject(1, 1, make_lsp(name(9), 3, "somebody"))
@@ -167,6 +173,7 @@ def test_after_a_purge_a_newer_lsp_lives():
     assert net[3].known()[name(9)] == (4, "back")
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.2")
 def test_two_lsps_of_one_number_are_both_purged_and_their_router_answers_with_a_third():
     """ISO 10589 §7.3.16.2"""
     net = ring()
@@ -177,6 +184,7 @@ def test_two_lsps_of_one_number_are_both_purged_and_their_router_answers_with_a_
     assert net[1].known()[name(3)] == (2, "I am 3")
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.2")
 def test_an_lsp_of_ours_with_other_contents_makes_us_issue_it_again():
     net = ring()
     net.inject(3, 1, make_lsp(name(3), 1, "I am not 3"))
@@ -201,6 +209,7 @@ def test_a_storm_of_purges_does_no_lasting_harm():
     assert len(net.pdus(LSP)) == sent
 
 
+@pytest.mark.rfc("RFC 5304 §2", "RFC 6232")
 def test_with_authentication_a_purge_is_signed_by_whoever_purges():
     net = ring(lsp_authentication=KEYS)
     isolate(net, 4)
@@ -211,6 +220,7 @@ def test_with_authentication_a_purge_is_signed_by_whoever_purges():
     assert net[1].instance.process.counters.errors["auth"] == 0
 
 
+@pytest.mark.rfc("RFC 6233")
 def test_with_authentication_nobody_can_make_a_purge_of_an_lsp_he_has_seen():
     """RFC 6233: the digest does not cover the lifetime, but a purge must have no contents."""
     net = ring(lsp_authentication=KEYS)
@@ -225,6 +235,7 @@ def test_with_authentication_nobody_can_make_a_purge_of_an_lsp_he_has_seen():
     assert net[2].instance.process.counters.errors["auth"] == 2
 
 
+@pytest.mark.rfc("RFC 5304 §2")
 def test_sequence_number_pdus_are_signed_and_leave_room_for_it():
     net = Network()
     net.add(1, 2, lsp_authentication=KEYS)
@@ -237,6 +248,7 @@ def test_sequence_number_pdus_are_signed_and_leave_room_for_it():
     assert max(len(output.payload) for _, _, output in net.sent) <= 597
 
 
+@pytest.mark.rfc("RFC 5310 §3.4")
 def test_without_a_valid_key_nothing_leaves_unsigned():
     later = ((2, (TimedKey(KEY, send_start=1e9),)),)
     net = Network()

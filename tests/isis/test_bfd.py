@@ -55,6 +55,7 @@ def test_without_bfd_no_session_is_wanted():
     assert wanted(a) == {}
 
 
+@pytest.mark.rfc("RFC 5882 §10.1")
 def test_an_adjacency_gets_a_session_for_each_family():
     _, a, _ = started(NORMAL)
     assert a.up()
@@ -63,6 +64,7 @@ def test_an_adjacency_gets_a_session_for_each_family():
     assert wanted(a) == {16: SessionSettings()}
 
 
+@pytest.mark.rfc("RFC 5882 §10.2")
 @pytest.mark.parametrize("size", [4, 16])
 def test_a_failed_session_ends_the_adjacency_at_once(size: int):
     net, a, _ = started(NORMAL)
@@ -107,6 +109,7 @@ def test_a_reload_begins_and_ends_sessions():
 # -- strict mode
 
 
+@pytest.mark.rfc("RFC 6213 §2")
 @pytest.mark.parametrize(
     ("options", "pairs"),
     [
@@ -121,6 +124,7 @@ def test_strict_hellos_have_the_bfd_enabled_tlv(options: dict, pairs: tuple):
     assert of_type(hello.tlvs, BfdEnabled) == (BfdEnabled(pairs),)
 
 
+@pytest.mark.rfc("RFC 6213 §3.1")
 def test_a_strict_adjacency_initializes_until_its_sessions_are_up():
     net, a, b = started(STRICT)
     net.run(3.0)
@@ -137,6 +141,7 @@ def test_a_strict_adjacency_initializes_until_its_sessions_are_up():
     assert b.up()
 
 
+@pytest.mark.rfc("RFC 6213 §3.1")
 def test_with_two_topologies_the_sessions_of_one_suffice():
     net, a, b = started(STRICT, multi_topology=True)
     for router in (a, b):
@@ -145,12 +150,14 @@ def test_with_two_topologies_the_sessions_of_one_suffice():
     assert a.up()
 
 
+@pytest.mark.rfc("RFC 6213 §3.1")
 def test_one_strict_end_does_not_wait():
     _, a, b = started(STRICT, NORMAL)
     assert a.up()
     assert b.up()
 
 
+@pytest.mark.rfc("RFC 6213 §3.2")
 def test_strict_mode_on_a_lan():
     net = Net()
     a, b = net.add(1), net.add(2)
@@ -166,6 +173,7 @@ def test_strict_mode_on_a_lan():
     assert b.heard()
 
 
+@pytest.mark.rfc("RFC 6213 §3.2")
 def test_a_failed_session_of_a_strict_neighbor_makes_it_wait_again():
     net, a, b = started(STRICT)
     for router in (a, b):

@@ -226,6 +226,7 @@ def test_addresses_that_change_are_told_to_the_neighbor_at_once():
     assert len(b.changes()) == 4
 
 
+@pytest.mark.rfc("RFC 5308 §3")
 def test_hellos_name_link_local_ipv6_addresses_only():
     """RFC 5308 §3."""
     net = Net()
@@ -274,6 +275,7 @@ def test_protocols_that_are_switched_off_are_told():
     assert a.up() == b.up() == BOTH
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_two_routers_of_one_system_id_never_become_neighbors():
     net = Net()
     a, b = net.pair(b={"system_id": 1})
@@ -284,6 +286,7 @@ def test_two_routers_of_one_system_id_never_become_neighbors():
     assert 1 <= len(logged) <= 2
 
 
+@pytest.mark.rfc("RFC 3719 §5")
 def test_a_link_too_small_for_lsps_gets_no_neighbors_until_they_fit():
     net = Net()
     a, b = net.add(1), net.add(2)
@@ -299,6 +302,7 @@ def test_a_link_too_small_for_lsps_gets_no_neighbors_until_they_fit():
     assert a.up() == b.up() == BOTH
 
 
+@pytest.mark.rfc("ISO 10589 §9.7")
 def test_circuit_ids_follow_the_ifindex_and_lans_never_share_one():
     net = Net()
     a = net.add(1)
@@ -334,6 +338,7 @@ def test_another_hardware_address_is_heard_as_another_neighbor_of_a_lan():
     assert net.routers[2].dis() == net.routers[1].dis() == 1
 
 
+@pytest.mark.rfc("RFC 5303 §3.2")
 def test_parallel_links_are_told_apart_by_their_extended_circuit_ids():
     net = Net()
     a, b = net.add(1), net.add(2)

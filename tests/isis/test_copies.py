@@ -147,6 +147,7 @@ def psnps(net: Network, number: int = 1) -> list[SendPacket]:
     return [output for output in found if output.payload[4] & 0x1F == PduType.L2_PSNP]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.1")
 def test_what_all_neighbors_have_sent_is_acknowledged_with_the_same_bytes():
     net = star()
     raw = encode_pdu(make_lsp(name(9), 1, "x"))

@@ -39,6 +39,7 @@ def test_two_routers_come_up_and_hold_the_same_database():
     assert [a.state for a in net.snapshot(1).adjacencies] == ["Up"]
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 @pytest.mark.parametrize("level", [ONE, TWO, BOTH])
 def test_levels_in_common_are_used(level):
     """Level 1, level 2, or both with one adjacency and two databases."""
@@ -56,6 +57,7 @@ def test_a_chain_floods_over_a_lossy_link():
     net.until(lambda: net.all_up() and net.in_sync() and len(net.database(1)) == 4, 120.0)
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.8")
 def test_a_lan_elects_one_designated_is_and_its_pseudonode_joins_all():
     """Four routers: one pseudonode LSP, with metric 0 to each router."""
     net = Network()
@@ -85,6 +87,7 @@ def test_another_designated_is_takes_over_when_it_dies():
     assert sorted(net.blocks(1)[node(2, 2)].neighbors.tolist()) == [node(1), node(2)]
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.5")
 def test_a_designated_is_that_resigns_purges_its_pseudonode():
     """A router with a higher priority appears: all routers remove the old pseudonode LSP."""
     net = Network()
@@ -112,6 +115,7 @@ def test_a_cut_link_is_out_of_both_descriptions_at_once():
     assert net.lsp(3, 1).sequence_number - before <= 4
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_a_router_that_restarts_outdoes_its_old_lsps():
     """It begins with sequence number 1, and continues after the number received from neighbors."""
     net = chain(TWO, TWO, TWO)
@@ -132,6 +136,7 @@ def test_a_router_that_restarts_outdoes_its_old_lsps():
     assert net.blocks(3)[node(1)].neighbors.tolist() == [node(2)]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.4")
 def test_fragments_of_a_former_life_that_are_not_wanted_are_purged():
     """It originated a pseudonode, and restarts on a LAN that has another DIS now."""
     net = Network()
@@ -211,6 +216,7 @@ def test_progress_and_activity():
     assert not net.nodes[1].engine.takes_routes
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.5")
 def test_lsps_are_refreshed_before_they_expire():
     """In one hour LSPs are only refreshed, and none expires."""
     net = pair(hello_interval=20.0)
@@ -232,6 +238,7 @@ def test_all_that_is_sent_is_well_formed_and_small_enough():
         assert len(pdu.payload) <= 1497
 
 
+@pytest.mark.rfc("RFC 5304 §2")
 def test_authenticated_routers_form_adjacencies_and_keep_others_out():
     """One key for hellos, one for LSPs; a router without them is ignored."""
     hello = (TimedKey(AuthKey(Algorithm.HMAC_SHA_256, 1, b"hello")),)
@@ -328,6 +335,7 @@ def test_forged_lsps_of_ours_cost_a_bounded_number_of_answers():
     assert net.blocks(2)[node(1)].neighbors.tolist() == [node(2)]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.4")
 def test_lsps_that_we_never_issued_are_purged():
     """Unknown fragments and pseudonodes with our system id are purged and removed."""
     net = pair()
@@ -341,6 +349,7 @@ def test_lsps_that_we_never_issued_are_purged():
     assert len(net.snapshot(1).level(2).lsps) == 2
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_a_far_future_sequence_number_does_no_harm():
     """An LSP with any number but the last is exceeded at once."""
     net = pair()
@@ -351,6 +360,7 @@ def test_a_far_future_sequence_number_does_no_harm():
     assert net.blocks(2)[node(1)].neighbors.tolist() == [node(2)]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_a_purge_of_ours_by_others_is_answered():
     """A purge storm: the LSP is in the database again within the longest gap of the throttle."""
     net = pair()

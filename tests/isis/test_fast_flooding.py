@@ -95,6 +95,7 @@ def sender(count: int, **speed) -> Router:
     return router
 
 
+@pytest.mark.rfc("RFC 9681 §4.6")
 def test_a_receiver_of_fifty_lsps_a_second_is_never_overrun():
     far = Receiver(sender(256), SLOW, 50)
     far.run(256 / 50 + 1)
@@ -104,6 +105,7 @@ def test_a_receiver_of_fifty_lsps_a_second_is_never_overrun():
     assert far.sender.counts["retransmitted"] == 0
 
 
+@pytest.mark.rfc("RFC 9681 §4.6")
 def test_its_window_alone_is_enough():
     """It says how many may be unacknowledged, and nothing of bursts and rates."""
     far = Receiver(sender(256), FloodingParameters(receive_window=50), 50)
@@ -137,6 +139,7 @@ def test_a_sender_recovers_when_the_receiver_does():
     assert far.sender.flags() == 0
 
 
+@pytest.mark.rfc("RFC 9681 §4.1")
 def test_a_burst_is_as_large_as_the_neighbor_receives_without_a_gap():
     quick = FloodingParameters(burst_size=64, transmission_interval=100, receive_window=1000)
     far = Receiver(sender(100), quick, 1000)
@@ -145,6 +148,7 @@ def test_a_burst_is_as_large_as_the_neighbor_receives_without_a_gap():
     assert far.sent == 3
 
 
+@pytest.mark.rfc("RFC 9681 §4.3")
 @pytest.mark.parametrize(("window", "at_once"), [(200, 90), (10, 5), (1, 1)])
 def test_half_a_window_is_acknowledged_at_once(window, at_once):
     net = Network()
@@ -169,6 +173,7 @@ def test_half_a_window_is_acknowledged_at_once(window, at_once):
     assert len(entries) == at_once
 
 
+@pytest.mark.rfc("RFC 9681 §4")
 @pytest.mark.parametrize("enabled", [True, False])
 def test_hellos_say_how_fast_a_router_receives(enabled):
     speed = FastFloodingSettings(enabled=enabled, receive_window=70, burst_size=7, rate=500)

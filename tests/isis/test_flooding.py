@@ -56,6 +56,7 @@ def listed(pdu) -> list:
     return [entry for tlv in of_type(pdu.tlvs, LspEntries) for entry in tlv.entries]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.1")
 def test_an_lsp_reaches_the_end_of_a_line_at_once_and_crosses_each_link_once():
     net = line(5)
     net.say(1, "hello")
@@ -112,6 +113,7 @@ def test_an_lsp_is_read_against_the_one_it_replaces_unless_that_was_read_in_anot
     assert tlv_of(4) is third
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.3")
 def test_an_lsp_is_passed_on_as_it_came_but_for_its_lifetime():
     net = line(3)
     net.say(1, "hello")
@@ -122,6 +124,7 @@ def test_an_lsp_is_passed_on_as_it_came_but_for_its_lifetime():
     assert lifetimes == [1199, 1199]  # RFC 7987: the receiver raises it again
 
 
+@pytest.mark.rfc("RFC 5309 §4.1", "ISO 10589 §8.4.8")
 def test_pdus_go_to_all_intermediate_systems_on_links_and_to_those_of_the_level_on_lans():
     net = Network()
     net.add(1, 2, 3, 4)
@@ -134,6 +137,7 @@ def test_pdus_go_to_all_intermediate_systems_on_links_and_to_those_of_the_level_
     assert addresses[2, 2] == ALL_L2_ISS
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.4")
 def test_acknowledgments_travel_together_within_a_tenth_of_a_second():
     net = line(2)
     for fragment in range(10):
@@ -198,6 +202,7 @@ def test_what_changes_again_while_it_waits_is_sent_once():
     assert [pdu.sequence_number for _, _, pdu in net.pdus(LSP)] == [1, 6]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.5")
 def test_an_lsp_is_repeated_until_it_is_acknowledged_and_then_no_more():
     net = line(2)
     cable = net.cables[0]
@@ -212,6 +217,7 @@ def test_an_lsp_is_repeated_until_it_is_acknowledged_and_then_no_more():
     assert net.agree()
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.17")
 def test_neighbors_with_equal_databases_exchange_csnps_and_no_lsps():
     net = line(3)
     for number in (1, 2, 3):
@@ -229,6 +235,7 @@ def test_neighbors_with_equal_databases_exchange_csnps_and_no_lsps():
     assert all(r.flags() == 0 for r in net.routers.values())
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.2")
 def test_neighbors_that_were_apart_exchange_what_differs():
     net = line(2)
     for fragment in range(40):
@@ -244,6 +251,7 @@ def test_neighbors_that_were_apart_exchange_what_differs():
     assert net.agree()
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.2")
 def test_databases_become_equal_even_if_all_csnps_of_the_beginning_are_lost():
     net = line(2)
     net.down(net.cables[0])
@@ -447,6 +455,7 @@ def test_csnps_that_came_long_before_the_adjacency_do_not_count():
     assert len(net.pdus(LSP)) == 1
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.3")
 def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
     net = Network()
     net.add(1, 2)
@@ -464,6 +473,7 @@ def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
     assert [(pdu.start, pdu.end) for pdu in theirs] == [(FIRST_LSP, LAST_LSP)]
 
 
+@pytest.mark.rfc("RFC 3719 §5")
 def test_sequence_numbers_pdus_are_no_larger_than_lsps_whatever_our_mtu():
     """The MTU of the other end may be smaller, but LSPs pass (RFC 3719 §5)."""
     net = Network()
@@ -490,6 +500,7 @@ def test_an_lsp_that_does_not_fit_is_counted_and_said_once():
     assert net[1].flags() == 0
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.1")
 def test_on_a_lan_an_lsp_is_sent_once_and_not_acknowledged():
     net = Network()
     net.add(1, 2, 3, 4)
@@ -504,6 +515,7 @@ def test_on_a_lan_an_lsp_is_sent_once_and_not_acknowledged():
     assert all(r.flags() == 0 for r in net.routers.values())
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.3")
 def test_the_designated_is_tells_a_lan_what_it_has_every_csnp_interval():
     net = Network()
     net.add(1, 2, 3)
@@ -534,6 +546,7 @@ def test_on_a_lan_csnps_follow_the_lsps_that_they_list():
     assert net.agree()
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.2")
 def test_who_lost_an_lsp_on_a_lan_asks_the_designated_is_for_it():
     net = Network()
     net.add(1, 2, 3)
@@ -665,6 +678,7 @@ def test_requests_are_not_remembered_without_limit(monkeypatch):
     assert len(net[1].flooding._lsp_transmitter._requests._asked_at) <= 100
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.1")
 def test_what_comes_without_an_adjacency_is_counted_and_changes_nothing():
     net = line(2)
     net.down(net.cables[0])
@@ -674,6 +688,7 @@ def test_what_comes_without_an_adjacency_is_counted_and_changes_nothing():
     assert net[2].instance.process.counters.errors["no-adjacency"] == 1
 
 
+@pytest.mark.rfc("RFC 3719 §7", "ISO 10589 §7.3.14.2")
 def test_a_garbled_lsp_is_dropped_and_not_purged():
     net = line(3)
     net.say(1, "hello")
@@ -686,6 +701,7 @@ def test_a_garbled_lsp_is_dropped_and_not_purged():
     assert net[3].known() == {name(1): (1, "hello")}
 
 
+@pytest.mark.rfc("RFC 8918 §4")
 def test_an_lsp_with_a_malformed_tlv_is_flooded_and_the_tlv_ignored():
     """RFC 8918 §4: if it were discarded, databases would differ."""
     net = line(3)
@@ -699,6 +715,7 @@ def test_an_lsp_with_a_malformed_tlv_is_flooded_and_the_tlv_ignored():
         assert net[number].instance.process.counters.errors == {"malformed-tlv": 1}
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.1")
 def test_sequence_number_zero_is_no_lsp():
     net = line(2)
     net.inject(2, 1, make_lsp(name(9), 0, "zero"))

@@ -96,6 +96,7 @@ def test_a_neighbor_that_comes_later_does_not_wait_for_our_hello_interval():
     assert net.routers[1].up() == net.routers[2].up() == BOTH
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 @pytest.mark.parametrize("ours", [1, 2, 3])
 @pytest.mark.parametrize("theirs", [1, 2, 3])
 @pytest.mark.parametrize("same_area", [True, False])
@@ -113,6 +114,7 @@ def test_levels_in_use_are_those_of_both_and_level_1_needs_an_area_in_common(
     assert bool(reasons & a.errors().keys()) == (expected == LevelSet.NONE)
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_one_area_of_several_in_common_is_enough():
     net = Net()
     a, _ = net.pair({"areas": (AREA, OTHER_AREA)}, {"areas": (b"\x49", OTHER_AREA)})
@@ -120,6 +122,7 @@ def test_one_area_of_several_in_common_is_enough():
     assert a.up() == BOTH
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_the_levels_of_the_circuit_count_as_well():
     net = Net()
     a, b = net.pair(circuit_a=replace(P2P, levels=LevelSet.TWO))
@@ -127,6 +130,7 @@ def test_the_levels_of_the_circuit_count_as_well():
     assert a.up() == b.up() == LevelSet.TWO
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_silence_for_the_holding_time_ends_the_adjacency():
     net = Net()
     a, b = net.pair()
@@ -142,6 +146,7 @@ def test_silence_for_the_holding_time_ends_the_adjacency():
     assert a.circuit().flaps == {(2, 0): 1}
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_the_holding_time_is_the_one_the_neighbor_asks_for():
     net = Net()
     a, b = net.pair(circuit_b=replace(P2P, hello_interval=0.5, hello_multiplier=3))
@@ -162,6 +167,7 @@ def test_hellos_keep_an_adjacency_up_for_ever():
     assert max(gaps) <= 1.0
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_a_neighbor_without_the_three_way_tlv_is_two_way_at_once():
     net = alone()
     a = net.routers[1]
@@ -172,6 +178,7 @@ def test_a_neighbor_without_the_three_way_tlv_is_two_way_at_once():
     assert of_type(sent.tlvs, ThreeWay)[0].state == ThreeWayState.UP
 
 
+@pytest.mark.rfc("RFC 5303 §3.2")
 def test_the_state_machine_is_the_table_of_rfc_5303():
     """RFC 5303 §3.2: rows are the state in the hello, columns our own state."""
     down, starting, up = AdjacencyState
@@ -185,6 +192,7 @@ def test_the_state_machine_is_the_table_of_rfc_5303():
         assert found == targets
 
 
+@pytest.mark.rfc("RFC 5303 §3.2")
 def test_a_neighbor_that_restarted_is_up_again_after_round_trips():
     net = Net()
     a, _ = net.pair()
@@ -197,6 +205,7 @@ def test_a_neighbor_that_restarted_is_up_again_after_round_trips():
     assert a.adjacency().flaps == 1
 
 
+@pytest.mark.rfc("RFC 5303 §3.2")
 def test_a_neighbor_that_holds_us_up_from_before_our_restart_is_told_at_once():
     net = alone()
     a = net.routers[1]
@@ -208,6 +217,7 @@ def test_a_neighbor_that_holds_us_up_from_before_our_restart_is_told_at_once():
     assert of_type(sent.tlvs, ThreeWay) == (ThreeWay(ThreeWayState.DOWN, 1),)
 
 
+@pytest.mark.rfc("RFC 5303 §3.2")
 def test_a_neighbor_that_knows_us_by_a_former_circuit_id_learns_the_new_one():
     """The interface was created again with another ifindex, unknown to the neighbor."""
     net = alone()
@@ -220,6 +230,7 @@ def test_a_neighbor_that_knows_us_by_a_former_circuit_id_learns_the_new_one():
     assert of_type(sent.tlvs, ThreeWay)[0].extended_local_circuit_id == 1
 
 
+@pytest.mark.rfc("RFC 5303 §3.2")
 def test_the_neighbors_circuit_id_may_change_and_is_told():
     net = alone()
     a = net.routers[1]
@@ -272,6 +283,7 @@ def test_hellos_that_are_turned_away_are_counted_by_reason_and_change_nothing(re
     assert bare_ids(records) == []
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.1")
 def test_a_lan_hello_on_a_point_to_point_circuit_is_turned_away():
     net = Net()
     a, b = net.pair(circuit_b=LAN)
@@ -279,6 +291,7 @@ def test_a_lan_hello_on_a_point_to_point_circuit_is_turned_away():
     assert a.errors().keys() == b.errors().keys() == {"network-type-mismatch"}
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 @pytest.mark.parametrize(
     ("reason", "later"),
     [
@@ -296,6 +309,7 @@ def test_a_neighbor_that_ceases_to_fit_is_dropped(reason, later):
     assert [o.reason for o in downs] == [reason] * 2
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_a_neighbor_that_moves_to_another_area_keeps_level_2():
     net = alone()
     a = net.routers[1]
@@ -310,6 +324,7 @@ def test_a_neighbor_that_moves_to_another_area_keeps_level_2():
     assert [change[0] for change in a.changes()].count(2) == 1
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2", "RFC 3719 §9")
 def test_a_second_neighbor_is_turned_away_while_the_first_lives():
     net = alone()
     a = net.routers[1]
@@ -335,6 +350,7 @@ def test_a_broadcast_of_noise_does_not_make_us_talk_without_bounds():
     assert len(net.routers[1].hellos()) - before <= 10
 
 
+@pytest.mark.rfc("RFC 3719 §6")
 def test_hellos_fill_the_mtu_until_the_adjacency_is_up():
     net = Net()
     a, _ = net.pair()
@@ -364,6 +380,7 @@ def test_padding_can_be_switched_off():
     assert all(size < 100 for _, _, size in a.hellos())
 
 
+@pytest.mark.rfc("RFC 3719 §6")
 def test_padding_keeps_links_down_whose_ends_differ_in_mtu():
     net = Net()
     a, b = net.add(1), net.add(2)
@@ -388,6 +405,7 @@ def test_what_the_neighbor_says_of_itself_is_kept_for_next_hops():
     assert adjacency.circuit_type == BOTH
 
 
+@pytest.mark.rfc("RFC 1195 §5.2")
 def test_a_router_of_one_family_is_a_neighbor_of_one_with_both():
     net = Net()
     a, b = net.pair({"families": (6,)})
@@ -397,6 +415,7 @@ def test_a_router_of_one_family_is_a_neighbor_of_one_with_both():
     assert b.adjacency().ipv4 == ()
 
 
+@pytest.mark.rfc("RFC 5120 §2.1")
 def test_topologies_without_one_in_common_make_no_neighbors():
     """RFC 5120 §2.1: on point-to-point circuits."""
     net = Net()
@@ -434,6 +453,7 @@ def test_hellos_of_a_link_without_ipv4_addresses_carry_that_of_the_loopback():
         assert said() == {(shown,), (LINK_LOCAL | 1,)}
 
 
+@pytest.mark.rfc("RFC 5304 §2")
 def test_routers_with_different_keys_are_no_neighbors():
     net = Net()
     a, b = net.pair(

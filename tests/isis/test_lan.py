@@ -54,6 +54,7 @@ def candidate(number: int, priority: int = 64, lan_id: int = 0) -> Candidate:
     return Candidate(number, mac(number, 1), priority, lan_id)
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.2.5.1")
 def test_routers_of_a_lan_hear_each_other_in_both_levels_after_round_trips():
     net = Net()
     net.lan(1, 2, 3, 4)
@@ -63,6 +64,7 @@ def test_routers_of_a_lan_hear_each_other_in_both_levels_after_round_trips():
         assert router.heard(Level.ONE) == router.heard(Level.TWO) == others
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.5")
 def test_the_highest_snpa_is_designated_after_two_hello_intervals():
     net = Net()
     net.lan(1, 2, 3)
@@ -76,6 +78,7 @@ def test_the_highest_snpa_is_designated_after_two_hello_intervals():
     assert ("dis", "eth1", 2, 0, lan.dis) in net.routers[1].watcher.take()
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.5")
 def test_the_priority_counts_before_the_snpa():
     net = Net()
     net.lan(1, 2, 3, priorities={1: 64, 2: 100, 3: 0})
@@ -83,6 +86,7 @@ def test_the_priority_counts_before_the_snpa():
     assert [router.dis() for router in net.routers.values()] == [2, 2, 2]
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.5")
 def test_a_router_alone_on_a_lan_designates_nobody():
     net = Net()
     net.lan(1, 2)
@@ -105,6 +109,7 @@ def test_the_designated_is_sends_hellos_three_times_as_often_and_is_missed_as_mu
     assert {pdu.holding_time for pdu in others} == {4}
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.5")
 def test_a_better_router_takes_the_office_from_its_holder_and_the_lan_is_never_without():
     net = Net()
     cable = net.lan(1, 2)
@@ -144,6 +149,7 @@ def test_the_next_best_takes_over_at_once_when_the_designated_is_sends_a_final_h
     assert net.routers[1].heard() == {2}
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.5")
 def test_levels_elect_apart_from_each_other():
     """Router 3 is of level 2 only, router 4 of another area."""
     net = Net()
@@ -166,6 +172,7 @@ def test_a_new_priority_moves_the_office():
     assert [router.dis() for router in net.routers.values()] == [1, 1, 1]
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.2.5.1")
 def test_a_router_that_nobody_hears_is_no_neighbor():
     """Router 2 receives hellos of router 1, which never list it."""
     net = Net()
@@ -181,6 +188,7 @@ def test_a_router_that_nobody_hears_is_no_neighbor():
     assert net.routers[2].heard() == {1}
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.2.5.3")
 def test_a_neighbor_that_no_longer_lists_us_is_one_way():
     net = alone()
     a = net.routers[1]
@@ -191,6 +199,7 @@ def test_a_neighbor_that_no_longer_lists_us_is_one_way():
     assert ("adjacency", "eth1", STRANGER, 2, False) in a.watcher.take()
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.2.4")
 def test_another_router_behind_the_same_address_is_another_neighbor():
     net = alone()
     a = net.routers[1]
@@ -217,6 +226,7 @@ def test_hellos_that_are_turned_away_are_counted_by_reason(reason, stranger):
     assert not a.circuit().lan[Level.TWO].adjacencies
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.2.2")
 def test_level_1_needs_an_area_in_common():
     net = alone()
     a = net.routers[1]
@@ -261,6 +271,7 @@ def test_a_lan_with_as_many_real_neighbors_as_a_hello_can_list_takes_no_more():
     assert size <= 1497
 
 
+@pytest.mark.rfc("RFC 3719 §6")
 def test_hellos_are_padded_only_while_somebody_is_not_two_way():
     net = Net()
     cable = net.lan(1, 2)
@@ -276,6 +287,7 @@ def test_hellos_are_padded_only_while_somebody_is_not_two_way():
     assert not of_type(net.routers[1].hellos()[-1][1].tlvs, Padding)
 
 
+@pytest.mark.rfc("ISO 10589 §9.5")
 def test_the_lan_id_of_hellos_is_zero_until_somebody_is_designated():
     """With our own LAN id there, neighbors would take this router for the elected DIS."""
     net = Net()

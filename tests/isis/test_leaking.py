@@ -58,6 +58,7 @@ def leaking():
     return net, routers
 
 
+@pytest.mark.rfc("RFC 5302 §3.3")
 def test_level_1_prefixes_are_announced_in_level_2(leaking):
     """With the metric of the route and the R flag, without the down bit."""
     net, routers = leaking
@@ -69,6 +70,7 @@ def test_level_1_prefixes_are_announced_in_level_2(leaking):
     assert set(routers.hops(9, "10.255.0.1/32")) == {2, 3}
 
 
+@pytest.mark.rfc("RFC 5302 §3.3")
 def test_level_2_prefixes_go_down_with_the_down_bit(leaking):
     """Leaf 1 receives the prefix of leaf 4 from both spines, with the down bit."""
     net, routers = leaking
@@ -83,6 +85,7 @@ def test_level_2_prefixes_go_down_with_the_down_bit(leaking):
     assert set(routers.hops(1, "2001:db8::4/128")) == {2, 3}
 
 
+@pytest.mark.rfc("RFC 5302 §2")
 def test_what_went_down_never_goes_up(leaking):
     """Spine 3 receives the prefix of leaf 4 from spine 2 in level 1, and does not leak it."""
     net, _ = leaking
@@ -91,6 +94,7 @@ def test_what_went_down_never_goes_up(leaking):
         assert reach(net.lsp(9, spine), loopback(9)) is None
 
 
+@pytest.mark.rfc("RFC 5302 §3.2")
 def test_a_spine_prefers_level_2_over_what_its_peer_leaked(leaking):
     """RFC 5302 §3.2: otherwise two spines would forward to each other."""
     _, routers = leaking
@@ -197,6 +201,7 @@ def test_leaking_up_can_be_switched_off_and_on():
 # Attached bit
 
 
+@pytest.mark.rfc("ISO 10589 §7.2.9.2")
 def test_the_attached_bit_is_set_while_another_area_is_reached():
     """It is cleared when the last path fails, and the default route is withdrawn."""
     net = two_pods()
@@ -212,6 +217,7 @@ def test_the_attached_bit_is_set_while_another_area_is_reached():
     assert net.lsp(1, 3, level=1).attached
 
 
+@pytest.mark.rfc("ISO 10589 §7.2.9.1")
 def test_a_spine_that_lost_its_core_follows_the_attached_bit_of_its_peer():
     """A level-1-2 router that reaches no other area acts as a level-1 router."""
     net = two_pods()
@@ -235,6 +241,7 @@ def test_level_2_within_one_area_leads_nowhere():
     assert not net.lsp(2, 1, level=1).attached
 
 
+@pytest.mark.rfc("ISO 10589 §7.2.9.2")
 def test_another_area_two_hops_away_counts():
     """ISO 10589 §7.2.9.2: all of level 2 is considered, not only neighbors."""
     net = Network()
@@ -315,6 +322,7 @@ def test_what_a_router_leaks_while_it_starts_is_used_last():
 # Attributes that leaking preserves
 
 
+@pytest.mark.rfc("RFC 5130 §3.1", "RFC 7794 §2.1")
 def test_tags_and_attributes_stay_with_a_leaked_prefix():
     """RFC 5130, RFC 7794: tags and N are kept, R is set; sub-TLVs of level 1 only are not."""
     entry = IpReach(
@@ -325,12 +333,14 @@ def test_tags_and_attributes_stay_with_a_leaked_prefix():
     assert kept.unknown == ((2, b"x" * 8), (11, b"a"))
 
 
+@pytest.mark.rfc("RFC 7794 §2.1")
 def test_a_node_flag_survives_leaking(leaking):
     """The loopback of leaf 1 keeps its N flag."""
     net, _ = leaking
     assert reach(net.lsp(9, 2), loopback(1)).flags == 0x60
 
 
+@pytest.mark.rfc("RFC 5305 §4")
 def test_a_prefix_of_too_high_a_metric_is_not_leaked(leaking):
     """RFC 5305 §4: a prefix with a metric above MAX_PATH_METRIC is not used."""
     net, _ = leaking

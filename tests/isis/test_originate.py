@@ -48,6 +48,7 @@ def neighbors(lsp) -> list[IsNeighbor]:
     return [n for tlv in of_type(lsp.tlvs, IsReachability) for n in tlv.neighbors]
 
 
+@pytest.mark.rfc("ISO 10589 §9.8", "RFC 1195 §5.2")
 def test_the_first_fragment_says_who_we_are():
     """Areas, protocols, hostname, TE router id, loopback addresses."""
     net = pair()
@@ -62,6 +63,7 @@ def test_the_first_fragment_says_who_we_are():
     assert (lsp.is_type, lsp.overload, lsp.attached) == (3, False, False)
 
 
+@pytest.mark.rfc("RFC 5305 §3", "RFC 5307 §1.1", "RFC 8570 §4.5")
 def test_a_link_is_announced_with_addresses_ids_and_bandwidths():
     """RFC 5305, 5307 and 8570: the attributes that weights depend on."""
     net = pair(speed=12.5e6)
@@ -86,6 +88,7 @@ def test_a_link_of_unknown_capacity_is_announced_without_bandwidths():
     assert link.attributes.te_metric == 10
 
 
+@pytest.mark.rfc("RFC 5307 §1.1")
 def test_a_link_without_ipv4_addresses_is_told_apart_by_its_ids():
     """RFC 5307 only; the address borrowed from a loopback is not one of the link."""
     net = pair(numbered=False)
@@ -99,6 +102,7 @@ def test_a_link_without_ipv4_addresses_is_told_apart_by_its_ids():
         assert (entry.local_id, entry.remote_id) == (2, 2)
 
 
+@pytest.mark.rfc("RFC 5120 §7.2", "RFC 5120 §7.4")
 def test_multi_topology_keeps_ipv6_apart():
     """RFC 5120: TLV 229, 222 and 237 with MT 2; TLVs 22 and 135 for IPv4."""
     net = Network()
@@ -130,6 +134,7 @@ def test_multi_topology_can_be_switched_at_run_time():
     assert len(net.local_links(2, family=6)) == 1
 
 
+@pytest.mark.rfc("ISO 10589 §7.2.8.1")
 def test_overload_keeps_transit_away():
     """The bit is in fragment 0; paths may end at the node, but not cross it."""
     net = pair()
@@ -143,6 +148,7 @@ def test_overload_keeps_transit_away():
     assert net.blocks(2)[node(1)].transit
 
 
+@pytest.mark.rfc("RFC 3277", "RFC 3787 §4")
 def test_overload_on_start_up_ends_by_itself():
     """RFC 3277: no transit traffic until the router has converged."""
     net = Network()
@@ -156,6 +162,7 @@ def test_overload_on_start_up_ends_by_itself():
     assert not net.lsp(2, 1).overload
 
 
+@pytest.mark.rfc("RFC 5120 §4")
 def test_overload_is_told_of_each_topology():
     """RFC 5120 §4: the bit of the header is that of topology 0 only."""
     net = Network()
@@ -247,6 +254,7 @@ def test_the_threshold_is_configurable():
 # Throttle
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.6")
 def test_a_flapping_link_costs_a_bounded_number_of_lsps():
     """Forty flaps in four seconds cause a fraction of that number of LSPs."""
     net = Network()
@@ -359,6 +367,7 @@ class Big:
         ]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.4")
 def test_three_hundred_links_fit_into_few_fragments():
     """Each is advertised once, in LSPs of at most 1492 bytes."""
     big = Big(300)
@@ -367,6 +376,7 @@ def test_three_hundred_links_fit_into_few_fragments():
     assert sorted(n.neighbor >> 8 for n in big.told()) == [1002 + k for k in range(300)]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.4")
 @pytest.mark.parametrize("index", [2, 150, 301])
 def test_one_changed_link_issues_one_fragment(index):
     """Capacity, metric, failure and recovery of a link: one LSP each."""
@@ -388,6 +398,7 @@ def test_one_changed_link_issues_one_fragment(index):
     assert big.settle() == []
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.4")
 def test_entries_stay_where_they_are_when_others_go():
     """Half of the links fail: no other entry moves; when they recover, the gaps are filled."""
     big = Big(300)
@@ -415,6 +426,7 @@ def located(big: Big):
     ]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.4")
 def test_an_emptied_fragment_is_purged():
     """If all links of the last fragment fail, it is purged; fragment 0 always remains."""
     big = Big(60)
@@ -557,6 +569,7 @@ def test_links_and_next_hops_do_not_depend_on_the_prefixes_of_a_link():
     assert set(prefixes(net.blocks(2)[node(1)])) == {"10.255.0.1/32"}
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.7")
 def test_circuits_belong_to_the_levels_they_are_configured_for():
     """A level-1 circuit of a level-1-2 router is not in its level-2 LSP."""
     net = Network()

@@ -292,6 +292,7 @@ def test_a_prefix_of_two_fragments_stays_until_both_withdraw_it():
     assert prefixes(described(follower.said)[at]) == {}
 
 
+@pytest.mark.rfc("RFC 8405")
 def test_a_lost_link_takes_its_network_along_and_is_no_loss_of_its_own():
     """The other end still advertises the prefix: the back-off of RFC 8405 is not used up."""
     follower = Follower()

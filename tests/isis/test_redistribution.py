@@ -49,6 +49,7 @@ def announced(net: Network, prefix: Prefix, **where):
     return reach(net.lsp(2, 1, **where), prefix)
 
 
+@pytest.mark.rfc("RFC 5308 §2", "RFC 7794 §2.1", "RFC 5130 §3.1")
 @pytest.mark.parametrize("multi_topology", [False, True])
 def test_both_families_are_announced_and_marked_external(multi_topology):
     """The X bit of IPv6 entries (RFC 5308), the X flag of both (RFC 7794), a tag (RFC 5130)."""
@@ -174,6 +175,7 @@ def leaf_redistributes():
     return net, routers
 
 
+@pytest.mark.rfc("RFC 7794 §2.1", "RFC 5302 §3.3")
 def test_leaking_keeps_what_says_where_a_prefix_comes_from(leaf_redistributes):
     """The down bit in level 1 only; external, tagged and re-advertised in both levels."""
     net, routers = leaf_redistributes

@@ -63,6 +63,7 @@ def test_a_link_too_small_for_our_lsps_is_the_cause_not_the_levels():
     assert [cause for _, _, cause in refused(net)] == ["mtu-too-small"]
 
 
+@pytest.mark.rfc("ISO 10589 §8.4.2")
 def test_hellos_of_a_level_that_is_not_ours_are_no_errors_beside_a_router_of_both():
     """ISO 10589 §8.4.2: they are discarded; an adjacency forms in the level in common."""
     net = Network()
@@ -87,6 +88,7 @@ def test_a_neighbor_that_does_not_receive_us_is_told():
     assert problem(net, 1) is None
 
 
+@pytest.mark.rfc("RFC 3719 §6")
 def test_unequal_mtus_are_told_from_the_size_of_the_neighbors_padded_hellos():
     """Those of the larger end are lost at the smaller one, which therefore knows nothing."""
     net = pair()
@@ -97,6 +99,7 @@ def test_unequal_mtus_are_told_from_the_size_of_the_neighbors_padded_hellos():
     assert problem(net, 1).text.startswith("its MTU differs: 1500, ours 9000")
 
 
+@pytest.mark.rfc("RFC 5120 §3")
 @pytest.mark.parametrize("number", [1, 2])
 def test_multi_topology_at_one_end_only_is_told_at_both(number):
     net = Network()

@@ -68,6 +68,7 @@ class Up:
         return self.engine.counters.packets["received", "p2p-hello"]
 
 
+@pytest.mark.rfc("ISO 10589 §8.2.5.2")
 def test_it_restarts_the_holding_time_is_counted_and_leaves_nothing_to_drain():
     up = Up()
     up.quiet()

@@ -58,6 +58,7 @@ def results(router: Router) -> list[str]:
     return [log.fields["result"] for log in logs]
 
 
+@pytest.mark.rfc("RFC 8706 §3.1")
 def test_hellos_show_that_the_router_helps():
     net, helper = pair()
     assert {tlv.flags for tlv in answers(net, 0.0)} == {0}
@@ -71,6 +72,7 @@ def test_without_the_setting_there_is_no_tlv_and_a_restart_ends_the_adjacency():
     assert not helper.up()
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.1")
 def test_a_restart_request_keeps_the_adjacency_and_is_answered_at_once():
     net, helper = pair()
     net.run(1.5)
@@ -83,6 +85,7 @@ def test_a_restart_request_keeps_the_adjacency_and_is_answered_at_once():
     assert ("restarted", "eth1", 2) in helper.watcher.take()
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.1")
 def test_the_answer_names_the_restarted_neighbor_as_up():
     net, helper = pair()
     began = net.now
@@ -93,6 +96,7 @@ def test_the_answer_names_the_restarted_neighbor_as_up():
     assert three_way.neighbor_system_id == system_id(1)
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.1")
 def test_repeated_requests_do_not_refresh_the_holding_time():
     net, helper = pair()
     for _ in range(5):
@@ -102,6 +106,7 @@ def test_repeated_requests_do_not_refresh_the_holding_time():
     assert results(helper) == ["holding time expired"]
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.1")
 def test_a_hello_without_request_completes_the_restart_and_refreshes_the_holding_time():
     net, helper = pair()
     say(net, RR)
@@ -115,6 +120,7 @@ def test_a_hello_without_request_completes_the_restart_and_refreshes_the_holding
     assert helper.up(), "another restart may be requested"
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.3")
 def test_an_announced_restart_begins_within_the_holding_time():
     net, helper = pair()
     began = net.now
@@ -151,6 +157,7 @@ def test_announced_again_and_again_a_restart_takes_no_longer_than_one():
     assert net.now - began == pytest.approx(60.0, abs=2.0)
 
 
+@pytest.mark.rfc("RFC 8706 §3.2")
 def test_another_topology_ends_helping_and_a_refreshed_lsp_does_not():
     """Whole engines: 1 restarts, 2 helps, 3 is another neighbor of 2 with a link to 4."""
     for strict in (True, False):
@@ -188,6 +195,7 @@ def test_a_link_that_goes_down_ends_helping():
     assert len(results(helper)) == 1
 
 
+@pytest.mark.rfc("RFC 5882 §4.3.1")
 def test_the_end_of_a_bfd_session_with_a_restarting_neighbor_is_no_failure():
     net = Net()
     circuit = replace(P2P, bfd=BfdSettings())
@@ -203,6 +211,7 @@ def test_the_end_of_a_bfd_session_with_a_restarting_neighbor_is_no_failure():
     assert not helper.up()
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.2")
 def test_a_starting_neighbor_is_not_advertised_while_it_asks_for_that():
     net, helper = pair()
     say(net, SA, three_way=True)
@@ -213,6 +222,7 @@ def test_a_starting_neighbor_is_not_advertised_while_it_asks_for_that():
     assert ("circuit", "eth1") in helper.watcher.take()
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.1")
 def test_on_a_lan_one_helper_sends_the_database_and_all_keep_the_adjacency():
     net = Net()
     for number in (1, 2, 3):

@@ -57,6 +57,7 @@ def test_with_the_overload_bit_at_start_up_a_restart_sets_none():
     restart_unnoticed(ISIS, net, planned=True, away=0.4)
 
 
+@pytest.mark.rfc("RFC 8706 §3.2.3")
 def test_a_planned_restart_is_announced_to_all_and_acknowledged():
     net = star(ISIS)
     began = net.now
@@ -67,6 +68,7 @@ def test_a_planned_restart_is_announced_to_all_and_acknowledged():
     assert flags(net.nodes[2], began) == [PA]
 
 
+@pytest.mark.rfc("RFC 8706 §3.3.1")
 def test_hellos_request_the_restart_until_the_database_is_described():
     net = star(ISIS)
     leave(net, 1, planned=False)
@@ -113,6 +115,7 @@ def without(net: Network, number: int, kind: PduType) -> None:
     net.deliver = dropping  # type: ignore[method-assign]
 
 
+@pytest.mark.rfc("RFC 8706 §3.3.1")
 def test_a_neighbor_that_does_not_describe_its_database_is_asked_three_times():
     net = star(ISIS, leaves=(2,))
     leave(net, 1, planned=True)
@@ -124,6 +127,7 @@ def test_a_neighbor_that_does_not_describe_its_database_is_asked_three_times():
     assert flags(node) == [RR, 0]
 
 
+@pytest.mark.rfc("RFC 8706 §3.4.1")
 def test_databases_that_stay_incomplete_end_the_restart_with_t3_and_the_overload_bit():
     net = star(ISIS, leaves=(2,))
     leave(net, 1, planned=True)
@@ -180,6 +184,7 @@ def test_what_is_leaked_between_the_levels_stays_advertised():
 # The restart on one circuit, as a value
 
 
+@pytest.mark.rfc("RFC 8706 §3.3.1")
 def test_requests_end_with_the_acknowledgment_and_a_complete_set_of_csnps():
     state = Reacquisition().requested().acknowledged(LevelSet.BOTH)
     state = state.described(Level.ONE, FIRST_LSP, LAST_LSP)
@@ -190,6 +195,7 @@ def test_requests_end_with_the_acknowledgment_and_a_complete_set_of_csnps():
     assert state.described(Level.TWO, LspId(8), LAST_LSP).progress is Progress.RESTORED
 
 
+@pytest.mark.rfc("RFC 8706 §3.3.1")
 def test_csnps_may_come_before_the_acknowledgment():
     state = Reacquisition().requested().described(Level.TWO, FIRST_LSP, LAST_LSP)
     assert state.requesting
@@ -228,6 +234,7 @@ def adjacent(net: Network, at: int, neighbor: int) -> bool:
     return any(a.up and a.system_id == system(neighbor) for a in known)
 
 
+@pytest.mark.rfc("RFC 8706 §3.3.2", "RFC 8706 §3.4.2")
 @pytest.mark.parametrize("helper", [True, False])
 def test_a_router_that_starts_is_not_advertised_before_it_has_the_database(helper: bool):
     """By neighbors that understand it, which a router that helps nobody asks as well."""

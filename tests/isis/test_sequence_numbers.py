@@ -24,6 +24,7 @@ def line(length: int = 3) -> Network:
     return net
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_after_a_restart_numbering_goes_on_from_what_the_network_remembers():
     net = line()
     for version in range(10):
@@ -37,6 +38,7 @@ def test_after_a_restart_numbering_goes_on_from_what_the_network_remembers():
     assert net[3].known()[name(1)] == (12, "another life")
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.4")
 def test_fragments_of_a_former_life_that_are_not_generated_any_more_are_purged():
     net = line()
     for fragment in (1, 2, 3):
@@ -64,6 +66,7 @@ def test_what_comes_back_after_it_was_taken_back_is_purged_again():
     assert name(1, 1) not in net[3].known()
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 @pytest.mark.parametrize("sequence", [2, 1000, MAX_SEQUENCE_NUMBER - 1])
 def test_a_forged_lsp_of_ours_is_answered_with_the_next_number(sequence):
     net = line()
@@ -73,6 +76,7 @@ def test_a_forged_lsp_of_ours_is_answered_with_the_next_number(sequence):
     assert net[3].known()[name(1)] == (sequence + 1, "I am 1")
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_a_forged_purge_of_ours_is_answered_with_the_next_number():
     net = line()
     net.inject(3, 1, make_lsp(name(1), 77, lifetime=0))
@@ -85,6 +89,7 @@ ACKNOWLEDGED = 15.0
 """Seconds in which all routers have acknowledged a purge, and its originator is back."""
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_the_last_number_is_purged_and_counting_begins_again_once_all_have_acknowledged():
     """ISO 10589 §7.3.16.1, but without MaxAge, and without ZeroAgeLifetime where it may be."""
     net = line(6)
@@ -100,6 +105,7 @@ def test_the_last_number_is_purged_and_counting_begins_again_once_all_have_ackno
     assert [r.event for r in net[1].logs] == ["isis-sequence-exhausted"]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_using_up_the_last_number_ourselves_ends_the_same_way():
     net = line()
     net.inject(3, 1, make_lsp(name(1), MAX_SEQUENCE_NUMBER - 1, "I am not 1"))
@@ -112,6 +118,7 @@ def test_using_up_the_last_number_ourselves_ends_the_same_way():
     assert net[3].known()[name(1)] == (1, "one more")
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_a_lan_acknowledges_nothing_so_that_the_last_number_waits_for_zeroagelifetime():
     net = Network()
     net.add(1, 2, 3)
@@ -126,6 +133,7 @@ def test_a_lan_acknowledges_nothing_so_that_the_last_number_waits_for_zeroagelif
     assert net[3].known()[name(1)] == (1, "I am 1")
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16.1")
 def test_who_still_has_the_purge_of_the_last_number_discards_the_first_number_until_then():
     """As RFC 2328 §13 (8): to answer with the purge would end the new sequence as well.
 
@@ -188,6 +196,7 @@ def test_a_number_beyond_the_last_is_an_error_of_the_caller():
         net[1].flooding.install_own(TWO, make_lsp(name(1), MAX_SEQUENCE_NUMBER + 1))
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.15.1")
 def test_a_neighbor_with_older_lsps_gets_ours():
     net = line()
     net.say(1, "version 2")
@@ -198,6 +207,7 @@ def test_a_neighbor_with_older_lsps_gets_ours():
     assert [(n, pdu.sequence_number) for _, n, pdu in net.pdus(LSP)] == [(2, 2)]
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16")
 @pytest.mark.parametrize(
     ("sequence", "lifetime", "checksum", "order"),
     [
@@ -221,6 +231,7 @@ def test_what_is_newer(sequence, lifetime, checksum, order):
     assert compare(entry, heard) is order
 
 
+@pytest.mark.rfc("ISO 10589 §7.3.16")
 def test_of_two_purges_of_one_number_none_is_newer_whatever_their_checksums():
     net = line()
     net.unsay(1)

@@ -155,6 +155,7 @@ def test_fragments_are_one_description():
     assert builder.block(1) is None
 
 
+@pytest.mark.rfc("RFC 1195 §5.2")
 def test_a_family_that_a_router_does_not_speak_is_not_routed_through_it():
     """Without the NLPID of a family there is no block; RFC 1195 §3.10 does not check it."""
     builder = Builder()
@@ -173,6 +174,7 @@ def test_a_pseudonode_serves_both_families():
         assert block.neighbors.tolist() == [node(1), node(2)]
 
 
+@pytest.mark.rfc("RFC 5305 §3")
 @pytest.mark.parametrize("topology", [None, 2])
 def test_a_link_at_the_maximum_metric_still_confirms_the_other_direction(topology):
     """RFC 5305 §3: SPF does not use it, the two-way check does; in topologies of RFC 5120, too."""
@@ -189,6 +191,7 @@ def test_a_link_at_the_maximum_metric_still_confirms_the_other_direction(topolog
     assert back.distance.tolist() == [UNREACHABLE, 0]
 
 
+@pytest.mark.rfc("RFC 5305 §3")
 def test_narrow_metrics_do_not_revive_a_link_at_the_maximum_metric():
     builder = Builder()
     wide, narrow = IsReachability((link(2, 0xFFFFFF),)), NarrowIsReachability((_narrow(2),))
@@ -200,6 +203,7 @@ def _narrow(to: int) -> NarrowNeighbor:
     return NarrowNeighbor(to << 8, 63)
 
 
+@pytest.mark.rfc("RFC 5305 §4")
 def test_prefixes_beyond_the_highest_metric_are_ignored():
     """RFC 5305 §4: above 0xFE000000."""
     builder = Builder()
@@ -209,6 +213,7 @@ def test_prefixes_beyond_the_highest_metric_are_ignored():
     assert list(prefixes(builder.block(1))) == ["10.1.0.0/24"]
 
 
+@pytest.mark.rfc("RFC 5302 §3.2", "RFC 5302 §3.3")
 @pytest.mark.parametrize(
     ("level", "down", "kind"),
     [
@@ -227,6 +232,7 @@ def test_the_down_bit_makes_another_kind_of_route(level, down, kind):
     assert attached.path_type is kind
 
 
+@pytest.mark.rfc("RFC 1195")
 def test_narrow_tlvs_are_read():
     """RFC 1195: metrics of six bits; wide entries are preferred."""
     builder = Builder()
@@ -251,6 +257,7 @@ def test_narrow_tlvs_are_read():
     assert prefixes(block)["10.1.0.0/24"] == (50, "LEVEL_2")
 
 
+@pytest.mark.rfc("RFC 5302 §3.3")
 def test_an_internal_prefix_with_an_external_metric_is_ignored():
     """RFC 5302 §3.3: TLV 128 must not have it."""
     builder = Builder()
@@ -260,6 +267,7 @@ def test_an_internal_prefix_with_an_external_metric_is_ignored():
     assert prefixes(builder.block(1)) == {"10.2.0.0/24": (4, "LEVEL_2")}
 
 
+@pytest.mark.rfc("RFC 7794 §2.1", "RFC 5308 §2")
 @pytest.mark.parametrize(
     "tlv",
     [
@@ -276,6 +284,7 @@ def test_each_way_to_mark_an_own_prefix_as_external_says_that_it_is_redistribute
     assert [item.path_type for item in found.prefixes] == [PathType.LEVEL_2_REDISTRIBUTED]
 
 
+@pytest.mark.rfc("RFC 5120 §7.2")
 @pytest.mark.parametrize("multi_topology", [False, True])
 def test_multi_topology_tlvs_with_id_zero_are_ignored(multi_topology):
     """RFC 5120 §7.2 to §7.4: topology 0 has the TLVs without an id."""
@@ -293,6 +302,7 @@ def test_multi_topology_tlvs_with_id_zero_are_ignored(multi_topology):
         assert prefixes(block) == {}
 
 
+@pytest.mark.rfc("RFC 3787 §4")
 def test_the_overload_bit_of_a_pseudonode_is_ignored():
     """RFC 3787 §4: and other areas are reached across the LAN."""
     builder = Builder()
@@ -305,6 +315,7 @@ def test_the_overload_bit_of_a_pseudonode_is_ignored():
     assert builder.ted.reaches_other_area()
 
 
+@pytest.mark.rfc("ISO 10589 §7.2.8.1")
 def test_the_overload_bit_bars_transit():
     """Of fragment 0 only."""
     builder = Builder()
@@ -315,6 +326,7 @@ def test_the_overload_bit_bars_transit():
     assert builder.block(1).transit
 
 
+@pytest.mark.rfc("RFC 5120 §4")
 def test_multi_topology_takes_ipv6_from_its_own_tlvs():
     """RFC 5120: TLVs 222 and 237 of MT 2, with an overload bit of their own."""
     builder = Builder(multi_topology=True)
@@ -335,6 +347,7 @@ def test_multi_topology_takes_ipv6_from_its_own_tlvs():
     assert list(prefixes(ipv6)) == ["2001:db8::1/128"]
 
 
+@pytest.mark.rfc("RFC 5120 §7.1")
 def test_multi_topology_leaves_out_routers_that_are_not_in_it():
     """RFC 5120 §7.1: without TLV 229 a router is in topology 0 only."""
     builder = Builder(multi_topology=True)
@@ -492,6 +505,7 @@ def test_unknown_bandwidths_are_nan():
     assert np.isnan(builder.block(1).availables).all()
 
 
+@pytest.mark.rfc("RFC 5307 §1.1")
 @pytest.mark.parametrize("numbered", [True, False])
 def test_parallel_links_are_told_apart(numbered):
     """By IPv4 addresses, which FRR sends, or by link identifiers if there are none.
@@ -640,6 +654,7 @@ def test_load_is_no_change_of_local_links():
 # Paths to other areas
 
 
+@pytest.mark.rfc("ISO 10589 §7.2.9.2")
 def test_other_areas_are_looked_for_over_two_way_links_only():
     """A router without a link back does not set the attached bit."""
     builder = Builder()
@@ -655,6 +670,7 @@ def test_other_areas_are_looked_for_over_two_way_links_only():
     assert not builder.ted.reaches_other_area(), "RFC 5305 §3: no path leads over that link"
 
 
+@pytest.mark.rfc("ISO 10589 §7.2.9.2")
 def test_an_attached_router_that_is_overloaded_is_the_last_resort():
     """An overloaded router carries no transit traffic, but leads out where no other one does."""
     builder = Builder()

@@ -16,6 +16,7 @@ def test_adjacency_forms_in_milliseconds_with_default_timers():
     assert net.until(lambda: net.all_full() and net.in_sync()) < 0.010
 
 
+@pytest.mark.rfc("RFC 2328 §10.1")
 def test_states_are_passed_in_order():
     net = pair()
     net.until(net.all_full)
@@ -23,6 +24,7 @@ def test_states_are_passed_in_order():
     assert states == ["Init", "ExStart", "Exchange", "Loading", "Full"]
 
 
+@pytest.mark.rfc("RFC 2328 §10.3")
 def test_the_table_covers_each_event_of_the_rfc():
     """Each event has a row; events that end an adjacency have one in every state."""
     rows = set(NEIGHBOR_TABLE)
@@ -32,6 +34,7 @@ def test_the_table_covers_each_event_of_the_rfc():
             assert NEIGHBOR_TABLE.find(state, event).target is NeighborState.DOWN
 
 
+@pytest.mark.rfc("RFC 2328 §9.5")
 def test_first_hello_is_sent_when_the_link_comes_up_and_answered_on_receipt():
     peer = Scripted()
     (hello,) = peer.got(Hello)
@@ -42,12 +45,14 @@ def test_first_hello_is_sent_when_the_link_comes_up_and_answered_on_receipt():
     assert hello.neighbors == (peer.peer,)
 
 
+@pytest.mark.rfc("RFC 2328 §9.5")
 def test_hellos_repeat_within_the_interval():
     peer = Scripted()
     peer.at(10.0)
     assert 10 <= len(peer.got(Hello)) - 1 <= 11
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_a_hello_that_lists_us_starts_the_exchange_at_once():
     peer = Scripted()
     peer.greet()
@@ -61,6 +66,7 @@ def test_a_hello_that_lists_us_starts_the_exchange_at_once():
     assert first.lsa_headers == ()
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -76,6 +82,7 @@ def test_hello_with_other_parameters_is_counted_and_ignored(changes, reason):
     assert peer.errors() == {reason: 1}
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_hellos_with_any_options_leave_no_flags_behind():
     peer = Scripted()
     peer.to_full()
@@ -85,18 +92,21 @@ def test_hellos_with_any_options_leave_no_flags_behind():
     assert len(Options._value2member_map_) <= before + 2
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_network_mask_does_not_matter_on_point_to_point_links():
     peer = Scripted()
     peer.greet(network_mask=0xFFFFFF00)
     assert peer.state == "Init"
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_packets_of_another_area_are_dropped():
     peer = Scripted()
     peer.send(peer.hello(), area=1)
     assert peer.errors() == {"area-mismatch": 1}
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_a_neighbor_with_our_own_router_id_is_refused_and_named():
     peer = Scripted()
     peer.send(peer.hello(), peer=peer.me)
@@ -104,12 +114,14 @@ def test_a_neighbor_with_our_own_router_id_is_refused_and_named():
     assert peer.errors() == {"duplicate-router-id": 1}
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_our_own_multicast_looped_back_is_ignored_silently():
     peer = Scripted()
     peer.send(peer.hello(), source=OURS)
     assert peer.errors() == {}
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_an_adjacency_without_hellos_ends_after_the_dead_interval_and_not_before():
     peer = Scripted()
     peer.to_full()
@@ -121,6 +133,7 @@ def test_an_adjacency_without_hellos_ends_after_the_dead_interval_and_not_before
     assert (last.previous, last.state, last.reason) == ("Full", "Down", "InactivityTimer")
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_hellos_keep_the_adjacency_alive():
     peer = Scripted()
     peer.to_full()
@@ -162,6 +175,7 @@ def test_a_shorter_dead_interval_counts_from_the_next_hello_on():
     assert peer.state == "Down"
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_a_hello_without_us_breaks_a_full_adjacency_and_is_answered_at_once():
     """1-WayReceived: the neighbor has restarted."""
     peer = Scripted()
@@ -173,6 +187,7 @@ def test_a_hello_without_us_breaks_a_full_adjacency_and_is_answered_at_once():
     assert peer.neighbor.flaps == 1
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_a_neighbor_that_restarts_under_a_new_router_id_replaces_the_old_one():
     """After two hello intervals without the old id: a stray packet does not end the adjacency."""
     peer = Scripted()
@@ -186,6 +201,7 @@ def test_a_neighbor_that_restarts_under_a_new_router_id_replaces_the_old_one():
     assert (neighbor.router_id, neighbor.state) == (router_id(77), "Init")
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_a_second_router_on_a_point_to_point_link_is_rejected():
     peer = Scripted(length=28)
     peer.to_full()
@@ -194,6 +210,7 @@ def test_a_second_router_on_a_point_to_point_link_is_rejected():
     assert peer.errors() == {"second-neighbor": 1}
 
 
+@pytest.mark.rfc("RFC 2328 §9.3")
 def test_carrier_loss_ends_adjacencies_at_once():
     net = pair()
     net.until(net.all_full)
@@ -213,6 +230,7 @@ def test_a_removed_interface_is_forgotten():
     assert [i.name for i in net.nodes[1].engine.snapshot(net.now).interfaces] == ["lo"]
 
 
+@pytest.mark.rfc("RFC 2328 §10.3")
 def test_a_silent_failure_is_found_by_the_dead_timer():
     net = pair()
     net.until(net.all_full)
@@ -221,6 +239,7 @@ def test_a_silent_failure_is_found_by_the_dead_timer():
     assert net.states(1) == net.states(2) == []
 
 
+@pytest.mark.rfc("RFC 2328 §9.3")
 def test_disabling_ospf_on_an_interface_sends_a_hello_without_neighbors():
     """The neighbor ends the adjacency before its dead interval."""
     net = pair(settings=DEFAULTS)
@@ -275,6 +294,7 @@ def test_a_hello_leaves_at_once_when_an_interval_changes_and_the_next_follow_it(
     assert 10 <= len(peer.got(Hello)) <= 11
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_mismatched_hello_intervals_never_become_adjacent():
     net = pair(settings=FAST, b_settings=DEFAULTS)
     net.run(30)

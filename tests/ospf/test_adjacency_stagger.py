@@ -20,6 +20,7 @@ def greeted(count: int = 6, limit: int = 2, **settings) -> Star:
     return star
 
 
+@pytest.mark.rfc("RFC 4222 §2 (5)")
 def test_neighbors_beyond_the_limit_wait_in_2_way():
     star = greeted()
     assert star.states() == ["ExStart"] * 2 + ["2-Way"] * 4
@@ -27,6 +28,7 @@ def test_neighbors_beyond_the_limit_wait_in_2_way():
     assert star.engine.adjacency_progress() == (6, 0, 6)
 
 
+@pytest.mark.rfc("RFC 4222 §2 (5)")
 def test_the_next_neighbor_begins_when_one_is_full():
     star = greeted()
     star.send(1, INITIAL, LAST)
@@ -34,6 +36,7 @@ def test_the_next_neighbor_begins_when_one_is_full():
     assert star.got(2, DatabaseDescription)[-1].flags == INITIAL.flags
 
 
+@pytest.mark.rfc("RFC 4222 §2 (5)")
 def test_the_next_neighbor_begins_when_one_is_lost():
     star = greeted()
     star.greet(0)
@@ -63,6 +66,7 @@ def test_a_description_kept_is_dropped_with_the_adjacency_that_it_began():
     assert star.view(2).state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 4222 §2 (5)")
 def test_neighbors_that_do_not_answer_do_not_keep_others_waiting():
     star = greeted(settings=replace(FAST, router_dead_interval=40, rxmt_interval=5.0))
     star.at(0.99)
@@ -110,6 +114,7 @@ def test_a_spine_that_restarts_is_full_with_all_its_neighbors_within_seconds(num
     assert net.now - began < 2.0
 
 
+@pytest.mark.rfc("RFC 4222 §2 (5)")
 def test_a_fabric_that_starts_at_once_forms_all_adjacencies_within_seconds():
     net = Network()
     for spine in range(8):
@@ -136,12 +141,14 @@ def names(requests: list[LsRequest]) -> list:
     return [key for request in requests for key in request.requests]
 
 
+@pytest.mark.rfc("RFC 2328 §10.9")
 def test_an_lsa_is_requested_from_one_neighbor_at_a_time():
     star, lsas = offering()
     asked = names(star.got(0, LsRequest)) + names(star.got(1, LsRequest))
     assert sorted(asked) == sorted(lsa.header.key for lsa in lsas)
 
 
+@pytest.mark.rfc("RFC 2328 §10.9")
 def test_an_lsa_that_does_not_come_is_requested_from_the_other_neighbor_too():
     star, lsas = offering()
     star.got(1, LsRequest)
@@ -151,12 +158,14 @@ def test_an_lsa_that_does_not_come_is_requested_from_the_other_neighbor_too():
     assert star.states() == ["Full", "Full"]
 
 
+@pytest.mark.rfc("RFC 2328 §10.9")
 def test_what_one_neighbor_sends_is_loaded_from_the_other_too():
     star, lsas = offering()
     star.send(0, update(*lsas))
     assert star.states() == ["Full", "Full"]
 
 
+@pytest.mark.rfc("RFC 2328 §10.9")
 def test_a_newer_instance_is_requested_although_another_neighbor_is_asked_for_the_old_one():
     star = greeted(2)
     old = make_lsa(router_id(1000))

@@ -3,6 +3,8 @@
 import random
 import sys
 
+import pytest
+
 from fared.core.timers import TimerQueue
 from fared.protocols.ospf.flooding.aging import Aging
 from fared.protocols.ospf.lsdb import CURRENT, EXPIRED, LsaEntry, Lsdb, Scope
@@ -31,6 +33,7 @@ def test_an_lsa_fits_the_96_bytes_that_the_allocator_has_for_it():
     assert sys.getsizeof(Case().armed(1, 5.0)) <= 96  # of the next class: 112
 
 
+@pytest.mark.rfc("RFC 2328 §14")
 def test_an_lsa_that_has_reached_max_age_here_is_at_max_age_from_then_on():
     entry = Case().armed(1, 5.0)
     assert (entry.base_age, entry.at_max_age) == (1, False)

@@ -36,6 +36,7 @@ times = st.floats(0, 2.2e9)
 # -- the numbers -----------------------------------------------------------------------------
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 @given(st.lists(st.tuples(st.integers(1, 3), times), max_size=50))
 def test_numbers_of_an_interface_rise_whatever_the_clock_does(packets):
     sequences = AuthSequences()
@@ -47,6 +48,7 @@ def test_numbers_of_an_interface_rise_whatever_the_clock_does(packets):
         last[ifindex] = number
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_numbers_follow_the_clock_where_that_is_ahead():
     sequences = AuthSequences()
     assert [sequences.next_32(1, WALL + second) - clock_number(WALL) for second in range(4)] == [
@@ -65,6 +67,7 @@ def test_packets_are_accepted_after_an_upgrade_from_numbers_in_seconds():
         assert wall < clock_number(wall) <= END
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_past_the_end_of_32_bits_numbers_begin_again_at_the_clock():
     """In 2041, or if the clock is set beyond it: neighbors accept them after RouterDeadInterval."""
     sequences = AuthSequences()
@@ -82,6 +85,7 @@ def test_an_interface_that_comes_back_goes_on_where_it_was():
     assert sequences.next_32(7, WALL) > sent[-1]
 
 
+@pytest.mark.rfc("RFC 7474 §3.1")
 def test_64_bit_numbers_begin_at_the_boot_count_and_carry_into_it():
     """RFC 7474 §3.1: when the lower half wraps, the upper half counts on."""
     sequences = AuthSequences()
@@ -158,6 +162,7 @@ def test_a_receiver_that_refuses_equal_numbers_takes_200_packets_a_second(strict
     assert losses(net) == 2, "one each restart, at the neighbor"
 
 
+@pytest.mark.rfc("RFC 7474 §2")
 @pytest.mark.parametrize("key", [A, B, EXTENDED], ids=repr)
 def test_a_clock_a_day_behind_after_a_restart(strict, key):
     """64-bit numbers have the boot count; 32-bit ones wait until neighbors forgot the old ones."""

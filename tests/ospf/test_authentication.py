@@ -76,6 +76,7 @@ def logged(net: Network, number: int, event: str) -> list[LogRecord]:
 # -- the same key, another key ---------------------------------------------------------------
 
 
+@pytest.mark.rfc("RFC 2328 §D.4.3")
 @pytest.mark.parametrize("key", KEYS, ids=repr)
 def test_with_the_same_key_at_both_ends_they_become_full(key):
     """Every packet has a digest of that key; none is rejected."""
@@ -90,6 +91,7 @@ def test_with_the_same_key_at_both_ends_they_become_full(key):
     assert (view(net, 1).algorithm, view(net, 1).key_id) == (key.algorithm.value, key.key_id)
 
 
+@pytest.mark.rfc("RFC 2328 §D.5.3")
 @pytest.mark.parametrize("key", KEYS, ids=repr)
 def test_with_different_keys_no_neighbor_is_created_and_packets_are_counted(key):
     """One count a packet, one log line a minute, and no neighbor, not even Init."""
@@ -103,6 +105,7 @@ def test_with_different_keys_no_neighbor_is_created_and_packets_are_counted(key)
     assert "fabric" not in repr(record)
 
 
+@pytest.mark.rfc("RFC 2328 §D.5")
 @pytest.mark.parametrize(
     ("left", "right", "reason"),
     [
@@ -132,6 +135,7 @@ def test_the_adjacency_with_a_neighbor_that_loses_the_key_ends_after_the_dead_in
     net.until(net.all_full)
 
 
+@pytest.mark.rfc("RFC 2328 §D.5.3")
 def test_a_packet_with_one_bit_changed_is_refused():
     """Digests cover the whole packet; the state machine does not process altered packets."""
     net = joined(keyed(B), keyed(B))
@@ -146,6 +150,7 @@ def test_a_packet_with_one_bit_changed_is_refused():
     assert {reason.partition("-")[0] for reason in errors(net, 1)} == {"auth"}
 
 
+@pytest.mark.rfc("RFC 2328 §D.5")
 def test_unreadable_authentication_is_refused_by_name():
     peer = Scripted(settings=keyed(B))
     packet = bytearray(encode_packet(peer.peer, 0, Hello(0, 1, 2, 1, 4, 0, 0, ())))
@@ -163,6 +168,7 @@ def sequences(net: Network, number: int) -> list[int]:
     return [read_auth(p.payload).sequence for _, n, p in net.trace if n == number]
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_32_bit_sequence_numbers_rise_with_every_packet_and_follow_the_wall_clock():
     """They exceed those before a restart: hellos are sent at a lower rate than the clock counts."""
     net = joined(keyed(B), keyed(B))
@@ -187,6 +193,7 @@ def test_a_clock_set_back_does_not_turn_them_back():
     assert losses(net) == 0
 
 
+@pytest.mark.rfc("RFC 7474 §3")
 def test_64_bit_sequence_numbers_count_packets_from_the_boot_count():
     net = joined(keyed(EXTENDED), keyed(EXTENDED))
     net.run(10.0)
@@ -195,6 +202,7 @@ def test_64_bit_sequence_numbers_count_packets_from_the_boot_count():
     assert sent == list(range(first, first + len(sent)))
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_replayed_packets_are_refused_while_the_neighbor_is_there():
     """RFC 2328 §D.3: a number less than the last one of this neighbor; equal ones still pass."""
     net = joined(keyed(B), keyed(B))
@@ -208,6 +216,7 @@ def test_replayed_packets_are_refused_while_the_neighbor_is_there():
     assert losses(net) == 0
 
 
+@pytest.mark.rfc("RFC 7474 §2")
 def test_with_extended_numbers_no_packet_is_accepted_twice_even_after_the_neighbor_is_removed():
     """RFC 7474: strictly increasing, by packet type, beyond the life of an adjacency."""
     net = joined(keyed(EXTENDED), keyed(EXTENDED))
@@ -223,6 +232,7 @@ def test_with_extended_numbers_no_packet_is_accepted_twice_even_after_the_neighb
     assert net.states(1) == []
 
 
+@pytest.mark.rfc("RFC 7474 §2")
 def test_types_of_packets_may_overtake_one_another_with_extended_numbers():
     """RFC 4222 lets hellos go first, so each type has its own sequence."""
     peer = Scripted(settings=keyed(EXTENDED))
@@ -238,6 +248,7 @@ def test_types_of_packets_may_overtake_one_another_with_extended_numbers():
     assert dict(peer.engine.counters.errors) == {"auth-sequence": 1}
 
 
+@pytest.mark.rfc("RFC 7474 §5")
 def test_extended_digests_are_bound_to_the_source_address():
     """RFC 7474 §5: a packet of one link is rejected on another."""
     peer = Scripted(settings=keyed(EXTENDED))
@@ -295,6 +306,7 @@ def test_key_lists_in_different_order_do_not_make_keys_alternate():
     assert losses(net) == 0
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_keys_roll_by_the_clock_without_leaving_full():
     """Overlapping lifetimes compensate clocks that differ, here by a minute."""
     ring = (
@@ -317,6 +329,7 @@ def test_keys_roll_by_the_clock_without_leaving_full():
     assert errors(net, 1) == errors(net, 2) == {}
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_an_expired_key_is_accepted_no_more_while_there_is_another():
     net = joined(
         keyed(TimedKey(A, accept_end=WALL + 10), B), keyed(TimedKey(A, accept_end=WALL + 10), B)
@@ -331,6 +344,7 @@ def test_an_expired_key_is_accepted_no_more_while_there_is_another():
     net.until(net.all_full)
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_the_last_key_is_used_after_its_end_and_a_warning_is_logged():
     """RFC 2328 §D.3: the alternatives are no authentication, or no routing."""
     mortal = TimedKey(A, send_end=WALL + 10, accept_end=WALL + 10)
@@ -344,6 +358,7 @@ def test_the_last_key_is_used_after_its_end_and_a_warning_is_logged():
     assert {read_auth(p.payload).au_type for _, _, p in net.trace} == {2}
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_before_the_first_key_is_valid_nothing_is_sent_or_accepted():
     early = TimedKey(A, send_start=WALL + 10, accept_start=WALL + 10)
     net = joined(keyed(early), keyed())
@@ -357,6 +372,7 @@ def test_before_the_first_key_is_valid_nothing_is_sent_or_accepted():
     net.until(net.all_full)
 
 
+@pytest.mark.rfc("RFC 2328 §D.3")
 def test_which_key_is_sent_and_which_are_accepted():
     """The newest valid one, the first of equals; all that are valid."""
     first, second = TimedKey(A), TimedKey(B)
@@ -393,6 +409,7 @@ def test_no_packet_with_its_digest_needs_fragmentation(key):
     assert 1380 < max(sizes) <= 1500
 
 
+@pytest.mark.rfc("RFC 2328 §D.1")
 def test_without_keys_packets_have_no_authentication():
     net = pair()
     net.until(net.all_full)

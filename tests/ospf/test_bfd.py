@@ -55,6 +55,7 @@ def test_without_bfd_no_session_is_wanted():
     assert router.neighbor.bfd is None
 
 
+@pytest.mark.rfc("RFC 5882 §10.1")
 def test_a_session_is_wanted_from_two_way_on():
     router = Scripted(settings=NORMAL)
     router.greet()
@@ -66,6 +67,7 @@ def test_a_session_is_wanted_from_two_way_on():
     assert router.neighbor.bfd == "Down"
 
 
+@pytest.mark.rfc("RFC 5882 §10.2")
 def test_a_failed_session_ends_the_adjacency_at_once():
     router = Scripted(settings=NORMAL)
     router.to_full()
@@ -77,6 +79,7 @@ def test_a_failed_session_ends_the_adjacency_at_once():
     assert [item.settings for item in wanted(router)] == [None]
 
 
+@pytest.mark.rfc("RFC 5882 §4.2")
 @pytest.mark.parametrize("before", [BfdStatus.UP, BfdStatus.DOWN])
 def test_a_neighbor_that_disables_bfd_is_no_failure(before):
     router = Scripted(settings=NORMAL)
@@ -111,6 +114,7 @@ def test_a_reload_begins_changes_and_ends_sessions():
 # -- strict mode
 
 
+@pytest.mark.rfc("RFC 9355 §2", "RFC 5613 §2")
 def test_strict_hellos_have_the_b_bit_in_a_link_local_block():
     router = Scripted(settings=STRICT)
     payload = next(o.payload for o in router.outputs if isinstance(o, SendPacket))
@@ -122,6 +126,7 @@ def test_strict_hellos_have_the_b_bit_in_a_link_local_block():
     assert decode_flags(payload[length:]) == B_BIT
 
 
+@pytest.mark.rfc("RFC 9355 §4")
 def test_a_strict_neighbor_waits_in_init_and_is_not_listed():
     router = Scripted(settings=STRICT)
     strict_hello(router)
@@ -134,6 +139,7 @@ def test_a_strict_neighbor_waits_in_init_and_is_not_listed():
     assert listed(router)
 
 
+@pytest.mark.rfc("RFC 9355 §4")
 def test_a_strict_neighbor_that_is_up_first_is_listed_at_once():
     router = Scripted(settings=STRICT)
     strict_hello(router)
@@ -145,6 +151,7 @@ def test_a_strict_neighbor_that_is_up_first_is_listed_at_once():
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 9355 §4")
 def test_a_neighbor_without_the_b_bit_does_not_wait():
     router = Scripted(settings=STRICT)
     strict_hello(router, router.me, flags=0)
@@ -154,12 +161,14 @@ def test_a_neighbor_without_the_b_bit_does_not_wait():
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 9355 §4")
 def test_a_router_that_is_not_strict_does_not_wait_for_one_that_is():
     router = Scripted(settings=NORMAL)
     strict_hello(router, router.me)
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 9355 §4")
 def test_the_b_bit_counts_in_init_only():
     router = Scripted(settings=STRICT)
     router.to_full()
@@ -167,6 +176,7 @@ def test_the_b_bit_counts_in_init_only():
     assert router.state == "Full"
 
 
+@pytest.mark.rfc("RFC 9355 §4")
 def test_a_failed_session_of_a_strict_neighbor_makes_it_wait_again():
     router = Scripted(settings=STRICT)
     strict_hello(router, router.me)
@@ -177,6 +187,7 @@ def test_a_failed_session_of_a_strict_neighbor_makes_it_wait_again():
     assert router.state == "Init"
 
 
+@pytest.mark.rfc("RFC 5882 §4.1")
 def test_a_strict_neighbor_that_disables_bfd_is_let_pass():
     # RFC 5882 §4.1: AdminDown must not block the adjacency
     router = Scripted(settings=STRICT)
@@ -185,6 +196,7 @@ def test_a_strict_neighbor_that_disables_bfd_is_let_pass():
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 9355 §4")
 def test_the_hold_time_passes_before_the_adjacency_forms():
     router = Scripted(settings=HELD)
     strict_hello(router, router.me)
@@ -210,6 +222,7 @@ def test_a_reload_to_normal_mode_ends_the_wait():
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 5613 §2.2")
 def test_a_malformed_block_is_counted_and_means_no_strict_mode():
     router = Scripted(settings=STRICT)
     body = router.hello(router.me, options=E_L)
@@ -218,6 +231,7 @@ def test_a_malformed_block_is_counted_and_means_no_strict_mode():
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 5613 §2")
 @pytest.mark.parametrize(
     "block",
     [
@@ -233,6 +247,7 @@ def test_any_block_gives_flags_or_a_decode_error(block):
     attempt(decode_flags, bytes.fromhex(block))
 
 
+@pytest.mark.rfc("RFC 5613 §2.2")
 def test_a_block_with_a_wrong_checksum_or_size_is_refused():
     block = encode_block(B_BIT)
     for wrong in (block[:-1] + b"\x11", block[:3] + b"\x04" + block[4:], block[:6]):
@@ -240,6 +255,7 @@ def test_a_block_with_a_wrong_checksum_or_size_is_refused():
             decode_flags(wrong)
 
 
+@pytest.mark.rfc("RFC 5613 §2.3")
 def test_other_tlvs_of_a_block_are_skipped():
     body = bytes.fromhex("80010003 aabbcc00 00010004 00000010")
     head = bytes.fromhex("0000 0005")
@@ -267,6 +283,7 @@ def signed_hello(router: Scripted, key: AuthKey, *heard: int, sequence: int = 9)
     return sign(encode_packet(router.peer, 0, body), key, sequence)
 
 
+@pytest.mark.rfc("RFC 5613 §2.5")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_authentic_block_means_strict_mode(algorithm: Algorithm):
     key = secret(algorithm)
@@ -278,6 +295,7 @@ def test_an_authentic_block_means_strict_mode(algorithm: Algorithm):
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 5613 §2.5")
 @pytest.mark.parametrize(
     "block",
     [
@@ -297,6 +315,7 @@ def test_a_block_that_is_not_authentic_is_counted_and_means_no_strict_mode(block
     assert router.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 9355 §4", "RFC 5613 §2.5")
 @pytest.mark.parametrize("algorithm", [*ALGORITHMS, Algorithm.CLEARTEXT])
 def test_two_strict_routers_with_keys_wait_for_their_session(algorithm: Algorithm):
     key = secret(algorithm)

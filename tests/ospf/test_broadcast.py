@@ -77,6 +77,7 @@ def router_links(
     return [(k.link_type, k.link_id, k.link_data) for k in decode_body(lsa).links]
 
 
+@pytest.mark.rfc("RFC 2328 §9.4")
 def test_the_highest_router_id_becomes_designated_when_all_start_together():
     """After the wait timer; the next highest is BDR, the others stay in 2-Way with each other."""
     net = settled(4)
@@ -87,6 +88,7 @@ def test_the_highest_router_id_becomes_designated_when_all_start_together():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §9.4")
 def test_nobody_is_elected_before_the_wait_timer():
     """For RouterDeadInterval a router waits for hellos of an existing DR."""
     net = lan_of(3)
@@ -97,11 +99,13 @@ def test_nobody_is_elected_before_the_wait_timer():
     assert offices(net) == {(3, 2)}
 
 
+@pytest.mark.rfc("RFC 2328 §9.4 (2)")
 def test_priority_counts_before_the_router_id():
     net = settled(4, priorities={1: 9, 2: 5})
     assert offices(net) == {(1, 2)}
 
 
+@pytest.mark.rfc("RFC 2328 §9.4")
 def test_priority_zero_is_never_elected():
     net = settled(3, priorities={2: 0, 3: 0})
     assert offices(net) == {(1, 0)}
@@ -109,6 +113,7 @@ def test_priority_zero_is_never_elected():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.1.2")
 def test_where_nobody_is_eligible_the_network_is_a_stub():
     net = settled(3, priorities={1: 0, 2: 0, 3: 0})
     assert offices(net) == {(0, 0)}
@@ -117,6 +122,7 @@ def test_where_nobody_is_eligible_the_network_is_a_stub():
     assert (3, BASE, 0xFFFFFF00) in router_links(net, 1)
 
 
+@pytest.mark.rfc("RFC 2328 §9.4")
 def test_a_new_router_of_higher_priority_does_not_replace_dr_or_bdr():
     net = settled(3)
     net.add(9)
@@ -127,6 +133,7 @@ def test_a_new_router_of_higher_priority_does_not_replace_dr_or_bdr():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §9.2")
 def test_a_new_router_learns_dr_and_bdr_from_the_first_hellos():
     """BackupSeen ends the state Waiting: it is Full long before its wait timer expires."""
     net = settled(3)
@@ -137,6 +144,7 @@ def test_a_new_router_learns_dr_and_bdr_from_the_first_hellos():
     assert net.now - began < 1.1
 
 
+@pytest.mark.rfc("RFC 2328 §9.4 (3)")
 def test_the_backup_becomes_designated_when_the_designated_router_fails():
     net = settled(4)
     net.stop(4)
@@ -149,6 +157,7 @@ def test_the_backup_becomes_designated_when_the_designated_router_fails():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §9.4 (2)")
 def test_the_backup_is_replaced_when_it_fails():
     net = settled(4)
     net.stop(3)
@@ -158,6 +167,7 @@ def test_the_backup_is_replaced_when_it_fails():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §9.4")
 def test_a_designated_router_that_shuts_down_is_replaced_at_once():
     net = settled(4)
     link, _ = net.nodes[4].links[2]
@@ -169,6 +179,7 @@ def test_a_designated_router_that_shuts_down_is_replaced_at_once():
     assert list(network_lsas(net, 1)) == [BASE + 3]
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 def test_a_former_designated_router_that_restarts_flushes_its_network_lsa():
     net = settled(4)
     net.stop(4)
@@ -184,6 +195,7 @@ def test_a_former_designated_router_that_restarts_flushes_its_network_lsa():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §9.4", "RFC 2328 §10.4")
 def test_a_designated_router_set_to_priority_zero_resigns_and_needed_adjacencies_stay():
     net = settled(3)
     link, settings = net.nodes[3].links[2]
@@ -194,6 +206,7 @@ def test_a_designated_router_set_to_priority_zero_resigns_and_needed_adjacencies
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §9.4")
 def test_two_halves_of_a_partitioned_lan_elect_one_designated_router_when_they_join():
     net = settled(4)
     cable = net.cables[0]
@@ -213,6 +226,7 @@ def test_two_halves_of_a_partitioned_lan_elect_one_designated_router_when_they_j
     assert set(network_lsas(net, 1)) == {BASE + 4}
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.1.2")
 def test_a_router_alone_announces_the_network_as_a_stub():
     net = settled(1)
     assert role(net, 1) == "DR"
@@ -221,6 +235,7 @@ def test_a_router_alone_announces_the_network_as_a_stub():
     assert net.local_links(1) == ()
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.2")
 def test_the_network_is_a_vertex_with_the_prefix_of_the_lan():
     net = settled(3)
     node = NETWORK_NODE | (BASE + 3)
@@ -235,6 +250,7 @@ def test_the_network_is_a_vertex_with_the_prefix_of_the_lan():
     assert parse_prefix("10.192.0.0/24") not in [a.prefix for a in mine.prefixes]
 
 
+@pytest.mark.rfc("RFC 2328 §16.1.1")
 def test_next_hops_on_a_lan_are_all_routers_from_which_hellos_arrive():
     """Two routers, neither DR nor BDR, are not adjacent, but forward to each other directly."""
     net = settled(4)
@@ -243,6 +259,7 @@ def test_next_hops_on_a_lan_are_all_routers_from_which_hellos_arrive():
     assert {k.local_id for k in links} == {BASE + 1}
 
 
+@pytest.mark.rfc("RFC 3630 §2.5.1", "RFC 3630 §2.5.2")
 def test_te_links_on_a_lan_are_multi_access_and_named_by_the_designated_router():
     net = settled(3)
     view = net.nodes[1].engine.snapshot(net.now).area(BACKBONE)
@@ -263,6 +280,7 @@ def change_cost(net: Network, number: int, cost: int) -> None:
     net.link(number, link, replace(settings, cost=cost))
 
 
+@pytest.mark.rfc("RFC 2328 §13.3")
 def test_a_change_goes_to_the_designated_routers_and_from_there_to_all():
     net = settled(4)
     net.trace.clear()
@@ -278,6 +296,7 @@ def test_a_change_goes_to_the_designated_routers_and_from_there_to_all():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §13.3", "RFC 2328 §13.5")
 def test_what_the_designated_router_originates_is_sent_once_and_acknowledged_by_each():
     net = settled(4)
     net.trace.clear()
@@ -291,6 +310,7 @@ def test_what_the_designated_router_originates_is_sent_once_and_acknowledged_by_
     }
 
 
+@pytest.mark.rfc("RFC 2328 §13.6")
 def test_a_lost_flood_is_retransmitted_only_to_the_router_that_lacks_it():
     net = settled(4)
     net.trace.clear()
@@ -348,6 +368,7 @@ def on_a_lan(**changes) -> Scripted:
     return Scripted(settings=replace(LAN, **changes))
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_hellos_with_another_mask_are_refused():
     peer = on_a_lan()
     peer.greet(peer.me, network_mask=0xFFFFFF00)
@@ -355,12 +376,14 @@ def test_hellos_with_another_mask_are_refused():
     assert peer.errors() == {"network-mask-mismatch": 1}
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_packets_from_another_subnet_are_refused():
     peer = on_a_lan()
     peer.send(peer.hello(peer.me), source=parse_dotted("10.9.9.9"))
     assert peer.errors() == {"source-network": 1}
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_packets_to_all_designated_routers_are_ignored_silently_by_others():
     peer = on_a_lan(router_priority=0)
     peer.greet(peer.me)
@@ -368,6 +391,7 @@ def test_packets_to_all_designated_routers_are_ignored_silently_by_others():
     assert peer.errors() == {}
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_another_router_id_with_the_same_address_is_a_new_neighbor():
     peer = on_a_lan()
     peer.greet(peer.me)
@@ -377,6 +401,7 @@ def test_another_router_id_with_the_same_address_is_a_new_neighbor():
     assert peer.state == "Init"
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.1.2")
 def test_a_passive_interface_on_a_lan_is_a_stub_without_election():
     peer = on_a_lan(passive=True)
     peer.at(20.0)
@@ -385,6 +410,7 @@ def test_a_passive_interface_on_a_lan_is_a_stub_without_election():
     assert (view.state, view.designated_router) == ("DR Other", 0)
 
 
+@pytest.mark.rfc("RFC 2328 §9.5")
 def test_hellos_name_the_designated_routers():
     net = settled(3)
     net.trace.clear()
@@ -396,6 +422,7 @@ def test_hellos_name_the_designated_routers():
     assert {to >> 28 for _, to, _ in hellos} == {MULTICAST}
 
 
+@pytest.mark.rfc("RFC 2328 §8.1")
 def test_exchanges_on_a_lan_are_unicast_and_on_a_point_to_point_link_are_not():
     net = settled(2)
     kinds = {p.payload[1]: p.destination for _, _, p in net.trace if p.payload[1] in (2, 3)}
@@ -416,6 +443,7 @@ def test_a_changed_network_type_restarts_the_interface():
     assert peer.engine.snapshot(peer.now).interfaces[0].state == "Waiting"
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 def test_after_a_change_of_router_id_the_old_network_lsa_is_flushed():
     """RFC 2328 §13.4: a network LSA whose id is an own address is self-originated."""
     net = settled(3)

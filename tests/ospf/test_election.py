@@ -1,9 +1,12 @@
 """The election of RFC 2328 §9.4: its corner cases one by one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.protocols.ospf.adjacency.election import Candidate, Elected, elect
+
+pytestmark = pytest.mark.rfc("RFC 2328 §9.4")
 
 
 def candidate(number: int, priority: int = 1, dr: int = 0, bdr: int = 0) -> Candidate:

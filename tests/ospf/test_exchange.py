@@ -15,6 +15,7 @@ INIT, MORE, MASTER = DdFlags.I, DdFlags.M, DdFlags.MS
 DD = DatabaseDescription
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_the_larger_router_id_becomes_master():
     net = pair()
     net.until(net.all_full)
@@ -22,6 +23,7 @@ def test_the_larger_router_id_becomes_master():
     assert net.neighbors(2)[0].master
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_as_slave_we_use_the_masters_sequence_number():
     peer = Scripted(peer=9)
     peer.to_exstart()
@@ -33,6 +35,7 @@ def test_as_slave_we_use_the_masters_sequence_number():
     assert {h.key.ls_type for h in answer.lsa_headers} == {1, 10}
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_as_master_we_continue_when_the_slave_answers_with_our_number():
     peer = Scripted(peer=2)
     sequence = peer.to_exstart()
@@ -45,6 +48,7 @@ def test_as_master_we_continue_when_the_slave_answers_with_our_number():
     assert peer.state == "Full"
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_as_master_we_ignore_the_neighbors_claim_to_be_master():
     peer = Scripted(peer=2)
     peer.to_exstart()
@@ -52,6 +56,7 @@ def test_as_master_we_ignore_the_neighbors_claim_to_be_master():
     assert peer.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_the_first_description_is_retransmitted_until_answered():
     peer = Scripted()
     peer.to_exstart()
@@ -61,6 +66,7 @@ def test_the_first_description_is_retransmitted_until_answered():
     assert {d.flags for d in repeated} == {7}
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_as_master_we_retransmit_unanswered_descriptions_and_ignore_duplicates():
     peer = Scripted(peer=2)
     sequence = peer.to_exstart()
@@ -73,6 +79,7 @@ def test_as_master_we_retransmit_unanswered_descriptions_and_ignore_duplicates()
     assert repeated.dd_sequence_number == sequence + 1
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_as_slave_we_answer_a_duplicate_with_the_same_answer():
     peer = Scripted()
     peer.to_exchange(1000)
@@ -82,6 +89,7 @@ def test_as_slave_we_answer_a_duplicate_with_the_same_answer():
     assert first == second
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_as_slave_we_keep_the_last_answer_for_the_dead_interval():
     peer = Scripted()
     peer.to_full()
@@ -97,6 +105,7 @@ def test_as_slave_we_keep_the_last_answer_for_the_dead_interval():
     assert peer.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -116,6 +125,7 @@ def test_a_description_out_of_order_restarts_the_exchange(wrong):
     assert peer.got(DD)[0].flags == 7
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_an_unknown_ls_type_in_a_description_restarts_the_exchange():
     peer = Scripted()
     peer.to_exchange(1000)
@@ -123,6 +133,7 @@ def test_an_unknown_ls_type_in_a_description_restarts_the_exchange():
     assert peer.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_a_larger_mtu_is_refused_and_counted():
     peer = Scripted(mtu=1500)
     peer.to_exstart()
@@ -131,6 +142,7 @@ def test_a_larger_mtu_is_refused_and_counted():
     assert peer.errors() == {"mtu-mismatch": 1}
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_unequal_mtu_keeps_both_from_full_unless_ignored():
     net = pair(mtu=1500, b_mtu=9000)
     net.run(20)
@@ -155,6 +167,7 @@ def test_an_mtu_mismatch_is_shown_in_exstart_until_the_exchange_succeeds():
     assert seen() == [None, None]
 
 
+@pytest.mark.rfc("RFC 2328 §10.9")
 def test_missing_lsas_are_requested_and_loading_ends_with_the_last_one():
     peer = Scripted()
     lsa = make_lsa(router_id(9))
@@ -167,6 +180,7 @@ def test_missing_lsas_are_requested_and_loading_ends_with_the_last_one():
     assert peer.lsas()[lsa.header.key][0] == lsa
 
 
+@pytest.mark.rfc("RFC 2328 §10.9")
 def test_a_request_is_retransmitted_until_answered():
     peer = Scripted()
     peer.to_full(headers=[make_lsa(router_id(9)).header])
@@ -175,6 +189,7 @@ def test_a_request_is_retransmitted_until_answered():
     assert peer.state == "Loading"
 
 
+@pytest.mark.rfc("RFC 2328 §10.9")
 def test_requests_are_sent_in_batches_that_fit_the_mtu():
     peer = Scripted()
     lsas = [make_lsa(router_id(9), lsid=n, ls_type=10, body=bytes(8)) for n in range(300)]
@@ -194,6 +209,7 @@ def test_requests_are_sent_in_batches_that_fit_the_mtu():
     assert max(batches) <= 121
 
 
+@pytest.mark.rfc("RFC 2328 §10.7")
 def test_requests_are_answered_and_one_for_an_unknown_lsa_restarts_the_exchange():
     peer = Scripted()
     peer.to_full()
@@ -207,6 +223,7 @@ def test_requests_are_answered_and_one_for_an_unknown_lsa_restarts_the_exchange(
     assert peer.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 2328 §13 (6)")
 def test_an_answer_older_than_the_description_is_a_bad_request():
     peer = Scripted()
     old, new = make_lsa(router_id(3), 5), make_lsa(router_id(3), 6)
@@ -223,6 +240,7 @@ def test_an_answer_older_than_the_description_is_a_bad_request():
     assert peer2.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 5250 §3")
 def test_no_opaque_lsas_are_described_to_a_neighbor_without_the_o_bit():
     peer = Scripted()
     peer.to_exstart()

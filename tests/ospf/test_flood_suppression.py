@@ -71,6 +71,7 @@ def two_border_routers() -> Network:
     return net
 
 
+@pytest.mark.rfc("RFC 2328 §16.2")
 def test_summaries_of_a_border_router_reach_other_border_routers_later():
     """They ignore them (RFC 2328 §16.2); all others receive them at once."""
     net, prefix = two_border_routers(), ipv4_prefix(parse_dotted("10.9.0.0"), 24)

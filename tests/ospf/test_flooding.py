@@ -54,6 +54,7 @@ def chain(length: int, **kwargs) -> Network:
     return net
 
 
+@pytest.mark.rfc("RFC 2328 §13 (5)")
 def test_a_new_lsa_is_stored_and_acknowledged(peer):
     lsa = make_lsa(OTHER)
     peer.send(update(lsa))
@@ -95,6 +96,7 @@ def test_the_verification_of_checksums_keeps_no_instance_that_was_replaced(peer)
     assert len(kept) == len(others)
 
 
+@pytest.mark.rfc("RFC 2328 §14")
 @pytest.mark.parametrize("piece", [1, 7, 64, 4096])
 def test_an_lsa_that_was_damaged_in_memory_is_found_though_others_are_replaced(
     peer, monkeypatch, piece
@@ -121,12 +123,14 @@ def test_an_lsa_that_was_damaged_in_memory_is_found_though_others_are_replaced(
     assert peer.errors() == {"lsdb-checksum": len(found)}
 
 
+@pytest.mark.rfc("RFC 2328 §13.5")
 def test_acks_of_one_update_are_sent_in_one_packet(peer):
     peer.send(update(*(make_lsa(OTHER + n) for n in range(20))))
     (answer,) = peer.acks()
     assert len(answer.lsa_headers) == 20
 
 
+@pytest.mark.rfc("RFC 2328 §13.5")
 def test_acks_of_floods_within_a_short_time_are_sent_in_one_packet(peer):
     """The two ends of a link advertise its failure in turn; one packet acknowledges both."""
     for n in range(5):
@@ -136,11 +140,13 @@ def test_acks_of_floods_within_a_short_time_are_sent_in_one_packet(peer):
     assert len(answer.lsa_headers) == 5
 
 
+@pytest.mark.rfc("RFC 2328 §13.5")
 def test_a_full_packet_of_acks_is_sent_at_once(peer):
     peer.send(update(*(make_lsa(OTHER + n) for n in range(100))))
     assert sum(len(answer.lsa_headers) for answer in peer.got(LsAck)) == 100
 
 
+@pytest.mark.rfc("RFC 2328 §13.3")
 def test_an_lsa_is_flooded_a_second_older_and_not_sent_back():
     net = chain(3)
     before = len(net.trace)
@@ -157,6 +163,7 @@ def test_an_lsa_is_flooded_a_second_older_and_not_sent_back():
     assert age == 2
 
 
+@pytest.mark.rfc("RFC 2328 §13.1")
 def test_newer_replaces_older():
     peer = Scripted()
     peer.to_full()
@@ -165,6 +172,7 @@ def test_newer_replaces_older():
     assert peer.lsas()[router_lsa(OTHER)][0].header.ls_sequence_number == 9
 
 
+@pytest.mark.rfc("RFC 2328 §13.1")
 def test_a_larger_checksum_wins_at_the_same_sequence_number(peer):
     a, b = make_lsa(OTHER, 5), make_lsa(OTHER, 5, body=bytes.fromhex("02000000"))
     low, high = sorted((a, b), key=lambda lsa: lsa.header.ls_checksum)
@@ -173,6 +181,7 @@ def test_a_larger_checksum_wins_at_the_same_sequence_number(peer):
     assert peer.lsas()[router_lsa(OTHER)][0] == high
 
 
+@pytest.mark.rfc("RFC 2328 §13.1")
 def test_at_the_same_sequence_number_an_age_younger_by_maxagediff_wins_and_less_does_not(peer):
     peer.send(update(make_lsa(OTHER, 5, age=1000)))
     peer.send(update(make_lsa(OTHER, 5, age=200)))
@@ -181,6 +190,7 @@ def test_at_the_same_sequence_number_an_age_younger_by_maxagediff_wins_and_less_
     assert peer.lsas()[router_lsa(OTHER)][1] == 99
 
 
+@pytest.mark.rfc("RFC 2328 §13 (8)")
 def test_an_older_lsa_is_answered_with_ours_once_a_second(peer):
     peer.send(update(make_lsa(OTHER, 9)))
     peer.got()
@@ -192,6 +202,7 @@ def test_an_older_lsa_is_answered_with_ours_once_a_second(peer):
     assert peer.neighbor.retransmissions == 0
 
 
+@pytest.mark.rfc("RFC 2328 §13.5")
 def test_a_duplicate_is_acknowledged_directly(peer):
     lsa = make_lsa(OTHER)
     peer.send(update(lsa))
@@ -201,6 +212,7 @@ def test_a_duplicate_is_acknowledged_directly(peer):
     assert answer.lsa_headers == (lsa.header,)
 
 
+@pytest.mark.rfc("RFC 2328 §13 (7)")
 def test_duplicates_are_acknowledged_each_time_that_they_come(peer):
     lsas = [make_lsa(OTHER + n) for n in range(3)]
     headers = tuple(lsa.header for lsa in lsas)
@@ -210,6 +222,7 @@ def test_duplicates_are_acknowledged_each_time_that_they_come(peer):
     assert peer.engine.counters.lsdb["duplicate"] == 9
 
 
+@pytest.mark.rfc("RFC 2328 §13 (8)")
 def test_a_duplicate_seen_before_is_answered_with_the_instance_that_has_replaced_it(peer):
     old, new = make_lsa(OTHER, 5), make_lsa(OTHER, 6)
     for _ in range(3):
@@ -223,6 +236,7 @@ def test_a_duplicate_seen_before_is_answered_with_the_instance_that_has_replaced
     assert peer.acks() == []
 
 
+@pytest.mark.rfc("RFC 2328 §13.1")
 def test_a_duplicate_seen_before_is_newer_once_its_age_is_younger_by_maxagediff(peer):
     lsa = make_lsa(OTHER, 5)
     for _ in range(3):
@@ -245,6 +259,7 @@ def test_copies_and_new_lsas_of_one_update_are_told_apart(peer):
     assert peer.lsas()[router_lsa(OTHER + 1)][0] == new
 
 
+@pytest.mark.rfc("RFC 2328 §13 (7)")
 def test_a_duplicate_of_what_we_sent_is_an_implied_acknowledgment():
     peer = Scripted()
     peer.to_full()
@@ -256,6 +271,7 @@ def test_a_duplicate_of_what_we_sent_is_an_implied_acknowledgment():
     assert peer.got() == []
 
 
+@pytest.mark.rfc("RFC 2328 §13.6")
 def test_unacknowledged_lsas_are_retransmitted_every_interval():
     peer = Scripted()
     peer.to_full()
@@ -271,6 +287,7 @@ def test_unacknowledged_lsas_are_retransmitted_every_interval():
     assert peer.got(LsUpdate) == []
 
 
+@pytest.mark.rfc("RFC 2328 §13.7")
 def test_an_acknowledgment_of_another_instance_does_not_count(peer):
     own = peer.own_router_lsa()
     peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=99)))
@@ -281,6 +298,7 @@ def test_an_acknowledgment_of_another_instance_does_not_count(peer):
     assert peer.neighbor.retransmissions == before
 
 
+@pytest.mark.rfc("RFC 2328 §13 (5)(a)")
 def test_a_second_change_within_minlsarrival_is_retransmitted_early():
     """A neighbor drops it by MinLSArrival (1 s); the default interval would be 5 s."""
     peer = Scripted(settings=replace(FAST, rxmt_interval=5.0, router_dead_interval=40))
@@ -296,6 +314,7 @@ def test_a_second_change_within_minlsarrival_is_retransmitted_early():
     assert repeated == {x.header.key for u in changes[1:] for x in u.lsas} != set()
 
 
+@pytest.mark.rfc("RFC 2328 §13 (1)")
 def test_an_lsa_with_a_bad_checksum_is_dropped_and_the_rest_of_the_packet_accepted(peer):
     good, bad = make_lsa(OTHER), make_lsa(OTHER + 1)
     bad = Lsa(bad.header, bad.raw[:-1] + bytes([bad.raw[-1] ^ 1]))
@@ -306,6 +325,7 @@ def test_an_lsa_with_a_bad_checksum_is_dropped_and_the_rest_of_the_packet_accept
     assert peer.acks()[0].lsa_headers == (good.header,)
 
 
+@pytest.mark.rfc("RFC 2328 §13 (2)")
 def test_an_lsa_of_unknown_type_is_dropped_and_the_rest_accepted(peer):
     good = make_lsa(OTHER)
     peer.send(update(make_lsa(OTHER, ls_type=8, body=b""), good))
@@ -320,6 +340,7 @@ def test_a_router_lsa_with_a_malformed_body_is_not_flooded(peer):
     assert peer.errors() == {"lsa-body": 1}
 
 
+@pytest.mark.rfc("RFC 5250 §3")
 def test_an_opaque_lsa_is_installed_with_any_contents(peer):
     """RFC 5250: opaque LSAs are flooded independently of their contents."""
     strange = make_lsa(OTHER, ls_type=10, lsid=0x01000001, body=b"\xff" * 16)
@@ -328,6 +349,7 @@ def test_an_opaque_lsa_is_installed_with_any_contents(peer):
     assert peer.state == "Full"
 
 
+@pytest.mark.rfc("RFC 2328 §13")
 def test_updates_before_exchange_are_ignored():
     peer = Scripted()
     peer.to_exstart()
@@ -335,6 +357,7 @@ def test_updates_before_exchange_are_ignored():
     assert router_lsa(OTHER) not in peer.lsas()
 
 
+@pytest.mark.rfc("RFC 2328 §13 (4)")
 def test_a_maxage_lsa_without_a_database_copy_is_acknowledged_and_not_installed(peer):
     dead = make_lsa(OTHER, age=MAX_AGE)
     peer.send(update(dead))
@@ -342,6 +365,7 @@ def test_a_maxage_lsa_without_a_database_copy_is_acknowledged_and_not_installed(
     assert peer.acks()[0].lsa_headers == (dead.header,)
 
 
+@pytest.mark.rfc("RFC 2328 §14")
 def test_maxage_of_a_stored_lsa_removes_it(peer):
     lsa = make_lsa(OTHER)
     peer.send(update(lsa))
@@ -349,6 +373,7 @@ def test_maxage_of_a_stored_lsa_removes_it(peer):
     assert lsa.header.key not in peer.lsas()
 
 
+@pytest.mark.rfc("RFC 2328 §14")
 def test_maxage_stays_while_a_neighbor_is_in_exchange():
     """RFC 2328 §14: the neighbor may still request it."""
     peer = Scripted()
@@ -361,6 +386,7 @@ def test_maxage_stays_while_a_neighbor_is_in_exchange():
     assert dead.header.key not in peer.lsas()
 
 
+@pytest.mark.rfc("RFC 2328 §13 (5)(a)")
 def test_min_ls_arrival_drops_without_acknowledgment():
     peer = Scripted(min_ls_arrival=1.0)
     peer.to_full()
@@ -374,6 +400,7 @@ def test_min_ls_arrival_drops_without_acknowledgment():
     assert len(peer.acks()) == 1
 
 
+@pytest.mark.rfc("RFC 5250 §3")
 def test_opaque_lsas_are_kept_from_neighbors_without_the_o_bit():
     peer = Scripted()
     peer.to_full(options=0x02)
@@ -381,6 +408,7 @@ def test_opaque_lsas_are_kept_from_neighbors_without_the_o_bit():
     assert {lsa.header.ls_type for u in peer.got(LsUpdate) for lsa in u.lsas} == {1}
 
 
+@pytest.mark.rfc("RFC 5250 §3")
 def test_link_local_opaque_lsas_stay_on_their_link(peer):
     local = make_lsa(router_id(9), ls_type=9, lsid=0x03000000, body=bytes(4))
     peer.send(update(local))
@@ -389,6 +417,7 @@ def test_link_local_opaque_lsas_stay_on_their_link(peer):
     assert [v.lsa for v in views[0].lsas] == [local]
 
 
+@pytest.mark.rfc("RFC 2328 §13 (3)", "RFC 5250 §3")
 def test_as_scope_lsas_are_kept_apart_and_refused_in_stub_areas():
     stub = Scripted(areas=(AreaSettings(BACKBONE, stub=True),))
     wide = make_lsa(OTHER, ls_type=11, lsid=0x04000000, body=bytes(4))
@@ -402,6 +431,7 @@ def test_as_scope_lsas_are_kept_apart_and_refused_in_stub_areas():
     assert [d.scope for d in normal.engine.snapshot(0).databases if d.lsas] == ["area", "as"]
 
 
+@pytest.mark.rfc("RFC 2328 §A.1")
 def test_an_lsa_larger_than_the_mtu_is_sent_in_a_packet_of_its_own(peer):
     body = bytes(3000)
     peer.send(update(make_lsa(OTHER, ls_type=10, body=body)))

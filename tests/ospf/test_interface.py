@@ -25,18 +25,21 @@ def state_of(peer: Scripted, ifindex: int = 2) -> str:
     return next(i.state for i in views if i.ifindex == ifindex)
 
 
+@pytest.mark.rfc("RFC 2328 §9.3")
 def test_interface_down_leads_down_from_every_state():
     for state in InterfaceState:
         row = INTERFACE_TABLE.find(state, InterfaceEvent.INTERFACE_DOWN)
         assert row.target is InterfaceState.DOWN
 
 
+@pytest.mark.rfc("RFC 2328 §9.3")
 def test_a_link_that_is_up_joins_the_group_before_its_first_hello():
     peer = Scripted()
     assert state_of(peer) == "Point-to-point"
     assert isinstance(peer.outputs[0], OpenInterface)
 
 
+@pytest.mark.rfc("RFC 2328 §9.3")
 def test_carrier_loss_leaves_the_group_and_stops_hellos():
     peer = Scripted()
     peer.got()
@@ -49,6 +52,7 @@ def test_carrier_loss_leaves_the_group_and_stops_hellos():
     assert len(peer.got(Hello)) == 1
 
 
+@pytest.mark.rfc("RFC 2328 §9.1")
 @pytest.mark.parametrize(
     ("link", "settings"),
     [
@@ -109,6 +113,7 @@ def test_unknown_links_may_be_removed():
     assert state_of(peer) == "Point-to-point"
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_adjacencies_are_formed_again_when_the_area_becomes_stub():
     peer = Scripted()
     peer.to_full()
@@ -119,6 +124,7 @@ def test_adjacencies_are_formed_again_when_the_area_becomes_stub():
     assert peer.got(Hello)[0].options == 0
 
 
+@pytest.mark.rfc("RFC 2328 §C.3")
 def test_defaults_are_those_of_the_rfc():
     settings = InterfaceSettings(area=BACKBONE)
     assert (settings.hello_interval, settings.router_dead_interval) == (10, 40)

@@ -1,6 +1,7 @@
 """Self-originated LSAs: origination, throttle, refresh, wrap, restart, flush (RFC 2328 §12,
 §13.4, §14)."""
 
+import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
@@ -38,6 +39,7 @@ def keep_alive(peer: Scripted, seconds: float, *, acks: bool = True) -> list:
     return came
 
 
+@pytest.mark.rfc("RFC 2328 §12.4")
 def test_the_first_origination_is_immediate_and_gaps_then_double():
     throttle = Throttle(ThrottleSettings(initial=0, minimum=0.05, maximum=0.3, reset=10))
     now, gaps = 0.0, []
@@ -89,6 +91,7 @@ def test_a_flapping_cost_is_flooded_at_growing_intervals_and_ends_with_the_last_
     assert decode_body(peer.own_router_lsa()).links[0].metric == 139
 
 
+@pytest.mark.rfc("RFC 2328 §12.4")
 def test_unchanged_contents_are_not_originated_again():
     peer = Scripted()
     peer.to_full()
@@ -99,6 +102,7 @@ def test_unchanged_contents_are_not_originated_again():
     assert peer.own_router_lsa() == before
 
 
+@pytest.mark.rfc("RFC 2328 §12.4")
 def test_own_lsas_are_refreshed_after_half_an_hour_without_spf():
     net = pair(settings=DEFAULTS)
     net.until(lambda: net.all_full() and len(net.database(1)) == 8)
@@ -122,6 +126,7 @@ def test_refreshes_are_spread():
     assert min(times) > 1700
 
 
+@pytest.mark.rfc("RFC 2328 §14")
 def test_an_lsa_of_another_router_that_is_not_refreshed_ages_out():
     peer = Scripted()
     peer.to_full()
@@ -134,6 +139,7 @@ def test_an_lsa_of_another_router_that_is_not_refreshed_ages_out():
     assert lsa.header.key not in peer.lsas()
 
 
+@pytest.mark.rfc("RFC 2328 §14")
 def test_a_maxage_lsa_stays_until_acknowledged():
     peer = Scripted()
     peer.to_full()
@@ -145,6 +151,7 @@ def test_a_maxage_lsa_stays_until_acknowledged():
     assert lsa.header.key not in peer.lsas()
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 def test_after_a_restart_own_lsas_from_before_are_replaced_or_flushed():
     """§13.4: the neighbor still has the LSAs from before the restart."""
     peer = Scripted()
@@ -160,6 +167,7 @@ def test_after_a_restart_own_lsas_from_before_are_replaced_or_flushed():
     assert gone.header.key not in peer.lsas()
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 def test_an_instance_that_is_flushed_at_once_is_not_acknowledged():
     """If it came again meanwhile, its neighbor would take it for acknowledged, and keep it."""
     peer = Scripted()
@@ -177,6 +185,7 @@ def test_an_instance_that_is_flushed_at_once_is_not_acknowledged():
     assert gone.header.key not in peer.lsas()
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 def test_an_own_lsa_flushed_by_another_router_is_originated_again():
     peer = Scripted()
     peer.to_full()
@@ -189,6 +198,7 @@ def test_an_own_lsa_flushed_by_another_router_is_originated_again():
     assert peer.lsas()[own.header.key][1] < MAX_AGE
 
 
+@pytest.mark.rfc("RFC 2328 §12.1.6")
 def test_the_sequence_number_wraps_by_way_of_a_flush():
     """§12.1.6: at MaxSequenceNumber the LSA is flushed, acknowledged, and originated again."""
     peer = Scripted()
@@ -206,6 +216,7 @@ def test_the_sequence_number_wraps_by_way_of_a_flush():
     assert decode_body(peer.own_router_lsa()).links[0].metric == 99
 
 
+@pytest.mark.rfc("RFC 2328 §12.1.6")
 def test_after_a_second_wrap_the_first_instance_is_another_one():
     """A late acknowledgment of the first one would else end the retransmission of the second."""
     peer = Scripted()
@@ -244,6 +255,7 @@ def forge(net: Network, *links: RouterLink) -> None:
     net.input(1, PacketReceived(3, parse_dotted("10.128.0.3"), ALL_SPF, packet, 1))
 
 
+@pytest.mark.rfc("RFC 2328 §12.1.6")
 def test_a_neighbor_that_never_acknowledges_a_flush_does_not_prevent_origination():
     """§12.1.6 requires all acknowledgments; after three retransmissions the LSA is originated."""
     net, key = silenced()
@@ -260,6 +272,7 @@ def test_a_neighbor_that_never_acknowledges_a_flush_does_not_prevent_origination
     ]
 
 
+@pytest.mark.rfc("RFC 2328 §12.1.6")
 def test_an_lsa_of_maxsequencenumber_received_again_meanwhile_is_flushed_again():
     """It does not stay in the database, and does not extend the wait."""
     net, key = silenced()
@@ -272,6 +285,7 @@ def test_an_lsa_of_maxsequencenumber_received_again_meanwhile_is_flushed_again()
     assert net.now - begun < 3 * FAST.rxmt_interval + 0.5
 
 
+@pytest.mark.rfc("RFC 2328 §14.1")
 def test_shutdown_flushes_own_lsas_and_then_sends_hellos_without_neighbors():
     peer = Scripted()
     peer.to_full()
@@ -296,6 +310,7 @@ def test_after_shutdown_the_engine_is_quiet():
     assert peer.got() == []
 
 
+@pytest.mark.rfc("RFC 2328 §14.1")
 def test_no_lsas_of_a_router_that_shut_down_remain():
     net = Network(4)
     net.join(1, 2)
@@ -309,6 +324,7 @@ def test_no_lsas_of_a_router_that_shut_down_remain():
     assert net.blocks(1)[router_id(3)] is None
 
 
+@pytest.mark.rfc("RFC 2328 §14.1")
 def test_a_te_lsa_is_flushed_when_its_link_goes_down():
     net = Network(4)
     net.join(1, 2)

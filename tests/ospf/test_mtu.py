@@ -53,6 +53,7 @@ def events(net: Network, number: int) -> list[str]:
     return [record.event for record in net.nodes[number].said(LogRecord)]
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 @pytest.mark.parametrize("number", [1, 2])
 def test_an_adjacency_outlives_a_raised_mtu_and_all_lsas_arrive(number):
     """In packets that fit the smaller MTU: other routers would find half of the database."""
@@ -83,6 +84,7 @@ def test_both_ends_may_change_their_mtu_one_after_the_other_without_losing_the_a
     assert externals(net, 2) == STATICS
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_a_neighbor_with_a_larger_mtu_that_does_not_take_ours_begins_the_exchange_anew():
     """Full packets of it would be lost; by RFC 2328 §10.6 its descriptions are refused."""
     peer = Scripted(mtu=LARGE)
@@ -141,6 +143,7 @@ def test_lsas_retransmitted_in_vain_are_sent_in_small_packets():
     assert events(net, 1).count("ospf-packets-made-small") == 1
 
 
+@pytest.mark.rfc("RFC 2328 §A.1")
 def test_an_lsa_larger_than_the_neighbors_mtu_is_sent_in_fragments_of_it():
     """By itself, IP would fragment at the MTU of our end of the link alone (appendix A.1)."""
     peer = Scripted(mtu=LARGE)

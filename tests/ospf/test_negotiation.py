@@ -56,6 +56,7 @@ def send_at_once(peer: Scripted, *bodies) -> None:
     peer.drain()
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_the_slave_sends_nothing_until_the_master_does():
     """Its timer of ExStart stops when it becomes slave: only the master retransmits."""
     peer = Scripted(peer=9)
@@ -67,6 +68,7 @@ def test_the_slave_sends_nothing_until_the_master_does():
     assert peer.state == "Exchange"
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_the_slave_answers_the_initial_description_that_is_retransmitted():
     peer = Scripted(peer=9)
     peer.to_exchange(1000)
@@ -77,6 +79,7 @@ def test_the_slave_answers_the_initial_description_that_is_retransmitted():
     assert peer.state == "Exchange"
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 @pytest.mark.parametrize("make", [slave, master])
 def test_an_initial_description_that_is_late_is_no_duplicate(make):
     """Only the last description received has duplicates; I in any other is a mismatch."""
@@ -85,6 +88,7 @@ def test_an_initial_description_that_is_late_is_no_duplicate(make):
     assert peer.state == "ExStart"
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 @pytest.mark.parametrize(
     "make",
     [slave, master, lambda: loading(True), lambda: loading(False)],
@@ -130,6 +134,7 @@ def test_a_slave_that_began_late_is_told_again_at_once():
     assert peer.state == "Exchange"
 
 
+@pytest.mark.rfc("RFC 2328 §10.8")
 def test_descriptions_that_cross_are_not_repeated():
     peer = Scripted(peer=2)
     sequence = peer.to_exstart()

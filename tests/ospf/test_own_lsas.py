@@ -13,6 +13,7 @@ def acknowledge_all(peer: Scripted) -> None:
         peer.send(ack(*sent))
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 @pytest.mark.parametrize("age", [1, MAX_AGE])
 def test_an_lsa_from_before_a_restart_is_replaced_even_while_throttled(age):
     """RFC 2328 §13.4. At MaxAge the received LSA leaves the database before ours may go out.
@@ -53,6 +54,7 @@ def sent(peer: Scripted) -> list[tuple]:
     return [(lsa.header.key, lsa.header.ls_sequence_number) for lsa in lsas]
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 @pytest.mark.parametrize("age", [1, MAX_AGE])
 def test_a_newer_own_lsa_that_a_neighbor_acknowledges_is_superseded(peer, age):
     """It was forged in our name, on a link over which it is not flooded back to us."""
@@ -68,6 +70,7 @@ def test_a_newer_own_lsa_that_a_neighbor_acknowledges_is_superseded(peer, age):
     assert set(sent(peer)) == {(header.key, ours + 4)}
 
 
+@pytest.mark.rfc("RFC 2328 §13.7")
 @pytest.mark.parametrize(("step", "lsid"), [(0, None), (-1, None), (3, 77)])
 def test_an_acknowledgment_of_no_newer_own_lsa_is_ignored(peer, step, lsid):
     """RFC 2328 §13.7: acknowledgments that come twice, or late."""

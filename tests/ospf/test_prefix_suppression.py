@@ -51,6 +51,7 @@ def linked() -> Network:
     return settled(pair(settings=SUPPRESSED))
 
 
+@pytest.mark.rfc("RFC 6860 §2.1")
 def test_a_point_to_point_link_is_described_without_its_network(linked: Network):
     """RFC 6860 §2.1.1: the link to the neighbor stays, and with it the address of this end."""
     links = body(linked, 2, 1).links
@@ -87,6 +88,7 @@ def test_a_reload_suppresses_and_advertises_again_without_ending_the_adjacency()
         assert [(n.state, n.flaps, n.uptime > 15) for n in view.neighbors] == [("Full", 0, True)]
 
 
+@pytest.mark.rfc("RFC 6860 §2.1")
 def test_secondary_addresses_are_advertised_unless_they_are_of_the_same_network():
     net = settled(pair(settings=SUPPRESSED))
     link, settings = net.nodes[1].links[2]
@@ -120,6 +122,7 @@ def lan() -> Network:
     return settled(net)
 
 
+@pytest.mark.rfc("RFC 6860 §2.2.1")
 def test_the_network_lsa_of_a_lan_has_the_mask_of_a_host(lan: Network):
     """RFC 6860 §2.2.1."""
     found: NetworkLsa = body(lan, 1, 3, LsType.NETWORK)
@@ -127,6 +130,7 @@ def test_the_network_lsa_of_a_lan_has_the_mask_of_a_host(lan: Network):
     assert found.attached_routers == tuple(router_id(n) for n in (1, 2, 3))
 
 
+@pytest.mark.rfc("RFC 6860 §2.2.2")
 def test_a_network_lsa_with_that_mask_gives_no_host_route(lan: Network):
     """RFC 6860 §2.2.2. The LAN remains a vertex of the graph."""
     block = lan.blocks(1)[NETWORK_NODE | (SEGMENT + 3)]
@@ -143,6 +147,7 @@ def test_masks_other_than_of_a_host_are_prefixes(mask: int, prefixes: list[str])
     assert [p.prefix for p in block.prefixes] == list(map(parse_prefix, prefixes))
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_hellos_on_a_lan_keep_the_true_mask(lan: Network):
     """Neighbors would refuse another one (RFC 2328 §10.5)."""
     assert {view.state for n in (1, 2, 3) for view in [lan.interface(n)]} == {

@@ -49,6 +49,7 @@ def test_a_refused_hello_is_kept_with_its_cause_and_both_values(changes, text):
     assert (kept.text, kept.times, kept.first, kept.last) == (text, 3, 0.0, 2.0)
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 @pytest.mark.parametrize(
     ("header", "settings", "cause", "node"),
     [

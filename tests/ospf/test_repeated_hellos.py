@@ -45,6 +45,7 @@ def received(peer: Scripted) -> int:
     return peer.engine.counters.packets["received", "hello"]
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_it_restarts_the_timer_is_counted_and_leaves_nothing_to_drain():
     peer, hello = full()
     peer.at(3.0)

@@ -84,6 +84,7 @@ def alive(peer: Scripted, seconds: float) -> None:
         peer.greet()
 
 
+@pytest.mark.rfc("RFC 3623 §3.1")
 def test_a_neighbor_that_announces_its_restart_stays_advertised_while_it_is_silent():
     peer = helper()
     settle(peer, 3.0)
@@ -95,6 +96,7 @@ def test_a_neighbor_that_announces_its_restart_stays_advertised_while_it_is_sile
     assert peer.state == "Full"
 
 
+@pytest.mark.rfc("RFC 3623 §3.1")
 @pytest.mark.parametrize("again", [False, True])
 def test_a_neighbor_that_is_silent_after_it_has_announced_its_restart_is_lost_as_any_other(again):
     """Within the dead interval of the announcement, or of the last hello after it."""
@@ -122,6 +124,7 @@ def test_announced_again_and_again_a_restart_takes_no_longer_than_one():
     assert peer.now - began == pytest.approx(120.0, abs=3.0)
 
 
+@pytest.mark.rfc("RFC 3623 §3.1")
 def test_the_restarted_neighbor_exchanges_databases_while_its_link_stays_advertised():
     peer = helper()
     peer.send(update(grace(peer.peer)))
@@ -147,6 +150,7 @@ def test_a_hello_is_sent_at_once_to_a_neighbor_that_has_restarted():
     assert [hello.neighbors for hello in peer.got(Hello)] == [(peer.peer,)]
 
 
+@pytest.mark.rfc("RFC 3623 §3.2 (2)")
 def test_helping_ends_with_the_grace_period():
     peer = helper()
     peer.send(update(grace(peer.peer, 20, age=5)))
@@ -160,6 +164,7 @@ def test_helping_ends_with_the_grace_period():
     assert not advertised(peer)
 
 
+@pytest.mark.rfc("RFC 3623 §3.1")
 def test_helping_lasts_no_longer_than_the_configured_limit():
     peer = helper(longest=10.0)
     peer.send(update(grace(peer.peer, 0xFFFFFFFF)))
@@ -183,6 +188,7 @@ def test_a_neighbor_in_exchange_at_the_end_of_the_grace_period_goes_on_unadverti
     assert not advertised(peer)
 
 
+@pytest.mark.rfc("RFC 3623 §3.1")
 def test_another_grace_lsa_begins_a_new_grace_period():
     peer = helper()
     peer.send(update(grace(peer.peer, 4)))
@@ -194,6 +200,7 @@ def test_another_grace_lsa_begins_a_new_grace_period():
     assert not advertised(peer)
 
 
+@pytest.mark.rfc("RFC 3623 §3.2 (3)")
 def test_a_changed_topology_ends_helping_and_the_silent_neighbor_is_lost_at_once():
     peer = helper()
     peer.send(update(other_lsa(INITIAL_SEQUENCE_NUMBER)))
@@ -207,6 +214,7 @@ def test_a_changed_topology_ends_helping_and_the_silent_neighbor_is_lost_at_once
     assert not advertised(peer)
 
 
+@pytest.mark.rfc("RFC 3623 §3.2 (3)")
 def test_a_refresh_is_no_change_of_the_topology():
     peer = helper()
     peer.send(update(other_lsa(INITIAL_SEQUENCE_NUMBER)))
@@ -217,6 +225,7 @@ def test_a_refresh_is_no_change_of_the_topology():
     assert results(peer) == []
 
 
+@pytest.mark.rfc("RFC 3623 §3.2 (3)")
 def test_a_changed_bandwidth_is_no_change_of_the_topology():
     peer = helper()
     peer.send(update(grace(peer.peer)))
@@ -226,6 +235,7 @@ def test_a_changed_bandwidth_is_no_change_of_the_topology():
     assert results(peer) == []
 
 
+@pytest.mark.rfc("RFC 3623 §3.2 (3)")
 def test_a_change_by_this_router_itself_ends_helping():
     peer = helper()
     peer.send(update(grace(peer.peer)))
@@ -234,6 +244,7 @@ def test_a_change_by_this_router_itself_ends_helping():
     assert results(peer) == ["topology-change"]
 
 
+@pytest.mark.rfc("RFC 3623 §3.2 (3)")
 def test_changes_by_the_restarted_neighbor_do_not_end_helping():
     peer = helper()
     peer.send(update(make_lsa(peer.peer)))
@@ -245,6 +256,7 @@ def test_changes_by_the_restarted_neighbor_do_not_end_helping():
     assert results(peer) == []
 
 
+@pytest.mark.rfc("RFC 3623 §3.2 (3)")
 def test_without_strict_lsa_checking_a_changed_topology_does_not_end_helping():
     peer = helper(strict_lsa_checking=False)
     peer.send(update(grace(peer.peer)))
@@ -255,6 +267,7 @@ def test_without_strict_lsa_checking_a_changed_topology_does_not_end_helping():
     assert advertised(peer)
 
 
+@pytest.mark.rfc("RFC 3623 §3.1 (2)")
 def test_a_change_that_the_neighbor_has_not_acknowledged_prevents_helping():
     peer = helper()
     peer.handle(LinkChanged(peer.link, replace(FAST, cost=77)))
@@ -267,6 +280,7 @@ def test_a_change_that_the_neighbor_has_not_acknowledged_prevents_helping():
     assert peer.neighbor is None
 
 
+@pytest.mark.rfc("RFC 3623 §3.1")
 @pytest.mark.parametrize(
     ("settings", "lsa"),
     [
@@ -283,6 +297,7 @@ def test_a_neighbor_is_not_helped_against_policy_or_after_its_grace_period(setti
     assert not advertised(peer)
 
 
+@pytest.mark.rfc("RFC 3623 §3.1 (1)")
 def test_a_neighbor_that_is_not_full_is_not_helped():
     peer = Scripted(graceful_restart=HELPER)
     peer.to_exchange()
@@ -291,6 +306,7 @@ def test_a_neighbor_that_is_not_full_is_not_helped():
     assert peer.neighbor is None
 
 
+@pytest.mark.rfc("RFC 3623 §3.1 (4)")
 def test_disabling_the_helper_ends_helping():
     peer = helper()
     peer.send(update(grace(peer.peer)))
@@ -311,6 +327,7 @@ def test_a_link_that_goes_down_ends_helping():
     assert peer.neighbor is None
 
 
+@pytest.mark.rfc("RFC 3623 §A")
 def test_a_malformed_grace_lsa_is_counted_and_helps_nobody():
     peer = helper()
     peer.send(update(make_lsa(peer.peer, ls_type=9, lsid=GRACE, body=bytes(3))))
@@ -401,6 +418,7 @@ def test_a_router_that_stops_unannounced_ends_the_help_for_others():
     assert points(net, 1) == 1
 
 
+@pytest.mark.rfc("RFC 3623 §3.1")
 def test_a_designated_router_that_restarts_stays_designated():
     net = Network()
     for number in (1, 2, 3):

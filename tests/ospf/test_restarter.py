@@ -40,6 +40,7 @@ def graces(node: Node) -> list:
     return found
 
 
+@pytest.mark.rfc("RFC 3623 §2.1")
 def test_grace_lsas_leave_before_the_first_hello_and_are_flushed_at_the_end():
     net = star(OSPF)
     leave(net, 1, planned=False)
@@ -94,6 +95,7 @@ def test_helpers_help_until_they_have_acknowledged_what_follows_the_exchange():
     net.until(lambda: [helped(net, n) for n in (2, 3, 4)] == [["completed"]] * 3, 3.0)
 
 
+@pytest.mark.rfc("RFC 3623 §2.3")
 def test_grace_lsas_are_flushed_even_if_a_neighbor_acknowledges_nothing():
     net = star(OSPF)
     leave(net, 1, planned=True)
@@ -104,6 +106,7 @@ def test_grace_lsas_are_flushed_even_if_a_neighbor_acknowledges_nothing():
     net.until(lambda: helped(net, 2) == ["completed"], 3.5)
 
 
+@pytest.mark.rfc("RFC 3623 §2.2", "RFC 3623 §3.2 (3)")
 def test_a_topology_change_during_the_restart_ends_it_for_all():
     net = star(OSPF)
     leave(net, 1, planned=True)
@@ -118,6 +121,7 @@ def test_a_topology_change_during_the_restart_ends_it_for_all():
     assert results(node) == ["inconsistent-lsa"]
 
 
+@pytest.mark.rfc("RFC 3623 §2")
 def test_nothing_is_originated_during_the_restart():
     net = star(OSPF)
     leave(net, 1, planned=True)
@@ -132,6 +136,7 @@ def test_nothing_is_originated_during_the_restart():
     assert not node.engine.restarting
 
 
+@pytest.mark.rfc("RFC 3623 §2.3")
 def test_an_lsa_from_before_the_restart_that_is_no_longer_wanted_is_flushed():
     net = star(OSPF)
     leave(net, 1, planned=True)

@@ -25,6 +25,7 @@ def flip(data: bytes, offset: int, value: int = 0xFF) -> bytes:
     return data[:offset] + bytes([data[offset] ^ value]) + data[offset + 1 :]
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -73,6 +74,7 @@ def random_damage(peer: Scripted, rng: random.Random, count: int) -> None:
         peer.raw(rng.randbytes(rng.randrange(200)))
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 @pytest.mark.parametrize("kind", [LsUpdate, LsAck, LsRequest])
 def test_packets_from_strangers_change_nothing(kind):
     peer = Scripted()
@@ -88,6 +90,7 @@ def test_packets_from_strangers_change_nothing(kind):
     assert peer.errors() == {"unknown-neighbor": 1}
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_packets_to_other_addresses_and_for_other_interfaces_are_dropped():
     peer = Scripted()
     peer.raw(hello_bytes(peer), destination=parse_dotted("10.9.9.9"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from fared.protocols.igp.events import PacketReceived
@@ -85,6 +86,7 @@ def test_a_flushed_te_lsa_goes_in_the_packet_of_the_router_lsa_that_withdraws_it
     assert [lsa.header.ls_type for lsa in late.lsas] == [1, 10]
 
 
+@pytest.mark.rfc("RFC 2328 §13.5")
 def test_delayed_acknowledgments_go_with_deferred_copies():
     """Neighbors 1 and 2 receive the LSA from its originator, so their copies wait."""
     made = star(3)
@@ -134,6 +136,7 @@ def test_an_acknowledgment_leaves_nothing_to_do_until_the_last_one():
     assert not made.engine.settled
 
 
+@pytest.mark.rfc("RFC 2328 §14")
 def test_the_last_acknowledgment_of_a_flushed_lsa_removes_it():
     made = star(2)
     made.send(0, update(router_lsa(0)))

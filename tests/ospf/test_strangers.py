@@ -79,6 +79,7 @@ def test_unicasts_on_a_point_to_point_link_are_refused(source, ttl):
     attack(full(), "unicast", source=source, destination=OURS, ttl=ttl)
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_a_neighbor_that_sends_unicasts_with_ttl_255_on_a_point_to_point_link_becomes_full():
     """As freeRtr does (RFC 2328 §8.2): no router has forwarded such a packet."""
     peer = Scripted()
@@ -136,10 +137,12 @@ def test_unicasts_on_an_unnumbered_link_are_refused_and_the_next_hop_stays():
     assert peer.errors() == {"unicast": 2}
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_packets_to_all_designated_routers_are_refused_on_point_to_point_links():
     attack(full(), "destination", destination=ALL_DR)
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 @pytest.mark.parametrize("ttl", [0, 2, 63, 64, 254])
 @pytest.mark.parametrize("make", [full, on_lan])
 def test_packets_that_a_router_may_have_forwarded_are_refused(make, ttl):
@@ -153,6 +156,7 @@ def test_a_ttl_of_255_is_accepted_without_ttl_security_too():
     assert peer.errors() == {}
 
 
+@pytest.mark.rfc("RFC 5082 §3")
 def test_with_ttl_security_only_255_is_accepted_and_sent():
     peer = Scripted(settings=replace(FAST, ttl_security=TtlSecurity.ON))
     for ttl in (1, 254):
@@ -163,6 +167,7 @@ def test_with_ttl_security_only_255_is_accepted_and_sent():
     assert {o.ttl for o in peer.outputs if isinstance(o, SendPacket)} == {255}
 
 
+@pytest.mark.rfc("RFC 5082 §3")
 @pytest.mark.parametrize(
     ("ours", "theirs", "formed"),
     [
@@ -185,6 +190,7 @@ def test_ttl_security_can_be_enabled_on_one_router_after_the_other(ours, theirs,
     }
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 @pytest.mark.parametrize("make", [full, on_lan])
 def test_sources_outside_of_the_network_of_a_link_are_refused(make):
     attack(make(), "source-network", source=STRANGER)
@@ -211,11 +217,13 @@ def test_a_numbered_link_has_the_networks_of_its_addresses(addresses, source, re
     assert peer.errors() == ({"source-network": 1} if refused else {})
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_any_source_may_be_a_neighbor_on_an_unnumbered_link():
     peer = unnumbered()
     assert (peer.state, peer.errors()) == ("Full", {})
 
 
+@pytest.mark.rfc("RFC 2328 §A.3.2")
 def test_hellos_on_a_lan_that_are_not_sent_to_all_spf_routers_are_refused():
     peer = on_lan()
     peer.send(peer.hello(network_mask=MASK), destination=OURS)
@@ -223,6 +231,7 @@ def test_hellos_on_a_lan_that_are_not_sent_to_all_spf_routers_are_refused():
     assert (peer.state, peer.errors()) == ("Full", {"destination": 2})
 
 
+@pytest.mark.rfc("RFC 2328 §8.2")
 def test_packets_to_all_designated_routers_are_accepted_by_these_only():
     designated = on_lan()
     designated.send(FORGED, destination=ALL_DR)
@@ -233,6 +242,7 @@ def test_packets_to_all_designated_routers_are_accepted_by_these_only():
     assert other.errors() == {}
 
 
+@pytest.mark.rfc("RFC 2328 §10.5")
 def test_a_neighbor_at_another_address_changes_nothing_while_hellos_of_the_known_one_arrive():
     """A next hop changes only with its adjacency: neighbors have router ids (RFC 2328 §10.5)."""
     peer = full(length=28)

@@ -201,6 +201,7 @@ def test_a_changed_budget_of_announcements_shows_with_the_next_te_lsa_of_any_rou
     assert budget.budget == 70.0
 
 
+@pytest.mark.rfc("RFC 3630 §2.5", "RFC 7471 §4")
 def test_advertised_attributes_of_a_link():
     net = pair()
     net.until(lambda: net.all_full() and len(net.database(2)) == 8)
@@ -249,6 +250,7 @@ def peer():
     return peer
 
 
+@pytest.mark.rfc("RFC 3630 §2.5.3")
 def test_parallel_links_are_told_apart_by_their_addresses(peer):
     links = [p2p(A, 0x0A000001), p2p(A, 0x0A000003)]
     peer.send(
@@ -280,6 +282,7 @@ def test_te_lsas_before_and_after_the_router_lsa_give_the_same_block(peer):
     assert moves_no_path([before, last])
 
 
+@pytest.mark.rfc("RFC 3630 §2.4.2")
 def test_unnumbered_links_are_matched_by_neighbor_and_order(peer):
     peer.send(
         update(
@@ -320,6 +323,7 @@ def test_a_te_lsa_that_no_longer_names_this_router_derates_none_of_its_links(pee
     assert interface.far_share == 1.0
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.1")
 def test_a_router_lsa_with_another_id_than_its_routers_describes_none(peer):
     """A forged one, flushed by the router in whose name it was, took that router's links along."""
     peer.send(update(make_lsa(OTHER, links=[p2p(A, 0x0A000001)])))
@@ -338,6 +342,7 @@ def test_a_refresh_causes_no_update(peer):
     assert updates(peer) == []
 
 
+@pytest.mark.rfc("RFC 2328 §16.1", "RFC 6987 §2")
 def test_a_router_whose_links_all_have_the_maximum_cost_is_the_last_resort(peer):
     """RFC 2328 §16.1: that is a cost like any other."""
     peer.send(update(make_lsa(OTHER, links=[p2p(A, 1, 0xFFFF), p2p(B, 2, 0xFFFF)])))
@@ -349,6 +354,7 @@ def test_a_router_whose_links_all_have_the_maximum_cost_is_the_last_resort(peer)
     assert kinds([before, told])[-1] >= ChangeKind.PREFIX
 
 
+@pytest.mark.rfc("RFC 6987 §2")
 def test_stub_router_raises_our_metrics_and_keeps_our_prefixes(net):
     settings = net.nodes[1].engine._instance.settings
     net.input(1, SettingsApplied(replace(settings, stub_router=True)))
@@ -359,6 +365,7 @@ def test_stub_router_raises_our_metrics_and_keeps_our_prefixes(net):
     assert [p.metric for p in block.prefixes] == [0, 10]
 
 
+@pytest.mark.rfc("RFC 6987 §2")
 def test_a_router_that_has_just_started_is_a_stub_router_for_a_time():
     """RFC 6987 §2: others prefer other ways until it has learned all routes."""
     net = Network(1)
@@ -411,6 +418,7 @@ def test_a_te_lsa_that_cannot_be_read_is_counted_and_the_link_stays(peer):
     assert np.isnan(updates(peer)[-1].block.capacities).all()
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.1")
 def test_loopbacks_are_host_routes_and_passive_links_networks():
     net = pair()
     net.until(net.all_full)

@@ -14,6 +14,8 @@ from fared.protocols.ospf.settings import AreaSettings, RangeSettings
 from tests.ospf.harness import FAST, make_link
 from tests.ospf.scripted import Scripted, make_lsa, update
 
+pytestmark = pytest.mark.rfc("RFC 2328 §12.4.3")
+
 ONE = AreaId(1)
 RANGE, PART = parse_prefix("10.20.0.0/16"), parse_prefix("10.20.3.0/24")
 

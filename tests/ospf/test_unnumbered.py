@@ -36,6 +36,7 @@ def lsas_of(net: Network, number: int, ls_type: int) -> list:
     return [decode_body(lsa) for lsa in mine if lsa.header.ls_type == ls_type]
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.1.1")
 @pytest.mark.parametrize("borrowed", [False, True])
 def test_links_without_their_own_address_form_adjacencies(borrowed):
     """RFC 2328 §12.4.1.1: the router LSA has the interface index, and no subnet."""
@@ -50,6 +51,7 @@ def test_links_without_their_own_address_form_adjacencies(borrowed):
     ]
 
 
+@pytest.mark.rfc("RFC 2328 §9.5")
 def test_hellos_come_from_the_loopback_and_carry_no_mask():
     net = unnumbered_pair()
     net.run(1.0)
@@ -130,6 +132,7 @@ def numbered() -> Network:
     return net
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.1.1")
 def test_parallel_unnumbered_links_are_told_apart_by_index():
     net = unnumbered_pair(3)
     net.run(1.0)
@@ -192,6 +195,7 @@ def test_of_eight_parallel_links_seven_stay():
     assert net.in_sync()
 
 
+@pytest.mark.rfc("RFC 2328 §10.6")
 def test_a_changed_mtu_is_sent_in_the_next_exchange_and_ends_no_adjacency():
     net = numbered()
     link, settings = net.nodes[1].links[2]

@@ -10,6 +10,8 @@ from fared.paths.ted.events import AdvertisedRoute
 from fared.paths.ted.model import PathType
 from tests.ted.fabrics import Fabric
 
+pytestmark = pytest.mark.rfc("RFC 2328 §16.4 (3)")
+
 INNER = 1
 
 
@@ -29,6 +31,7 @@ def two_areas(backbone_metric: int, inner_metric: int):
     return solver.take_advertisements()[1][asbr]
 
 
+@pytest.mark.rfc("RFC 2328 §16.4.1")
 @pytest.mark.parametrize("backbone_metric", [1, 10, 100])
 def test_an_intra_area_path_outside_the_backbone_is_preferred_at_any_cost(backbone_metric):
     """RFC 2328 §16.4.1: the summary must advertise the path that packets take."""

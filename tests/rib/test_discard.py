@@ -11,6 +11,8 @@ from fared.paths.rib.settings import SolverSettings
 from fared.paths.ted.model import PathType
 from tests.ted.fabrics import AREA, Fabric, three_stage
 
+pytestmark = pytest.mark.rfc("RFC 2328 §11.1")
+
 RANGE = ipv4_prefix(0xC0000000, 16)
 NARROW = ipv4_prefix(0xC0000200, 23)
 NET, OTHER = ipv4_prefix(0xC0000200, 24), ipv4_prefix(0xC0000300, 24)
@@ -105,6 +107,7 @@ def test_a_component_that_is_the_whole_range_is_a_route_and_no_discard(fabric):
     assert solver.routes[RANGE].discard
 
 
+@pytest.mark.rfc("RFC 2328 §16.2 (3)")
 @pytest.mark.parametrize("kind", [PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2])
 def test_what_others_announce_of_an_active_range_is_not_believed(fabric, kind):
     """RFC 2328 §16.2 (3). When the range is given up, or has no component, it counts again."""

@@ -245,6 +245,7 @@ def fabric_lan_links(fabric: Fabric):
     return links
 
 
+@pytest.mark.rfc("RFC 2328 §11")
 @pytest.mark.parametrize(
     ("near", "far", "winner"),
     [
@@ -267,6 +268,7 @@ def test_the_kind_of_path_comes_before_its_cost(near, far, winner):
         assert route.metric == 10, "the external metric alone"
 
 
+@pytest.mark.rfc("RFC 2328 §16.4")
 def test_equal_external_2_metrics_are_decided_by_distance():
     fabric = three_stage()
     for name in ("L3", "S1"):
@@ -295,6 +297,7 @@ def border_router() -> tuple[RouteSolver, Fabric, int, NodeId]:
     return solver, backbone, other, inner.id("Y")
 
 
+@pytest.mark.rfc("RFC 2328 §16.2")
 def test_a_border_router_examines_summaries_outside_the_backbone_once_it_has_lost_that():
     """RFC 2328 §16.2: until then no change of them is a reason to compute."""
     solver, backbone, other, summary = border_router()

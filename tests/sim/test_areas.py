@@ -210,6 +210,7 @@ def test_the_capacity_of_a_prefix_on_two_leaves_of_another_pod_counts_the_links_
     assert shares(fabric, "p2.S1", "anycast") == {"p2.L1": Fraction(2, 5), "p2.L2": Fraction(3, 5)}
 
 
+@pytest.mark.rfc("RFC 3509 §2")
 def test_every_leaf_is_reached_from_everywhere_though_area_0_is_in_four_pieces(shared):
     fabric = shared
     assert area_invariants.delivered(fabric) == []
@@ -393,6 +394,7 @@ def test_a_capacity_change_in_another_area_makes_nobody_run_spf(shared):
     assert [router.journal.counts["spf"] for router in fabric.network.routers()] == runs
 
 
+@pytest.mark.rfc("RFC 2328 §3.6")
 def test_in_a_stub_area_leaves_know_the_other_pods_and_a_default_route():
     fabric = started(2, pod_area=AreaSettings(ANY, stub=True, default_cost=7))
     routes = fabric.network.nodes["p1.L1"].running.solver.routes
@@ -403,6 +405,7 @@ def test_in_a_stub_area_leaves_know_the_other_pods_and_a_default_route():
     assert area_invariants.delivered(fabric) == []
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.3.1")
 def test_in_a_totally_stubby_area_leaves_know_their_pod_and_a_default_route():
     fabric = started(2, pod_area=AreaSettings(ANY, stub=True, summary=False))
     routes = fabric.network.nodes["p1.L1"].running.solver.routes
@@ -416,6 +419,7 @@ def test_in_a_totally_stubby_area_leaves_know_their_pod_and_a_default_route():
     assert set(invariants.forwarding(fabric, DEFAULT)["p1.L1"]) == {"p1.S2", "p1.S3", "p1.S4"}
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.3")
 def test_a_range_stands_for_its_components_at_the_cost_of_the_farthest():
     hosts = RangeSettings(ipv4_prefix(0x0A000000, 16))
     hidden = RangeSettings(ipv4_prefix(0x0A800000, 9), advertise=False)
@@ -458,6 +462,7 @@ def with_ranges(fabric: Fabric, pod: int, *ranges: Prefix) -> None:
             fabric.network.input(node.name, RouterSettingsApplied(node.settings))
 
 
+@pytest.mark.rfc("RFC 2328 §11.1")
 def test_the_discard_route_of_an_active_range_drops_packets_to_missing_components():
     """Both PoDs claim more than they have: without discards 10.0.0.1 would circle between them."""
     narrow, wide = ipv4_prefix(0x0A000000, 22), ipv4_prefix(0x0A000000, 16)
@@ -494,6 +499,7 @@ def test_the_discard_route_of_an_active_range_drops_packets_to_missing_component
     assert narrow not in spine.kernel.dump().routes
 
 
+@pytest.mark.rfc("RFC 6987 §2")
 def test_other_pods_also_avoid_a_drained_border_router():
     """Stub router (RFC 6987): the cost of its own links is in what it announces."""
     fabric = started(2)
@@ -521,6 +527,7 @@ def test_without_the_sub_tlv_a_leaf_falls_back_to_what_it_knows_and_explain_says
     assert [end.capacity is None for end in explained.advertised] == [True, False, False, False]
 
 
+@pytest.mark.rfc("RFC 2328 §E")
 def test_two_networks_of_one_address_get_summaries_of_their_own():
     """RFC 2328 appendix E: the longer or the later one takes host bits into its link state id."""
     ids = SummaryIds()

@@ -71,6 +71,7 @@ def watch_writes(kernel: SimulatedFib, look: Callable[[], None], monkeypatch: py
     monkeypatch.setattr(kernel, "apply", applied)
 
 
+@pytest.mark.rfc("RFC 2328 §16.1", "RFC 6987 §2")
 def test_a_drained_router_is_the_last_resort_of_ospf():
     """RFC 2328 §16.1: 65535 is a cost; RFC 6987 lowers preference only."""
     fabric = started(clos3(2, 2))

@@ -26,6 +26,7 @@ def with_external(
     return started(fabric)
 
 
+@pytest.mark.rfc("RFC 2328 §16.4")
 @pytest.mark.parametrize(
     ("type_2", "kind", "metrics"),
     [(False, PathType.EXTERNAL_1, [15, 25, 35, 45]), (True, PathType.EXTERNAL_2, [5] * 4)],
@@ -49,6 +50,7 @@ def types_held(fabric: Fabric, name: str) -> set[int]:
     return {view.lsa.header.ls_type for database in databases for view in database.lsas}
 
 
+@pytest.mark.rfc("RFC 2328 §3.6")
 def test_a_stub_area_has_neither_externals_nor_asbr_summaries():
     """Nor has a router inside a stub area anybody to tell: it sets no E bit and originates none."""
     fabric = with_external("SS1.1", pod_area=AreaSettings(AreaId(0), stub=True))

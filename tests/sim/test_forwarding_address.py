@@ -49,6 +49,7 @@ def gateways(fabric: Fabric, name: str, prefix=OUTSIDE) -> set[int]:
     return {state.nexthops[at][2] for at in ids if at is not None}
 
 
+@pytest.mark.rfc("RFC 2328 §16.4 (3)", "RFC 2328 §16.1.1")
 def test_on_the_lan_the_next_hop_is_the_host_and_behind_it_the_router_on_the_lan():
     """RFC 2328 §16.4 (3), §16.1.1."""
     fabric = lan_of_two()
@@ -102,6 +103,7 @@ def test_a_router_is_no_next_hop_of_its_own():
     assert route(fabric, "B") is None
 
 
+@pytest.mark.rfc("RFC 2328 §3.5")
 @pytest.mark.parametrize(("advertise", "forward"), [(False, 0), (True, HOST)])
 def test_an_address_in_a_hidden_range_is_no_forwarding_address(advertise, forward):
     """Other areas have no route to it (RFC 2328 §3.5): they could not use the external."""

@@ -85,6 +85,7 @@ def test_equal_type_2_metrics_are_decided_by_the_distance_to_the_boundary_router
     assert hops(fabric, "S2") == {"L2"}
 
 
+@pytest.mark.rfc("RFC 2328 §11")
 def test_internal_routes_are_preferred_to_externals():
     fabric = leaves()
     inside = fabric.leaf_prefixes["L3"]
@@ -162,6 +163,7 @@ def test_restart_of_a_boundary_router_interrupts_no_route():
     assert invariants.same_databases(fabric) == []
 
 
+@pytest.mark.rfc("RFC 2328 §13.4")
 def test_a_restarted_boundary_router_flushes_lsas_of_routes_that_no_longer_exist():
     """Its neighbors still hold the LSA and show it to the new process (§13.4)."""
     fabric = leaves()
@@ -273,6 +275,7 @@ def test_a_default_route_has_a_setting_of_its_own():
     assert hops(fabric, "L3", default) == BOTH
 
 
+@pytest.mark.rfc("RFC 2328 §E")
 def test_prefixes_of_different_length_with_one_network_address_are_all_advertised():
     """RFC 2328 appendix E: each has a link state id of its own, also when they come one by one."""
     fabric = leaves()
@@ -349,6 +352,7 @@ def behind_the_firewall(fabric: Fabric, name: str) -> None:
     fabric.network.set_local_route(name, OUTSIDE, LocalRoute(((port.ifindex, FIREWALL),)))
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.4.1")
 def test_a_next_hop_on_a_lan_is_advertised_as_forwarding_address():
     """The forwarding address (§12.4.4.1): C need not go through A."""
     fabric = lan()
@@ -359,6 +363,7 @@ def test_a_next_hop_on_a_lan_is_advertised_as_forwarding_address():
     assert not hops(fabric, "A")
 
 
+@pytest.mark.rfc("RFC 6860 §5.1")
 def test_an_address_on_a_suppressed_network_is_no_forwarding_address():
     """RFC 6860 §5.1: nobody has a route to it."""
     fabric = lan(prefix_suppression=True)
@@ -384,6 +389,7 @@ def test_several_next_hops_or_one_outside_ospf_give_no_forwarding_address():
     assert hops(fabric, "D") == {"C"}
 
 
+@pytest.mark.rfc("RFC 2328 §12.4.4")
 def test_of_two_equal_externals_the_higher_router_id_advertises():
     """§12.4.4: one LSA is enough, unless whoever originates it cannot be reached."""
     fabric = lan()

@@ -72,6 +72,7 @@ def random_fabric(seed: int, metrics: list[int]) -> Fabric:
     return fabric
 
 
+@pytest.mark.rfc("RFC 2328 §16.1")
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs_agree_with_networkx(seed):
     """Parallel and one-way links, routers not to be crossed, links at the maximum metric."""
@@ -94,6 +95,7 @@ def test_the_fast_and_the_general_search_agree(root):
     assert fast == general == {k: v for k, v in expected(fabric, root).items() if k != "X"}
 
 
+@pytest.mark.rfc("RFC 6987 §2", "ISO 10589 §7.2.8.1")
 def test_a_stub_router_is_reached_but_not_crossed():
     fabric = three_stage(2, 2)
     fabric.stubs = {"S1"}
@@ -103,6 +105,7 @@ def test_a_stub_router_is_reached_but_not_crossed():
     assert view(fabric, "S1")["L1"] == (10, {"L1"}), "it still leaves itself"
 
 
+@pytest.mark.rfc("RFC 2328 §16.1.1")
 def test_behind_a_transit_network_the_first_hops_are_the_routers_on_it():
     fabric = Fabric(lans={"lan"})
     for name in ("A", "B", "C"):
