@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from fared.management.documents.schema import isis, routes
+from fared.management.documents import routes
+from fared.management.documents.schema import isis
 from tests.api.documents.common import GBIT, NOW
 from tests.api.documents.databases import DATABASE, SPF, TOPOLOGY
 from tests.api.documents.links import INTERFACES, NEIGHBORS

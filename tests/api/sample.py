@@ -12,7 +12,7 @@ _PLAIN: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, Any: None}
 
 
 def sample(hint: Any, **given: Any) -> Any:
-    """Return a value of a type of ``api.schema``; ``given`` are keys of a TypedDict.
+    """Return a value of a type of documents, as in JSON; ``given`` are keys of a row.
 
     Raises KeyError for a key that is not in the schema.
     """
@@ -39,11 +39,13 @@ def sample(hint: Any, **given: Any) -> Any:
 
 def _row(row: type[Facts], given: dict[str, Any]) -> Any:
     hints = typing.get_type_hints(row, include_extras=True)
-    fields = msgspec.structs.fields(row)
-    if unknown := given.keys() - {field.name for field in fields}:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(row)}
+    if unknown := given.keys() - fields.keys():
         raise KeyError(f"{row.__name__} has no {', '.join(sorted(unknown))}")
-    return {
-        field.encode_name: given[field.name] if field.name in given else sample(hints[field.name])
-        for field in fields
-        if field.name in given or field.default is not msgspec.UNSET
+    tagged = row.__struct_config__
+    tag = {} if tagged.tag is None else {tagged.tag_field: tagged.tag}
+    return tag | {
+        key: given[key] if key in given else sample(hints[field.name])
+        for key, field in fields.items()
+        if key in given or field.default is not msgspec.UNSET
     }

@@ -31,15 +31,15 @@ def four_by_eight():
 
 
 def nodes(context):
-    return {node["hostname"]: node for node in fabric(context)["nodes"]}
+    return {node.hostname: node for node in fabric(context).nodes}
 
 
 def marks(context):
-    found = {node["id"]: node["hostname"] for node in fabric(context)["nodes"]}
+    found = {node.id: node.hostname for node in fabric(context).nodes}
     return {
-        (name, found[mark["to"]]): (mark["state"], mark["reason"])
+        (name, found[mark.to]): (mark.state, mark.reason)
         for name, node in nodes(context).items()
-        for mark in node["links"]["marks"]
+        for mark in node.links.marks
     }
 
 
@@ -50,16 +50,16 @@ def changes(old, new):
 
 def test_routers_have_their_tiers_and_links(four_by_eight):
     document = fabric(seen_from(four_by_eight, "L1"))
-    assert document["clos"]
-    assert document["hostname"] == "L1"
-    found = {node["hostname"]: node for node in document["nodes"]}
+    assert document.clos
+    assert document.hostname == "L1"
+    found = {node.hostname: node for node in document.nodes}
     assert sorted(found) == [*(f"L{n}" for n in range(1, 9)), *(f"S{n}" for n in range(1, 5))]
-    assert {name for name, node in found.items() if node["here"]} == {"L1"}
+    assert {name for name, node in found.items() if node.here} == {"L1"}
     for name, node in found.items():
-        assert node["role"] == ("leaf" if name.startswith("L") else "spine")
-        assert len(node["links"]["to"]) == (4 if name.startswith("L") else 8)
-        assert all(c == pytest.approx(DEFAULT_CAPACITY) for c in node["links"]["capacity"])
-        assert node["links"]["marks"] == []
+        assert node.role == ("leaf" if name.startswith("L") else "spine")
+        assert len(node.links.to) == (4 if name.startswith("L") else 8)
+        assert all(c == pytest.approx(DEFAULT_CAPACITY) for c in node.links.capacity)
+        assert node.links.marks == []
 
 
 def test_a_link_at_a_quarter_is_reduced_and_the_only_change(four_by_eight):
@@ -71,11 +71,11 @@ def test_a_link_at_a_quarter_is_reduced_and_the_only_change(four_by_eight):
     assert marks(context) == {("S1", "L2"): ("reduced", "25% of the 400G that are usual")}
     after = image_of(context, before)
     (row,) = changes(before, after)
-    assert (row["state"], row["capacity"]) == ("reduced", pytest.approx(DEFAULT_CAPACITY / 4))
+    assert (row.state, row.capacity) == ("reduced", pytest.approx(DEFAULT_CAPACITY / 4))
     network.set_capacity("S1", "L2", DEFAULT_CAPACITY)
     network.run_until_quiet(60)
     (row,) = changes(after, image_of(seen_from(four_by_eight, "L1"), after))
-    assert (row["state"], row["reason"]) == (None, None)
+    assert (row.state, row.reason) == (None, None)
 
 
 def test_what_did_not_change_is_kept_and_costs_nothing(four_by_eight):
@@ -91,11 +91,11 @@ def test_a_failed_link_is_lost_in_both_directions():
     before = image_of(seen_from(made, "L1"))
     made.network.set_link("S1", "L2", up=False)
     made.network.run_until_quiet(60)
-    ids = {node["hostname"]: node["id"] for node in fabric(seen_from(made, "L1"))["nodes"]}
+    ids = {node.hostname: node.id for node in fabric(seen_from(made, "L1")).nodes}
     after = image_of(seen_from(made, "L1"), before)
     lost = {(ids["S1"], ids["L2"]), (ids["L2"], ids["S1"])}
     assert set(changes(before, after)) == lost
-    assert nodes(seen_from(made, "L1"))["L2"]["role"] == "leaf"
+    assert nodes(seen_from(made, "L1"))["L2"].role == "leaf"
 
 
 def test_own_links_say_why_they_are_derated(four_by_eight):
@@ -108,7 +108,7 @@ def test_own_links_say_why_they_are_derated(four_by_eight):
         ("L1", "S2"): ("sick", "S2 is derated to 50% by link-health: 12 errors")
     }
     (row,) = changes(before, image_of(context, before))
-    assert row["state"] == "sick"
+    assert row.state == "sick"
 
 
 def test_a_link_that_another_router_drained_is_drained():
@@ -132,7 +132,7 @@ def test_a_drained_router_is_the_last_resort_of_ospf_and_bars_transit_in_isis(bu
     made.network.run_until_quiet(60)
     context = seen_from(made, "L1")
     spine = nodes(context)["S2"]
-    assert (spine["transit"], spine["last_resort"]) == (transit, transit)
+    assert (spine.transit, spine.last_resort) == (transit, transit)
     assert {end: mark for end, mark in marks(context).items() if "S2" in end} == dict.fromkeys(
         [("L1", "S2"), ("L2", "S2"), ("S2", "L1"), ("S2", "L2")], ("drained", why)
     )
@@ -141,19 +141,17 @@ def test_a_drained_router_is_the_last_resort_of_ospf_and_bars_transit_in_isis(bu
 def test_five_stages_have_pods_and_planes():
     made = started(clos5(2, 2, 2, 2, network=Network(seed=1)))
     found = nodes(seen_from(made, "p1.L1"))
-    assert {n["pod"] for name, n in found.items() if name.startswith("p1.")} == {
-        found["p1.L1"]["pod"]
-    }
-    assert {n["role"] for n in found.values()} == {"leaf", "spine", "super-spine"}
-    assert len({n["plane"] for n in found.values() if n["plane"]}) == 2
+    assert {n.pod for name, n in found.items() if name.startswith("p1.")} == {found["p1.L1"].pod}
+    assert {n.role for n in found.values()} == {"leaf", "spine", "super-spine"}
+    assert len({n.plane for n in found.values() if n.plane}) == 2
 
 
 def test_a_router_of_both_protocols_is_one():
     made = started(clos3_isis(2, 2, network=Network(seed=1), beside=[OspfBuilder()]))
-    found = fabric(seen_from(made, "L1"))["nodes"]
-    assert sorted(node["hostname"] for node in found) == ["L1", "L2", "S1", "S2"]
-    assert {len(node["ids"]) for node in found} == {2}
-    assert {len(node["links"]["to"]) for node in found} == {2}
+    found = fabric(seen_from(made, "L1")).nodes
+    assert sorted(node.hostname for node in found) == ["L1", "L2", "S1", "S2"]
+    assert {len(node.ids) for node in found} == {2}
+    assert {len(node.links.to) for node in found} == {2}
 
 
 def test_the_document_has_no_numbers_that_json_lacks(four_by_eight):

@@ -12,9 +12,9 @@ from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.encode import encode
 from fared.management.documents.errors import CommandError
+from fared.management.documents.load import load
 from fared.management.documents.registry import all_documents, narrowed
 from fared.management.documents.views import explain, graph, kernel, path, protocol, routes, system
-from fared.management.documents.views.load import load
 from fared.management.documents.views.protocol import lsdb
 from fared.protocols.isis.pdu.codec import decode_pdu
 from tests.api.answers import run_view
@@ -122,13 +122,13 @@ def test_circuits_tell_levels_and_load(isis):
 
 def test_measured_loads_are_shown_with_their_ages(isis):
     context = seen_from(isis, "L1")
-    assert load(context)["interfaces"] == []
+    assert load(context).interfaces == []
     for age in (3.0, 2.0, 1.0):
         context.runtime.load_history.add(context.now - age, {3: age * 100, 999: 1.0})
-    (row,) = load(context)["interfaces"]
-    assert (row["ages"], row["loads"]) == ([3.0, 2.0, 1.0], [300, 200, 100])
-    assert row["bandwidth"] == DEFAULT_CAPACITY
-    assert load(context, row["interface"])["interfaces"] == [row]
+    (row,) = load(context).interfaces
+    assert (row.ages, row.loads) == ([3.0, 2.0, 1.0], [300, 200, 100])
+    assert row.bandwidth == DEFAULT_CAPACITY
+    assert load(context, row.interface).interfaces == [row]
     with pytest.raises(CommandError, match="no load of S99"):
         load(context, "S99")
 
@@ -179,91 +179,91 @@ def test_the_database_file_holds_every_lsp_as_on_the_wire(isis, both):
 
 
 def test_topology_lists_what_families_share_once(isis, both):
-    (level,) = graph.topology(seen_from(isis, "L1"))["areas"]
-    assert (level["proto"], level["area"], len(level["links"])) == ("isis", "level-2", 12)
-    assert all(link["families"] == ["ipv4", "ipv6"] and link["two_way"] for link in level["links"])
-    areas = graph.topology(seen_from(both, "L1"))["areas"]
-    assert [(area["proto"], area["area"]) for area in areas] == [
+    (level,) = graph.topology(seen_from(isis, "L1")).areas
+    assert (level.proto, level.area, len(level.links)) == ("isis", "level-2", 12)
+    assert all(link.families == ["ipv4", "ipv6"] and link.two_way for link in level.links)
+    areas = graph.topology(seen_from(both, "L1")).areas
+    assert [(area.proto, area.area) for area in areas] == [
         ("ospf", "0.0.0.0"),
         ("isis", "level-2"),
     ]
 
 
 def test_spf_has_the_tree_of_each_level(levels):
-    nodes = graph.spf(seen_from(levels, "p1.S1"))["nodes"]
-    assert {node["area"] for node in nodes} == {"level-1", "level-2"}
-    far = next(node for node in nodes if node["hostname"] == "p2.S1")
-    assert (far["metric"], far["first_hops"]) == (20, [S1_ID])
-    assert far["families"] == ["ipv4", "ipv6"]
+    nodes = graph.spf(seen_from(levels, "p1.S1")).nodes
+    assert {node.area for node in nodes} == {"level-1", "level-2"}
+    far = next(node for node in nodes if node.hostname == "p2.S1")
+    assert (far.metric, far.first_hops) == (20, [S1_ID])
+    assert far.families == ["ipv4", "ipv6"]
 
 
 def test_routes_are_of_both_families_unless_one_is_asked_for(isis):
     context = seen_from(isis, "L1")
     document = routes.routes(context)
-    assert document["af"] == "both"
-    assert {route["protocol"] for route in document["routes"]} == {"isis"}
-    assert {(r["type"], r["area"], r["preference"]) for r in document["routes"]} == {
+    assert document.af == "both"
+    assert {route.protocol for route in document.routes} == {"isis"}
+    assert {(r.type, r.area, r.preference) for r in document.routes} == {
         ("level-2", "level-2", 115)
     }
     only = routes.routes(context, af="ipv6")
-    assert only["af"] == "ipv6"
-    assert all(":" in route["prefix"] for route in only["routes"])
-    (route,) = routes.routes(context, str(isis.leaf_prefixes6["L2"]))["routes"]
-    assert [(hop["hostname"], hop["weight"]) for hop in route["nexthops"]] == [("S1", 1), ("S2", 4)]
+    assert only.af == "ipv6"
+    assert all(":" in route.prefix for route in only.routes)
+    (route,) = routes.routes(context, str(isis.leaf_prefixes6["L2"])).routes
+    assert [(hop.hostname, hop.weight) for hop in route.nexthops] == [("S1", 1), ("S2", 4)]
     with pytest.raises(CommandError, match="not a family"):
         routes.routes(context, af="ipx")
 
 
 def test_the_table_has_the_preferred_protocol_and_each_its_own(both):
     context = seen_from(both, "L1")
-    (best,) = routes.routes(context, NEEDED["prefix"])["routes"]
-    (other,) = routes.routes(context.narrowed("isis"), NEEDED["prefix"])["routes"]
-    assert (best["protocol"], best["preference"]) == ("ospf", 110)
-    assert (other["protocol"], other["preference"], other["area"]) == ("isis", 115, "level-2")
-    assert routes.routes(context)["af"] == "both"
-    assert routes.routes(context.narrowed("ospf"))["af"] == "ipv4"
+    (best,) = routes.routes(context, NEEDED["prefix"]).routes
+    (other,) = routes.routes(context.narrowed("isis"), NEEDED["prefix"]).routes
+    assert (best.protocol, best.preference) == ("ospf", 110)
+    assert (other.protocol, other.preference, other.area) == ("isis", 115, "level-2")
+    assert routes.routes(context).af == "both"
+    assert routes.routes(context.narrowed("ospf")).af == "ipv4"
 
 
 def test_explain_uses_the_solver_that_computed_the_route(isis, both):
     for prefix in (NEEDED["prefix"], str(isis.leaf_prefixes6["L2"])):
         document = explain.explain(seen_from(isis, "L1"), prefix)
-        assert (document["protocol"], document["type"]) == ("isis", "level-2")
-        limit = document["nexthops"][0]["limiting_link"]
-        assert (limit["from_hostname"], limit["to_hostname"]) == ("S1", "L2")
+        assert (document.protocol, document.type) == ("isis", "level-2")
+        limit = document.nexthops[0].limiting_link
+        assert (limit.from_hostname, limit.to_hostname) == ("S1", "L2")
     context = seen_from(both, "L1")
     used = explain.explain(context, NEEDED["prefix"])
-    assert used["protocol"] == "ospf"
-    assert "IS-IS (preference 115) has a route too" in used["summary"]
+    assert used.protocol == "ospf"
+    assert "IS-IS (preference 115) has a route too" in used.summary
     unused = explain.explain(context.narrowed("isis"), NEEDED["prefix"])
-    assert used["last_change"]
-    assert unused["last_change"] is None
-    assert "It is not used: OSPF has 10.0.2.0/24 too and is preferred" in unused["summary"]
-    assert explain.explain(context, str(both.leaf_prefixes6["L2"]))["protocol"] == "isis"
+    assert used.last_change
+    assert unused.last_change is None
+    assert "It is not used: OSPF has 10.0.2.0/24 too and is preferred" in unused.summary
+    assert explain.explain(context, str(both.leaf_prefixes6["L2"])).protocol == "isis"
 
 
 def test_explain_across_levels_names_the_router_behind_which_the_limit_lies(levels):
     document = explain.explain(seen_from(levels, "p1.L1"), str(levels.leaf_prefixes["p2.L1"]))
-    first, second = document["nexthops"]
-    assert (document["type"], document["area"]) == ("level-1", "level-1")
-    assert "the path capacity that p1.S1 advertises (100G)" in first["reason"]
-    assert (first["weight"], second["weight"]) == (1, 4)
+    first, second = document.nexthops
+    assert (document.type, document.area) == ("level-1", "level-1")
+    assert "the path capacity that p1.S1 advertises (100G)" in first.reason
+    assert (first.weight, second.weight) == (1, 4)
 
 
 @pytest.mark.parametrize("af", [None, "ipv6"])
 def test_path_follows_every_split_in_both_families(isis, af):
     document = path.path(seen_from(isis, "L1"), "L1", "L2", af)
-    assert (document["protocol"], document["af"]) == ("isis", af or "ipv4")
-    shares = {(e["from_hostname"], e["to_hostname"]): e["share"] for e in document["edges"]}
+    assert (document.protocol, document.af) == ("isis", af or "ipv4")
+    shares = {(e.from_hostname, e.to_hostname): e.share for e in document.edges}
     assert shares == {("L1", "S1"): 0.2, ("L1", "S2"): 0.8, ("S1", "L2"): 0.2, ("S2", "L2"): 0.8}
-    assert document["capacity"] == pytest.approx(DEFAULT_CAPACITY * 5 / 4)
+    assert document.capacity == pytest.approx(DEFAULT_CAPACITY * 5 / 4)
 
 
 def test_path_prefers_the_preferred_protocol_and_takes_ids_of_either(both):
     context = seen_from(both, "L1")
-    assert path.path(context, "L1", "L2")["protocol"] == "ospf"
-    assert path.path(context.narrowed("isis"), "L1", "L2")["protocol"] == "isis"
-    assert path.path(context, L1_ID, "0000.0aff.0004")["protocol"] == "isis"
-    assert path.path(context, "L1", str(both.leaf_prefixes6["L2"]))["protocol"] == "isis"
+    assert path.path(context, "L1", "L2").protocol == "ospf"
+    assert path.path(context.narrowed("isis"), "L1", "L2").protocol == "isis"
+    assert path.path(context, L1_ID, "0000.0aff.0004").protocol == "isis"
+    assert path.path(context, "L1", str(both.leaf_prefixes6["L2"])).protocol == "isis"
     with pytest.raises(CommandError, match="no router 'nobody'"):
         path.path(context, "nobody", "L2")
     with pytest.raises(CommandError, match="no router 'nobody' in the database, and it is no"):
@@ -274,12 +274,12 @@ def test_path_goes_on_through_routers_of_both_levels_as_far_as_can_be_seen(level
     """A leaf knows its own level; a spine of the PoD knows both."""
     prefix = str(levels.leaf_prefixes["p2.L1"])
     ends = [
-        (edge["from_hostname"], edge["to_hostname"])
-        for edge in path.path(seen_from(levels, "p1.L1"), "p1.L1", prefix)["edges"]
+        (edge.from_hostname, edge.to_hostname)
+        for edge in path.path(seen_from(levels, "p1.L1"), "p1.L1", prefix).edges
     ]
     assert ends == [("p1.L1", "p1.S1"), ("p1.L1", "p1.S2")]
-    seen = path.path(seen_from(levels, "p1.S1"), "p1.L1", prefix)["edges"]
-    further = [(e["from_hostname"], e["to_hostname"], e["share"]) for e in seen]
+    seen = path.path(seen_from(levels, "p1.S1"), "p1.L1", prefix).edges
+    further = [(e.from_hostname, e.to_hostname, e.share) for e in seen]
     assert ("p1.S1", "SS1.1", 0.2) in further
     assert ("SS1.1", "p2.S1", 0.2) in further
 
@@ -288,8 +288,8 @@ def test_the_kernel_holds_both_families_and_validate_agrees(isis, both, levels):
     for fabric, name in ((isis, "L1"), (both, "L1"), (levels, "p1.S1")):
         context = seen_from(fabric, name)
         document = kernel.fib(context)
-        assert {":" in route["prefix"] for route in document["routes"]} == {False, True}
-        assert all(hop["interface"] and hop["address"] for hop in document["nexthops"])
+        assert {":" in route.prefix for route in document.routes} == {False, True}
+        assert all(hop.interface and hop.address for hop in document.nexthops)
         found = system.validate(context)
         assert found["ok"], found
     names = [check["name"] for check in system.validate(seen_from(both, "L1"))["checks"]]
@@ -326,7 +326,7 @@ def test_metrics_are_labelled_by_protocol_and_level(both, levels):
     assert values["lsdb_entries"]["isis", "level-2", "lsp"] == 5
     assert values["packets"]["isis", "received", "p2p-hello"] > 1
     assert values["neighbor_transitions"]["isis", "Down", "Up"] == 1
-    total = len(routes.routes(seen_from(both, "L1"))["routes"])
+    total = len(routes.routes(seen_from(both, "L1")).routes)
     assert sum(values["routes"].values()) == total
     assert values["routes"]["isis",] > 0
     assert values["spf_runs"]["isis", "topology"] > 0

@@ -49,12 +49,12 @@ def test_the_pseudonode_is_an_lsp_and_a_node_of_its_own(fabric):
     (level,) = protocol.database(context, "pseudonode")["levels"]
     (lsp,) = level["lsps"]
     assert (lsp["type"], lsp["hostname"]) == ("pseudonode", "R3")
-    (area,) = graph.topology(context)["areas"]
-    (network,) = [node for node in area["nodes"] if node["network"]]
-    assert lsp["lsp_id"] == f"{network['id']}-00"
-    around = [link for link in area["links"] if link["from"] == network["id"]]
+    (area,) = graph.topology(context).areas
+    (network,) = [node for node in area.nodes if node.network]
+    assert lsp["lsp_id"] == f"{network.id}-00"
+    around = [link for link in area.links if link.from_ == network.id]
     assert len(around) == len(NAMES)
-    assert all(link["two_way"] and link["capacity"] is None for link in around)
+    assert all(link.two_way and link.capacity is None for link in around)
     entries = scraped(context)["lsdb_entries"]
     assert entries["isis", "level-2", "pseudonode"] == 1
 
@@ -62,9 +62,9 @@ def test_the_pseudonode_is_an_lsp_and_a_node_of_its_own(fabric):
 @pytest.mark.parametrize("af", ["ipv4", "ipv6"])
 def test_a_path_crosses_the_lan_straight_to_the_other_router(fabric, af):
     document = path.path(seen_from(fabric, "R1"), "R1", "R2", af)
-    edges = [(e["from_hostname"], e["to_hostname"], e["share"]) for e in document["edges"]]
+    edges = [(e.from_hostname, e.to_hostname, e.share) for e in document.edges]
     assert edges == [("R1", "R2", 1.0)]
-    assert document["capacity"] == pytest.approx(1e9)
+    assert document.capacity == pytest.approx(1e9)
 
 
 def test_validate_finds_no_problem_on_a_lan(fabric):

@@ -30,19 +30,19 @@ def fabric() -> Fabric:
 
 def test_a_path_crosses_the_lan_by_the_link_of_the_router_that_sends(fabric):
     found = path.path(seen_from(fabric, "R5"), "R5", "R3")
-    edges = {(e["from_hostname"], e["to_hostname"]): e for e in found["edges"]}
+    edges = {(e.from_hostname, e.to_hostname): e for e in found.edges}
     assert set(edges) == {("R5", "R1"), ("R5", "R2"), ("R1", "R3"), ("R2", "R3")}
-    assert edges["R1", "R3"]["capacity"] == DEFAULT_CAPACITY / 2
-    assert edges["R1", "R3"]["share"] == pytest.approx(1 / 3, abs=1e-5)
+    assert edges["R1", "R3"].capacity == DEFAULT_CAPACITY / 2
+    assert edges["R1", "R3"].share == pytest.approx(1 / 3, abs=1e-5)
 
 
 def test_explain_names_the_link_into_the_lan_that_limits(fabric):
     document = explain.explain(seen_from(fabric, "R5"), str(fabric.leaf_prefixes["R3"]))
-    weights = {hop["interface"]: hop["weight"] for hop in document["nexthops"]}
+    weights = {hop.interface: hop.weight for hop in document.nexthops}
     assert weights == {"R1": 1, "R2": 2}
-    limits = {hop["interface"]: hop["limiting_link"] for hop in document["nexthops"]}
-    assert limits["R1"]["capacity"] == DEFAULT_CAPACITY / 2
-    assert (limits["R1"]["from_hostname"], limits["R1"]["to"]) == ("R1", "net:10.192.1.4")
+    limits = {hop.interface: hop.limiting_link for hop in document.nexthops}
+    assert limits["R1"].capacity == DEFAULT_CAPACITY / 2
+    assert (limits["R1"].from_hostname, limits["R1"].to) == ("R1", "net:10.192.1.4")
 
 
 def test_interfaces_show_the_designated_router(fabric):
@@ -60,9 +60,9 @@ def test_interfaces_show_the_designated_router(fabric):
 
 
 def test_the_network_is_a_node_of_the_topology(fabric):
-    (area,) = graph.topology(seen_from(fabric, "R1"))["areas"]
-    (network,) = [node for node in area["nodes"] if node["network"]]
-    assert network["id"] == "net:10.192.1.4"
-    links = [link for link in area["links"] if link["from"] == network["id"]]
+    (area,) = graph.topology(seen_from(fabric, "R1")).areas
+    (network,) = [node for node in area.nodes if node.network]
+    assert network.id == "net:10.192.1.4"
+    links = [link for link in area.links if link.from_ == network.id]
     assert len(links) == 4
-    assert all(link["two_way"] and link["capacity"] is None for link in links)
+    assert all(link.two_way and link.capacity is None for link in links)

@@ -10,6 +10,7 @@ from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.management.documents.context import ViewContext
 from fared.management.documents.errors import CommandError
+from fared.management.documents.fib import FibRoute
 from fared.management.documents.views import explain, graph, kernel, path, protocol, routes, system
 from fared.paths.rib.settings import SolverSettings
 from fared.protocols.ospf.settings import AreaSettings, RangeSettings
@@ -47,14 +48,14 @@ def test_status_counts_interfaces_that_accept_neighbors_without_a_key(make):
 
 def test_explain_names_the_link_that_limits_each_path(context, fabric):
     document = explain.explain(context, str(fabric.leaf_prefixes["L2"]))
-    first, *others = document["nexthops"]
-    assert (first["interface"], first["weight"], first["share"]) == ("S1", 1, 0.0769)
-    limit = first["limiting_link"]
-    assert (limit["from_hostname"], limit["to_hostname"]) == ("S1", "L2")
-    assert limit["capacity"] == pytest.approx(DEFAULT_CAPACITY / 4)
-    assert [hop["weight"] for hop in others] == [4, 4, 4]
-    assert "plain ECMP could use only" in document["summary"]
-    assert "te-link-lsa" in document["last_change"]["causes"][0]
+    first, *others = document.nexthops
+    assert (first.interface, first.weight, first.share) == ("S1", 1, 0.0769)
+    limit = first.limiting_link
+    assert (limit.from_hostname, limit.to_hostname) == ("S1", "L2")
+    assert limit.capacity == pytest.approx(DEFAULT_CAPACITY / 4)
+    assert [hop.weight for hop in others] == [4, 4, 4]
+    assert "plain ECMP could use only" in document.summary
+    assert "te-link-lsa" in document.last_change.causes[0]
 
 
 def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(context):
@@ -67,16 +68,16 @@ def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(cont
     view = replace(context, router=areas.network.nodes["p1.L1"].running)
     prefix = str(areas.leaf_prefixes["p2.L1"])
     document = explain.explain(view, prefix)
-    assert document["type"] == "inter-area"
-    first, second = document["nexthops"]
-    assert "the path capacity that p1.S1 advertises (100G)" in first["reason"]
-    assert "its own link" in second["reason"]
-    edges = path.path(view, "p1.L1", prefix)["edges"]
-    assert [(e["from_hostname"], e["to_hostname"], e["share"]) for e in edges] == [
+    assert document.type == "inter-area"
+    first, second = document.nexthops
+    assert "the path capacity that p1.S1 advertises (100G)" in first.reason
+    assert "its own link" in second.reason
+    edges = path.path(view, "p1.L1", prefix).edges
+    assert [(e.from_hostname, e.to_hostname, e.share) for e in edges] == [
         ("p1.L1", "p1.S1", 0.2),
         ("p1.L1", "p1.S2", 0.8),
     ]
-    assert {e["metric"] for e in edges} == {10}
+    assert {e.metric for e in edges} == {10}
 
 
 def test_explain_says_which_border_router_announces_no_path_capacity(context):
@@ -87,7 +88,7 @@ def test_explain_says_which_border_router_announces_no_path_capacity(context):
     areas.network.run_until_quiet(60)
     view = replace(context, router=areas.network.nodes["p1.L1"].running)
     document = explain.explain(view, str(areas.leaf_prefixes["p2.L1"]))
-    assert document["summary"].endswith(
+    assert document.summary.endswith(
         "p1.S1 advertises no path capacity for it:"
         " the capacity beyond is unknown and limits nothing."
     )
@@ -106,22 +107,22 @@ def test_explain_and_routes_say_that_an_active_range_discards(context):
     areas.network.run_until_quiet(60)
     spine = areas.network.nodes["p1.S1"]
     view = replace(context, router=spine.running, dump=spine.kernel.dump)
-    (route,) = routes.routes(view, str(POD))["routes"]
-    assert (route["type"], route["discard"], route["nexthops"]) == ("inter-area", True, [])
+    (route,) = routes.routes(view, str(POD)).routes
+    assert (route.type, route.discard, route.nexthops) == ("inter-area", True, [])
     document = explain.explain(view, "10.0.77.1")
-    assert (document["prefix"], document["nexthops"]) == (str(POD), [])
-    assert "packets without a more specific route are discarded" in document["summary"]
-    assert all(m["interface"] for v in routes.weights(view)["vectors"] for m in v["members"])
+    assert (document.prefix, document.nexthops) == (str(POD), [])
+    assert "packets without a more specific route are discarded" in document.summary
+    assert all(m.interface for v in routes.weights(view).vectors for m in v.members)
     held = kernel.fib(view)
-    (nowhere,) = [hop["id"] for hop in held["nexthops"] if hop["discard"]]
-    assert {"prefix": str(POD), "nexthop_id": nowhere} in held["routes"]
+    (nowhere,) = [hop.id for hop in held.nexthops if hop.discard]
+    assert FibRoute(prefix=str(POD), nexthop_id=nowhere) in held.routes
     assert system.validate(view)["ok"]
 
 
 def test_explain_takes_an_address_and_finds_the_longest_match(context, fabric):
     prefix = fabric.leaf_prefixes["L2"]
     address = str(prefix).replace("0/24", "77")
-    assert explain.explain(context, address)["prefix"] == str(prefix)
+    assert explain.explain(context, address).prefix == str(prefix)
     with pytest.raises(CommandError, match="no route"):
         explain.explain(context, "192.0.2.1")
     with pytest.raises(CommandError, match="not a prefix"):
@@ -129,13 +130,13 @@ def test_explain_takes_an_address_and_finds_the_longest_match(context, fabric):
 
 
 def test_each_distinct_weight_vector_is_shown_once(context):
-    vectors = [v for v in routes.weights(context)["vectors"] if len(v["members"]) == 4]
-    assert sorted([m["weight"] for m in v["members"]] for v in vectors) == [
+    vectors = [v for v in routes.weights(context).vectors if len(v.members) == 4]
+    assert sorted([m.weight for m in v.members] for v in vectors) == [
         [1, 1, 1, 1],
         [1, 4, 4, 4],
     ]
-    assert sum(v["prefixes"] for v in vectors) == 14  # a loopback and a /24 of seven leaves
-    assert all(v["quantization_error"] == 0 for v in vectors)
+    assert sum(v.prefixes for v in vectors) == 14  # a loopback and a /24 of seven leaves
+    assert all(v.quantization_error == 0 for v in vectors)
 
 
 def test_weights_for_few_flows_are_marked_and_not_counted_as_loss():
@@ -147,39 +148,39 @@ def test_weights_for_few_flows_are_marked_and_not_counted_as_loss():
     fabric.network.run_until_quiet(60)
     view = seen_from(fabric, "L1")
     document = routes.weights(view, str(fabric.leaf_prefixes["L2"]))
-    assert document["flows"] == 128
-    (vector,) = document["vectors"]
-    assert [member["weight"] for member in vector["members"]] == [1, 7, 7, 7]
-    assert vector["members"][0]["wanted_share"] == pytest.approx(0.0457, abs=1e-4)
-    assert vector["quantization_error"] < 0.005
-    summary = explain.explain(view, str(fabric.leaf_prefixes["L2"]))["summary"]
+    assert document.flows == 128
+    (vector,) = document.vectors
+    assert [member.weight for member in vector.members] == [1, 7, 7, 7]
+    assert vector.members[0].wanted_share == pytest.approx(0.0457, abs=1e-4)
+    assert vector.quantization_error < 0.005
+    summary = explain.explain(view, str(fabric.leaf_prefixes["L2"])).summary
     assert "For 128 flows the smaller ones get less than their proportion." in summary
 
 
 def test_path_follows_every_split_to_the_destination(context):
     document = path.path(context, "L1", "L2")
-    shares = {(e["from_hostname"], e["to_hostname"]): e["share"] for e in document["edges"]}
+    shares = {(e.from_hostname, e.to_hostname): e.share for e in document.edges}
     assert shares["L1", "S1"] == pytest.approx(1 / 13, abs=1e-5)
     assert shares["S1", "L2"] == pytest.approx(1 / 13, abs=1e-5)
     assert sum(share for (_, head), share in shares.items() if head == "L2") == pytest.approx(
         1, abs=1e-5
     )
-    assert document["capacity"] == pytest.approx(13 / 4 * DEFAULT_CAPACITY, rel=1e-4)
-    assert document["metric"] == 20
+    assert document.capacity == pytest.approx(13 / 4 * DEFAULT_CAPACITY, rel=1e-4)
+    assert document.metric == 20
 
 
 def test_path_from_another_router_uses_that_routers_own_weights(context):
     document = path.path(context, "S1", "10.0.2.0/24")
-    assert [(e["from_hostname"], e["to_hostname"]) for e in document["edges"]] == [("S1", "L2")]
-    assert document["capacity"] == pytest.approx(DEFAULT_CAPACITY / 4)
+    assert [(e.from_hostname, e.to_hostname) for e in document.edges] == [("S1", "L2")]
+    assert document.capacity == pytest.approx(DEFAULT_CAPACITY / 4)
     with pytest.raises(CommandError, match="no router"):
         path.path(context, "L99", "L2")
 
 
 def test_fib_shows_groups_and_their_users_and_no_difference(context):
     document = kernel.fib(context)
-    assert sum(group["routes"] for group in document["groups"]) == 14
-    assert kernel.fib(context, diff=True)["diff"] == []
+    assert sum(group.routes for group in document.groups) == 14
+    assert kernel.fib(context, diff=True).diff == []
 
 
 def test_database_filters_by_type_and_shows_bodies_on_demand(context):
@@ -199,8 +200,8 @@ def test_status_topology_spf_and_validate_agree(context):
     status = system.status(context)
     assert status["ready"]
     assert status["ospf"]["areas"][0]["full"] == 4
-    assert len(graph.topology(context)["areas"][0]["links"]) == 64
-    assert all(link["two_way"] for link in graph.topology(context)["areas"][0]["links"])
-    assert len(graph.spf(context)["nodes"]) == 12
-    assert graph.spf(context, log=True)["log"][-1]["spf_ran"] is False
+    assert len(graph.topology(context).areas[0].links) == 64
+    assert all(link.two_way for link in graph.topology(context).areas[0].links)
+    assert len(graph.spf(context).nodes) == 12
+    assert graph.spf(context, log=True).log[-1].spf_ran is False
     assert system.validate(context)["ok"]

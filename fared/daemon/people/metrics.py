@@ -270,22 +270,22 @@ def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Met
 
 def _announcements(context: ViewContext) -> Iterator[Metric]:
     """The budgets of announced loads (``te.budget``)."""
-    known = {(area["protocol"], area["area"]): area for area in announcements(context)}
+    known = {(area.protocol, area.area): area for area in announcements(context)}
     labels: Labels = ("proto", "area")
-    budgets = {at: area["budget"] for at, area in known.items()}
+    budgets = {at: area.budget for at, area in known.items()}
     text = "Announcements of load a second, of all routers together"
     yield gauge("announce_budget", text, budgets, labels)
-    shares = {at: area["share"] for at, area in known.items()}
+    shares = {at: area.share for at, area in known.items()}
     yield gauge("announce_share", "Those of this router", shares, labels)
-    thresholds = {at: area["threshold"] for at, area in known.items()}
+    thresholds = {at: area.threshold for at, area in known.items()}
     text = "Change of load to announce, as part of the capacity"
     yield gauge("announce_threshold_ratio", text, thresholds, labels)
-    averaging = {at: area["averaging"] for at, area in known.items()}
+    averaging = {at: area.averaging for at, area in known.items()}
     text = "Time over which loads are averaged"
     yield gauge("announce_averaging_seconds", text, averaging, labels)
-    deferred = {at: area["deferred"] for at, area in known.items()}
+    deferred = {at: area.deferred for at, area in known.items()}
     yield gauge("announce_deferred", "LSAs or LSPs that wait for the budget", deferred, labels)
-    announced = {at: area["announced"] for at, area in known.items()}
+    announced = {at: area.announced for at, area in known.items()}
     yield counter("announcements", "Announcements of bandwidth", announced, labels)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from fared.config import Config
@@ -100,11 +101,10 @@ def bier_document(
 def routes_document(world: World, root: NodeId, settings: SolverSettings) -> Json:
     """``fared-routes/1`` with ``nodes`` and ``ignored``."""
     context = solve(world, root, settings)
-    found = graph.spf(context)["nodes"]
-    document: Json = {**routes.routes(context)}
-    document["routes"] = list(document["routes"])
-    for route in document["routes"]:
-        _unname(route)
+    found = msgspec.to_builtins(graph.spf(context))["nodes"]
+    answer = routes.routes(context)
+    answer.routes = list(answer.routes)
+    document: Json = msgspec.to_builtins(answer)
     document["nodes"] = found
     document["ignored"] = [
         {"key": key, "reason": reason}
@@ -124,12 +124,5 @@ def _cut_off(context: ViewContext, found: list[Any]) -> Iterator[Ignored]:
 
 def explain_document(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Json:
     """``fared-explain/1``. Raises CommandError for an invalid prefix or one without a route."""
-    document: Json = {**explain.explain(solve(world, root, settings), prefix)}
-    _unname(document)
+    document: Json = msgspec.to_builtins(explain.explain(solve(world, root, settings), prefix))
     return document
-
-
-def _unname(route: Json) -> None:
-    """A link that is derived from the database has no interface name: show null."""
-    for hop in route["nexthops"]:
-        hop["interface"] = hop["interface"] or None

@@ -7,11 +7,11 @@ those rows are compared whose bandwidths differ. So a step costs what changed, n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fared.core.ids import NodeId, format_node
+from fared.management.documents.fabric import FabricLink
 from fared.management.documents.views.fabric import known, mark_of
 from fared.management.documents.views.fabric_image import (
     FabricImage,
@@ -21,9 +21,6 @@ from fared.management.documents.views.fabric_image import (
     name_of,
 )
 from fared.paths.ted.model import NodeBlock
-
-if TYPE_CHECKING:
-    from fared.management.documents.schema import fabric as schema
 
 
 def is_other(old: FabricImage, new: FabricImage) -> bool:
@@ -55,7 +52,7 @@ def changed_nodes(old: FabricImage, new: FabricImage) -> list[NodeId]:
 
 def changed_links(
     old: FabricImage, new: FabricImage, node: NodeId
-) -> Iterator[schema.FabricLink | tuple[str, str]]:
+) -> Iterator[FabricLink | tuple[str, str]]:
     """Yield the links of a router that changed; the ends of those that it has no more."""
     before, after = old.vertices[node], new.vertices[node]
     ends = _touched(old, new, before, after)
@@ -69,16 +66,16 @@ def changed_links(
         mark = mark_of(new, after, end, row)
         was = rows_before.get(end)
         if was is None or not _same(was, row) or mark != mark_of(old, before, end, was):
-            yield {
-                "from": tail,
-                "to": format_node(end),
-                "count": row.links,
-                "metric": row.metric,
-                "capacity": known(row.capacity),
-                "available": known(row.available),
-                "state": None if mark is None else mark.state,
-                "reason": None if mark is None else mark.reason,
-            }
+            yield FabricLink(
+                from_=tail,
+                to=format_node(end),
+                count=row.links,
+                metric=row.metric,
+                capacity=known(row.capacity),
+                available=known(row.available),
+                state=None if mark is None else mark.state,
+                reason=None if mark is None else mark.reason,
+            )
 
 
 def _touched(

@@ -4,7 +4,7 @@ While anybody watches, a task takes an image of the fabric four times a second a
 the same events:
 
 - ``begin``: now read ``show fabric``; the next events are about what changes from here on;
-- ``delta`` (``schema.FabricDelta``): links that changed;
+- ``delta`` (``FabricDelta``): links that changed;
 - ``reset``: routers or places changed: read ``show fabric`` again;
 - ``change``: a computation changed routes, or the kernel has them: read ``show convergence``.
 
@@ -19,16 +19,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
-from typing import TYPE_CHECKING
 
 from fared.management.api.encode import SLICE, encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
 from fared.management.api.seats import Seats
 from fared.management.documents.context import ViewContext
+from fared.management.documents.fabric import FabricDelta, FabricLink
 from fared.management.documents.views.fabric_image import FabricImage, image_of, sight
-
-if TYPE_CHECKING:
-    from fared.management.documents.schema import fabric as schema
 
 INTERVAL = 0.25
 """Seconds between two images."""
@@ -100,21 +97,20 @@ class FabricWatch:
             self._send(event("change", {}))
 
     async def _send_changes(self, old: FabricImage, new: FabricImage) -> None:
-        links: list[schema.FabricLink] = []
-        lost: list[list[str]] = []
+        links: list[FabricLink] = []
+        lost: list[tuple[str, str]] = []
         end = self._clock() + SLICE
         for node in changed_nodes(old, new):
             for row in changed_links(old, new, node):
                 if isinstance(row, tuple):
-                    lost.append([*row])
+                    lost.append(row)
                 else:
                     links.append(row)
             if self._clock() >= end:
                 await asyncio.sleep(0)
                 end = self._clock() + SLICE
         if links or lost:
-            delta: schema.FabricDelta = {"at": time.time(), "links": links, "lost": lost}
-            self._send(event("delta", delta))
+            self._send(event("delta", FabricDelta(at=time.time(), links=links, lost=lost)))
 
     def _last_run(self) -> tuple[int, float]:
         journal = self._context().router.journal

@@ -21,10 +21,6 @@ _TABLES = MappingProxyType(
         "config_tables": "config config-diff config-change config-history reload",
         "database_tables": "database lsdb",
         "interface_tables": "interfaces neighbors graceful-restart",
-        "load_tables": "load",
-        "path_tables": "topology spf routes weights explain path",
-        "fabric_tables": "fabric",
-        "kernel_tables": "fib convergence changed",
         "bier_tables": "bier",
         "record_tables": "record replay",
     }

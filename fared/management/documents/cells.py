@@ -63,14 +63,14 @@ def plural_list(items: list[str], limit: int) -> str:
 
 
 class Fields:
-    """A row's fields as text, by name."""
+    """A row's fields and properties as text, by name."""
 
     def __init__(self, row: Facts) -> None:
         self._row, self._formats = row, formats(type(row))
 
     def __getitem__(self, name: str) -> str:
         value = getattr(self._row, name)
-        return human.DASH if value is None else self._formats[name](value)
+        return human.DASH if value is None else self._formats.get(name, str)(value)
 
 
 def cell(row: Facts, shown: Shown) -> Cell | None:

@@ -6,7 +6,7 @@ A unit says how people read a number. It is part of the type of a field, so no t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -16,6 +16,7 @@ Seconds = Annotated[float, human.duration]
 UnixTime = float
 BytesPerSecond = Annotated[float, human.bandwidth] | None
 Ratio = Annotated[float, human.share]
+Causes = Annotated[list[str], human.because]
 
 
 class Facts(msgspec.Struct, kw_only=True):
@@ -23,6 +24,12 @@ class Facts(msgspec.Struct, kw_only=True):
 
     A field whose value is ``msgspec.UNSET`` is left out.
     """
+
+    @classmethod
+    def of(cls, source: object, **given: Any) -> Self:  # noqa: ANN401 - a field's value
+        """Return one with ``given``, and the attributes of ``source`` for all other fields."""
+        names = (name for name in cls.__struct_fields__ if name not in given)
+        return cls(**given, **{name: getattr(source, name) for name in names})
 
 
 Built = Facts | Mapping[str, Any]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from fared.core.units import format_bandwidth
 
@@ -58,17 +57,26 @@ def router(router_id: str, hostname: str | None) -> str:
     return hostname or router_id
 
 
+def area_title(area: str) -> str:
+    """Return ``Area 0.0.0.0`` or ``Level 1``."""
+    return area.replace("level-", "Level ") if area.startswith("level-") else f"Area {area}"
+
+
 def ordering(name: str) -> list[tuple[bool, int, str]]:
     """Return a key that orders leaf2 before leaf10."""
     parts = re.split(r"(\d+)", name)
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
-def kind(node: Mapping[str, Any]) -> str:
-    """Return what is unusual about a node of the topology or the fabric, as in its document."""
-    words = {
-        "network": node["network"],
-        "no transit": not node["transit"],
-        "last resort": node["last_resort"],
-    }
+def because(causes: Sequence[str]) -> str:
+    """Return the first cause and the number of others; the JSON has all."""
+    if not causes:
+        return ""
+    more = len(causes) - 1
+    return f"{causes[0]} (+{more} more)" if more else causes[0]
+
+
+def kind(*, network: bool, transit: bool, last_resort: bool) -> str:
+    """Return what is unusual about a node of the topology or the fabric."""
+    words = {"network": network, "no transit": not transit, "last resort": last_resort}
     return ", ".join(word for word, holds in words.items() if holds)

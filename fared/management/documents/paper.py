@@ -28,14 +28,7 @@ Cell = str | Text
 Renderer = Callable[[Json, Console, float], None]
 """Prints one document; the last argument is the present Unix time."""
 
-ROUTE_TYPES = {
-    "intra-area": "intra",
-    "inter-area": "inter",
-    "external-1": "E1",
-    "external-2": "E2",
-    "level-1": "L1",
-    "level-2": "L2",
-}
+area_title = human.area_title
 _UNBOUNDED = 1000
 
 
@@ -125,11 +118,6 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def area_title(area: str) -> str:
-    """Return ``Area 0.0.0.0`` or ``Level 1``."""
-    return area.replace("level-", "Level ") if area.startswith("level-") else f"Area {area}"
-
-
 def plural_list(items: list[str], limit: int) -> str:
     """Join items up to ``limit``, and count the rest."""
     shown = ", ".join(items[:limit])
@@ -154,6 +142,10 @@ class Paper:
     def __init__(self, out: Console, now: float) -> None:
         self._out = out
         self.now = now
+
+    def ago(self, at: float) -> str:
+        """Return how long ago a Unix time was."""
+        return human.duration(self.now - at)
 
     def line(self, text: Shown = "") -> None:
         """Print a line, an empty one without text."""

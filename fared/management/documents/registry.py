@@ -14,7 +14,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fared.management.documents.declare import AF, PREFIX, PROTO, Answer, Argument, Document
+from fared.management.documents.declare import PROTO, Answer, Argument, Document
 
 _HERE = "fared.management.documents"
 SHOWN = (
@@ -86,13 +86,6 @@ _FORMER = (
         narrowed=True,
     ),
     FormerDocument(
-        "load",
-        "fared-load/1",
-        "load:load",
-        "Outbound load of interfaces in the last minutes.",
-        (Argument("interface", word="INTERFACE"),),
-    ),
-    FormerDocument(
         "neighbors",
         "fared-neighbors/1",
         "protocol:neighbors",
@@ -126,67 +119,6 @@ _FORMER = (
         "The raw database. With --json, the file that 'spf --lsdb' reads.\n\n"
         "If both protocols run, the file has that of OSPF unless --proto is given.",
         narrowed=True,
-    ),
-    FormerDocument(
-        "topology",
-        "fared-topology/1",
-        "graph:topology",
-        "The graph: nodes, links, metrics, capacities.",
-        narrowed=True,
-    ),
-    FormerDocument(
-        "fabric",
-        "fared-fabric/1",
-        "fabric:fabric",
-        "The whole fabric: tiers, pods and planes, and links that are unusual.",
-        narrowed=True,
-        rare=True,
-    ),
-    FormerDocument(
-        "spf",
-        "fared-spf/1",
-        "graph:spf",
-        "The shortest-path tree, or the log of computations.",
-        (Argument("log", "flag"),),
-        narrowed=True,
-    ),
-    FormerDocument(
-        "routes",
-        "fared-routes/1",
-        "routes:routes",
-        "Routes with their weighted next hops.",
-        (PREFIX, AF),
-        narrowed=True,
-    ),
-    FormerDocument(
-        "weights",
-        "fared-weights/1",
-        "routes:weights",
-        "Path capacities and the weights computed from them.",
-        (PREFIX, AF),
-        narrowed=True,
-    ),
-    FormerDocument(
-        "fib",
-        "fared-fib/1",
-        "kernel:fib",
-        "The installed FIB. With `diff`, its differences from the kernel: exit 1 if there are any.",
-        (Argument("diff", "flag"),),
-    ),
-    FormerDocument(
-        "convergence",
-        "fared-convergence/1",
-        "system:convergence",
-        "Duration of the last changes, by stage. Their causes are included.",
-    ),
-    FormerDocument(
-        "changed",
-        "fared-changed/1",
-        "changed:changed",
-        "Routes that a change was the last to change: the last one, or that of TIME.\n\n"
-        "TIME is Unix time, as 'show convergence --json' has it.",
-        (Argument("at", word="TIME"),),
-        rare=True,
     ),
     FormerDocument(
         "bier",
@@ -232,28 +164,6 @@ _FORMER = (
             Argument("running", "switch", help="What runs (the default)."),
             Argument("saved", "switch", help="The file, as the next start would read it."),
         ),
-    ),
-    FormerDocument(
-        "explain",
-        "fared-explain/1",
-        "explain:explain",
-        "Explain the route to PREFIX.",
-        (Argument("prefix", required=True),),
-        narrowed=True,
-        shown=False,
-    ),
-    FormerDocument(
-        "path",
-        "fared-path/1",
-        "path:path",
-        "Show all paths from SRC to DST. Each link has its share of the traffic.",
-        (
-            Argument("source", required=True, word="SRC"),
-            Argument("destination", required=True, word="DST"),
-            AF,
-        ),
-        narrowed=True,
-        shown=False,
     ),
     FormerDocument(
         "validate",

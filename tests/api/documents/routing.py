@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fared.management.documents.schema import routes
+from fared.management.documents import routes
 from tests.api.documents.common import DEGRADED, EQUAL, GBIT, NOW, Json
 from tests.api.documents.databases import edge
 from tests.api.documents.router import STATUS

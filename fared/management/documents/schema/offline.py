@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from fared.management.documents.schema.bier import Bier
 from fared.management.documents.schema.common import BytesPerSecond, JsonDocument
-from fared.management.documents.schema.graph import SpfNode
+from fared.management.documents.spf import SpfNode
 
 
 class OfflineHop(TypedDict):

@@ -7,13 +7,6 @@ from typing import Any, TypedDict
 from fared.management.documents.schema.common import JsonDocument, Seconds, UnixTime
 
 
-class StageTime(TypedDict):
-    """A start-up stage and when it was reached, in seconds since start."""
-
-    stage: str
-    seconds: Seconds
-
-
 class AreaStatus(TypedDict):
     """Summary of an area. ``checksum``: sum of the LS checksums (RFC 4750), 0x and 8 digits."""
 
@@ -188,7 +181,7 @@ class Status(JsonDocument):
     uptime: Seconds
     ready: bool
     stage: str
-    stages: list[StageTime]
+    stages: list[Any]
     drained: bool
     drained_by: str | None
     drained_reason: str | None
@@ -204,40 +197,6 @@ class Status(JsonDocument):
     sysctls: list[dict[str, Any]]
     """Kernel settings that weights depend on: ``name, wanted, found, action, ok, why``."""
     event_loop_lag: Seconds
-
-
-class ConvergenceChange(TypedDict):
-    """One change from its first sign to the kernel.
-
-    ``detected`` is from the kernel's message or the packet to the engine, ``originated`` until our
-    LSAs, and those to flood, were ready, ``flooded`` sending them. ``waited``
-    was added by the SPF back-off, ``computed`` is ``spf`` and ``weighed`` (weights and RIB),
-    ``planned`` the FIB plan, after other areas or levels have been told of the change,
-    ``programmed`` the kernel; ``total`` is from first sign to done.
-    """
-
-    at: UnixTime
-    causes: list[str]
-    spf_ran: bool
-    routes: int
-    operations: int
-    detected: Seconds
-    originated: Seconds
-    flooded: Seconds
-    waited: Seconds
-    computed: Seconds
-    spf: Seconds
-    weighed: Seconds
-    planned: Seconds
-    programmed: Seconds
-    total: Seconds
-
-
-class Convergence(JsonDocument):
-    """``show convergence``: start-up, then the last changes."""
-
-    stages: list[StageTime]
-    changes: list[ConvergenceChange]
 
 
 class Counter(TypedDict):

@@ -2,75 +2,74 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from fared.core.ids import Prefix
 from fared.core.units import format_bandwidth
 from fared.management.documents.context import EXTERNAL, ViewContext, finite
+from fared.management.documents.explain import (
+    Explain,
+    ExplainedLimit,
+    ExplainNextHop,
+    RouteChange,
+    RouteDestination,
+)
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.paths.fib.settings import Granularity, SprayMatch
 from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
 
-if TYPE_CHECKING:
-    from fared.management.documents.schema import routes as schema
 
-
-def explain(context: ViewContext, prefix: str) -> schema.Explain:
+def explain(context: ViewContext, prefix: str) -> Explain:
     """``explain PREFIX``: next hops and their limits. Raises CommandError."""
     found = context.find_route(prefix)
     explanation = context.solver_of(found).explain(found)
     assert explanation is not None, "a route that is in the table can be explained"
     route, proto = explanation.route, context.instance_of(found).name
-    return {
-        "format": "fared-explain/1",
-        "root": context.root,
-        "prefix": str(found),
-        "protocol": proto,
-        "preference": context.router.preferences[proto],
-        "metric": route.metric,
-        "type": route.path_type.label,
-        "area": None if route.area is None else context.area_name(proto, route.area),
-        "connected": route.nexthops is None,
-        "discard": route.discard,
-        "destinations": [
-            {"id": context.node(node), "hostname": context.hostnames.get(node)}
+    return Explain(
+        root=context.root,
+        prefix=str(found),
+        protocol=proto,
+        preference=context.router.preferences[proto],
+        metric=route.metric,
+        type=route.path_type.label,
+        area=None if route.area is None else context.area_name(proto, route.area),
+        connected=route.nexthops is None,
+        discard=route.discard,
+        destinations=[
+            RouteDestination(id=context.node(node), hostname=context.hostnames.get(node))
             for node in route.destinations
         ],
-        "nexthops": [_explained(context, found, hop) for hop in explanation.hops],
-        "weights": context.weights,
-        "granularity": context.router.spraying.granularity(found),
-        "summary": _summary(context, explanation),
-        "last_change": _last_change(context, found),
-    }
+        nexthops=[_explained(context, found, hop) for hop in explanation.hops],
+        weights=context.weights,
+        granularity=context.router.spraying.granularity(found),
+        summary=_summary(context, explanation),
+        last_change=_last_change(context, found),
+    )
 
 
-def _explained(
-    context: ViewContext, prefix: Prefix, explained: ExplainedHop
-) -> schema.ExplainNextHop:
+def _explained(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> ExplainNextHop:
     hop = explained.hop
     used = context.routes[prefix].nexthops
     others = () if used is None else used.hops
     written = written_weights(context, others)
     programmed = {o.hop_key: weight for o, weight in zip(others, written, strict=True)}
     weight = programmed.get(hop.hop_key, 0) if programmed else hop.weight
-    limit: schema.LimitingLink | None = None
+    limit: ExplainedLimit | None = None
     if len(explained.limits) == 1:
         link = explained.limits[0]
-        limit = {
-            "from": context.node(link.tail),
-            "from_hostname": context.hostnames.get(link.tail),
-            "to": context.node(link.head),
-            "to_hostname": context.hostnames.get(link.head),
-            "capacity": finite(link.capacity),
-        }
-    return {
+        limit = ExplainedLimit(
+            from_=context.node(link.tail),
+            from_hostname=context.hostnames.get(link.tail),
+            to=context.node(link.head),
+            to_hostname=context.hostnames.get(link.head),
+            capacity=finite(link.capacity),
+        )
+    return ExplainNextHop(
         **next_hop_facts(context, hop),
-        "limiting_link": limit,
-        "weight": weight,
-        "share": round(weight / sum(programmed.values()) if programmed else explained.share, 4),
-        "ecmp_share": round(explained.ecmp_share, 4),
-        "reason": _reason(context, prefix, explained),
-    }
+        limiting_link=limit,
+        weight=weight,
+        share=round(weight / sum(programmed.values()) if programmed else explained.share, 4),
+        ecmp_share=round(explained.ecmp_share, 4),
+        reason=_reason(context, prefix, explained),
+    )
 
 
 def _reason(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> str:
@@ -172,10 +171,10 @@ def _others(context: ViewContext, prefix: Prefix) -> str:
     )
 
 
-def _last_change(context: ViewContext, prefix: Prefix) -> dict[str, Any] | None:
+def _last_change(context: ViewContext, prefix: Prefix) -> RouteChange | None:
     """Return the last change of the route in use; those of unused routes are not recorded."""
     used = context.router.table.source(prefix)
     found = context.router.journal.last_change.get(prefix)
     if found is None or used not in (None, context.instance_of(prefix).name):
         return None
-    return {"at": context.unix(found.at), "causes": list(found.causes)}
+    return RouteChange(at=context.unix(found.at), causes=list(found.causes))

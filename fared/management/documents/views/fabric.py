@@ -7,11 +7,19 @@ images for changed routers only (``fabric_changes``).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY, format_bandwidth
 from fared.management.documents.context import ViewContext
+from fared.management.documents.fabric import (
+    DrawnBranch,
+    DrawnJob,
+    DrawnTree,
+    FabricDocument,
+    FabricNode,
+    LinkColumns,
+    LinkMark,
+)
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Sliced, Work, beside
 from fared.management.documents.views.fabric_image import (
@@ -27,9 +35,6 @@ from fared.management.documents.views.fabric_marks import UnusualLink
 from fared.paths.ted.model import MAX_LINK_METRIC
 from fared.paths.ted.tiers import ROLES
 
-if TYPE_CHECKING:
-    from fared.management.documents.schema import fabric as schema
-
 _LEAST = MIN_CAPACITY * 1.5
 """A drained link is advertised with the least capacity."""
 _REDUCED = 0.9
@@ -37,20 +42,17 @@ _REDUCED = 0.9
 
 
 @Sliced
-def fabric(context: ViewContext) -> Work[schema.FabricDocument]:
+def fabric(context: ViewContext) -> Work[FabricDocument]:
     """``show fabric``."""
     image = yield from beside(partial(image_of, sight(context)))
-    return {
-        "format": "fared-fabric/1",
-        "router_id": context.root,
-        "hostname": context.router.settings.hostname or "",
-        "at": context.wall,
-        "clos": bool(image.shape.places),
-        "nodes": Rows(  # type: ignore[typeddict-item] # a list to its readers
-            list(image.vertices.values()), lambda vertex: node_row(image, vertex)
-        ),
-        "jobs": jobs(context),
-    }
+    return FabricDocument(
+        router_id=context.root,
+        hostname=context.router.settings.hostname or "",
+        at=context.wall,
+        clos=bool(image.shape.places),
+        nodes=Rows(list(image.vertices.values()), lambda vertex: node_row(image, vertex)),
+        jobs=jobs(context),
+    )
 
 
 def mark_of(
@@ -92,38 +94,38 @@ def _reduced(
     return UnusualLink("reduced", f"{part:.0%} of the {text} that are usual")
 
 
-def node_row(image: FabricImage, vertex: FabricVertex) -> schema.FabricNode:
+def node_row(image: FabricImage, vertex: FabricVertex) -> FabricNode:
     """Make the entry of one router."""
     place = image.shape.places.get(vertex.node)
     found = link_rows(image, vertex)
     marks = ((end, mark_of(image, vertex, end, row)) for end, row in found.items())
     ids = (node for block in vertex.blocks if (node := block.node))
-    return {
-        "id": format_node(vertex.node),
-        "ids": [format_node(node) for node in dict.fromkeys(ids)],
-        "hostname": next((b.hostname for b in vertex.blocks if b.hostname), None),
-        "network": vertex.blocks[0].network,
-        "here": vertex.node == image.here,
-        "transit": vertex.transit,
-        "last_resort": vertex.last_resort,
-        "prefixes": image.hosts.get(vertex.node, 0) + len(vertex.ends),
-        "tier": None if place is None else place.tier,
-        "role": None if place is None else ROLES[place.tier],
-        "pod": None if place is None else place.pod,
-        "plane": None if place is None else place.plane,
-        "links": {
-            "to": [format_node(end) for end in found],
-            "count": [row.links for row in found.values()],
-            "metric": [row.metric for row in found.values()],
-            "capacity": [known(row.capacity) for row in found.values()],
-            "available": [known(row.available) for row in found.values()],
-            "marks": [
-                {"to": format_node(end), "state": mark.state, "reason": mark.reason}
+    return FabricNode(
+        id=format_node(vertex.node),
+        ids=[format_node(node) for node in dict.fromkeys(ids)],
+        hostname=next((b.hostname for b in vertex.blocks if b.hostname), None),
+        network=vertex.blocks[0].network,
+        here=vertex.node == image.here,
+        transit=vertex.transit,
+        last_resort=vertex.last_resort,
+        prefixes=image.hosts.get(vertex.node, 0) + len(vertex.ends),
+        tier=None if place is None else place.tier,
+        role=None if place is None else ROLES[place.tier],
+        pod=None if place is None else place.pod,
+        plane=None if place is None else place.plane,
+        links=LinkColumns(
+            to=[format_node(end) for end in found],
+            count=[row.links for row in found.values()],
+            metric=[row.metric for row in found.values()],
+            capacity=[known(row.capacity) for row in found.values()],
+            available=[known(row.available) for row in found.values()],
+            marks=[
+                LinkMark(to=format_node(end), state=mark.state, reason=mark.reason)
                 for end, mark in marks
                 if mark is not None
             ],
-        },
-    }
+        ),
+    )
 
 
 def known(value: float) -> float | None:
@@ -131,26 +133,26 @@ def known(value: float) -> float | None:
     return float(round(value)) if value == value else None  # noqa: PLR0124 - NaN
 
 
-def jobs(context: ViewContext) -> list[schema.DrawnJob]:
+def jobs(context: ViewContext) -> list[DrawnJob]:
     """Return the jobs of in-network aggregation that this router knows."""
     known = None if context.ina is None else context.ina.brief()
     if known is None:
         return []
     return [
-        {
-            "name": job["name"],
-            "leaves": sorted({worker["router"] for worker in job["workers"]}),
-            "trees": [
-                {
-                    "root": tree["root"],
-                    "weight": tree["weight"],
-                    "branches": [
-                        {"router": node["router"], "parent": node["parent"]}
+        DrawnJob(
+            name=job["name"],
+            leaves=sorted({worker["router"] for worker in job["workers"]}),
+            trees=[
+                DrawnTree(
+                    root=tree["root"],
+                    weight=tree["weight"],
+                    branches=[
+                        DrawnBranch(router=node["router"], parent=node["parent"])
                         for node in tree["nodes"]
                     ],
-                }
+                )
                 for tree in job["trees"]
             ],
-        }
+        )
         for job in known["jobs"]
     ]

@@ -24,7 +24,7 @@ LINK_HEALTH = "link-health"
 
 
 class UnusualLink(NamedTuple):
-    """The state of an unusual link, and the reason for people (``schema.LinkMark``)."""
+    """The state of an unusual link, and the reason for people (``LinkMark``)."""
 
     state: str
     reason: str

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fared.core.ids import NodeId
 from fared.management.documents.context import ViewContext, family_name, finite
 from fared.management.documents.sliced import Sliced, Work, each
+from fared.management.documents.spf import Spf, SpfNode, SpfRun
+from fared.management.documents.topology import (
+    TopologyArea,
+    TopologyDocument,
+    TopologyLink,
+    TopologyNode,
+)
 from fared.paths.ted.graph import Graph
 from fared.paths.ted.model import NodeBlock
+from fared.router.convergence import SpfRecord
 from fared.router.instance import ProtocolInstance
-
-if TYPE_CHECKING:
-    from fared.management.documents.schema import graph as schema
-
 
 _NODES = 32
 """Nodes of a shortest-path tree between two pauses: each may have as many first hops as links."""
@@ -26,13 +29,13 @@ Row = tuple[int, int, float | None, float | None, bool, int, int]
 
 
 @Sliced
-def topology(context: ViewContext) -> Work[schema.TopologyDocument]:
+def topology(context: ViewContext) -> Work[TopologyDocument]:
     """``show topology``: the flooded links, one-way ones included."""
-    areas: list[schema.TopologyArea] = []
+    areas: list[TopologyArea] = []
     for instance in context.instances:
         for area in areas_of(instance):
             areas.append((yield from _area(context, instance, area)))  # noqa: PERF401 - it pauses
-    return {"format": "fared-topology/1", "router_id": context.root, "areas": areas}
+    return TopologyDocument(router_id=context.root, areas=areas)
 
 
 def areas_of(instance: ProtocolInstance) -> list[int]:
@@ -40,7 +43,7 @@ def areas_of(instance: ProtocolInstance) -> list[int]:
     return sorted({area for solver in instance.solvers.values() for area in solver.areas})
 
 
-def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[schema.TopologyArea]:
+def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[TopologyArea]:
     """Merge the graphs of all families: common links are listed once."""
     teds = {
         family_name(family): (solver.ted(area).graph(), solver.ted(area).blocks)
@@ -51,12 +54,12 @@ def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[s
     names = {node: context.node(node) for node in nodes}
     solvers = list(instance.solvers.values())
 
-    def entry(node: NodeId) -> schema.TopologyNode:
+    def entry(node: NodeId) -> TopologyNode:
         known = [blocks.get(node) for _, blocks in teds.values()]
         prefixes = sum(solver.prefix_count(area, node) for solver in solvers)
         return _node(context, node, known, prefixes)
 
-    links: list[schema.TopologyLink] = []
+    links: list[TopologyLink] = []
     for node in nodes:
         yield
         found = {
@@ -67,36 +70,29 @@ def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[s
         for row, families in _shared(found):
             far, metric, capacity, available, two_way, *_ = row
             links.append(
-                {
-                    "from": names[node],
-                    "to": names.get(NodeId(far)) or context.node(far),
-                    "metric": metric,
-                    "capacity": capacity,
-                    "available": available,
-                    "two_way": two_way,
-                    "families": families,
-                }
+                TopologyLink(
+                    from_=names[node],
+                    to=names.get(NodeId(far)) or context.node(far),
+                    metric=metric,
+                    capacity=capacity,
+                    available=available,
+                    two_way=two_way,
+                    families=families,
+                )
             )
-    return {
-        "proto": instance.name,
-        "area": context.area_name(instance.name, area),
-        "nodes": (yield from each(nodes, entry)),
-        "links": links,
-    }
+    return TopologyArea(
+        proto=instance.name,
+        area=context.area_name(instance.name, area),
+        nodes=(yield from each(nodes, entry)),
+        links=links,
+    )
 
 
 def _node(
     context: ViewContext, node: NodeId, blocks: list[NodeBlock | None], prefixes: int
-) -> schema.TopologyNode:
+) -> TopologyNode:
     known = [block for block in blocks if block is not None]
-    return {
-        "id": context.node(node),
-        "hostname": known[0].hostname,
-        "network": known[0].network,
-        "transit": known[0].transit,
-        "last_resort": known[0].last_resort,
-        "prefixes": prefixes,
-    }
+    return TopologyNode.of(known[0], id=context.node(node), prefixes=prefixes)
 
 
 def _rows(graph: Graph, block: NodeBlock) -> list[Row]:
@@ -131,54 +127,40 @@ def _shared(found: dict[str, list[Row]]) -> Iterator[tuple[Row, list[str]]]:
 
 
 @Sliced
-def spf(context: ViewContext, *, log: bool = False) -> Work[schema.Spf]:
+def spf(context: ViewContext, *, log: bool = False) -> Work[Spf]:
     """``show spf`` or ``show spf log``."""
     router = context.router
-    document: schema.Spf = {
-        "format": "fared-spf/1",
-        "root": context.root,
-        "backoff": router.schedule.backoff.state.value,
-    }
+    found = Spf(root=context.root, backoff=router.schedule.backoff.state.value)
     if log:
-        document["log"] = [
-            {
-                "at": context.unix(run.at),
-                "causes": list(run.causes),
-                "spf_ran": run.spf_ran,
-                "nodes": run.nodes,
-                "edges": run.edges,
-                "routes": run.routes,
-                "duration": run.computed,
-                "backoff": run.backoff,
-            }
-            for run in router.journal.spf_runs
-        ]
-        return document
-    nodes: list[schema.SpfNode] = []
+        found.log = [_run(context, run) for run in router.journal.spf_runs]
+        return found
+    found.nodes = []
     for instance in context.instances:
         for area in areas_of(instance):
-            nodes += yield from _spf_nodes(context, instance, area)
-    document["nodes"] = nodes
-    return document
+            found.nodes += yield from _spf_nodes(context, instance, area)
+    return found
 
 
-def _spf_nodes(
-    context: ViewContext, instance: ProtocolInstance, area: int
-) -> Work[list[schema.SpfNode]]:
-    found: dict[tuple[NodeId, int, tuple[NodeId, ...]], schema.SpfNode] = {}
+def _run(context: ViewContext, run: SpfRecord) -> SpfRun:
+    at, causes = context.unix(run.at), list(run.causes)
+    return SpfRun.of(run, at=at, causes=causes, duration=run.computed)
+
+
+def _spf_nodes(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[list[SpfNode]]:
+    found: dict[tuple[NodeId, int, tuple[NodeId, ...]], SpfNode] = {}
     for family, solver in instance.solvers.items():
         for number, (node, seen) in enumerate(solver.spf_view(area).items()):
             if number % _NODES == 0:
                 yield
-            entry: schema.SpfNode = {
-                "id": context.node(node),
-                "hostname": context.hostnames.get(node),
-                "proto": instance.name,
-                "families": [],
-                "area": context.area_name(instance.name, area),
-                "metric": seen.metric,
-                "first_hops": [context.node(hop) for hop in seen.first_hops],
-            }
+            entry = SpfNode(
+                id=context.node(node),
+                hostname=context.hostnames.get(node),
+                proto=instance.name,
+                families=[],
+                area=context.area_name(instance.name, area),
+                metric=seen.metric,
+                first_hops=[context.node(hop) for hop in seen.first_hops],
+            )
             key = (node, seen.metric, seen.first_hops)
-            found.setdefault(key, entry)["families"].append(family_name(family))
+            found.setdefault(key, entry).families.append(family_name(family))
     return [found[key] for key in sorted(found)]

@@ -5,69 +5,68 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from fared.core.ids import Prefix
 from fared.management.documents.context import ViewContext, gateway
+from fared.management.documents.fib import (
+    FibDifference,
+    FibDocument,
+    FibGroup,
+    FibMember,
+    FibNextHop,
+    FibRoute,
+)
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Sliced, Work, in_order
 from fared.paths.fib.model import FibState, Member
 from fared.paths.rib.model import HopKey
-
-if TYPE_CHECKING:
-    from fared.management.documents.schema import kernel as schema
-
 
 _FIRST = itemgetter(0)
 K = TypeVar("K", int, Prefix)
 
 
 @Sliced
-def fib(context: ViewContext, *, diff: bool = False) -> Work[schema.FibDocument]:
+def fib(context: ViewContext, *, diff: bool = False) -> Work[FibDocument]:
     """``show fib`` or ``show fib diff``."""
     settings = context.config.fib
-    document: schema.FibDocument = {
-        "format": "fared-fib/1",
-        "table": settings.table,
-        "protocol": settings.protocol,
-        "metric": settings.metric,
-    }
+    document = FibDocument(table=settings.table, protocol=settings.protocol, metric=settings.metric)
     installed = context.router.planner.installed
     if diff:
-        document["diff"] = differences(context, installed, context.dump())
+        document.diff = differences(context, installed, context.dump())
         return document
     users = Counter(installed.routes.values())
-    document["nexthops"] = [
-        {
-            "id": nexthop_id,
-            "interface": _interface(context, hop),
-            "address": gateway(hop[1], hop[2]),
-            "onlink": hop[3],
-            "discard": not hop[0],
-        }
+    document.nexthops = [
+        FibNextHop(
+            id=nexthop_id,
+            interface=_interface(context, hop),
+            address=gateway(hop[1], hop[2]),
+            onlink=hop[3],
+            discard=not hop[0],
+        )
         for nexthop_id, hop in sorted(installed.nexthops.items())
     ]
     nexthops = installed.nexthops.copy()
     resilient = installed.resilient.copy()
 
-    def group(of: tuple[int, tuple[Member, ...]]) -> schema.FibGroup:
+    def group(of: tuple[int, tuple[Member, ...]]) -> FibGroup:
         group_id, members = of
-        return {
-            "id": group_id,
-            "type": "resilient" if group_id in resilient else "hash-threshold",
-            "routes": users[group_id],
-            "members": [_member(context, nexthops, member) for member in members],
-        }
+        return FibGroup(
+            id=group_id,
+            type="resilient" if group_id in resilient else "hash-threshold",
+            routes=users[group_id],
+            members=[_member(context, nexthops, member) for member in members],
+        )
 
     groups, routes = list(installed.groups.items()), list(installed.routes.items())
-    document["groups"] = Rows((yield from in_order(groups, _FIRST)), group)
-    document["routes"] = Rows((yield from in_order(routes, _FIRST)), _fib_route)
+    document.groups = Rows((yield from in_order(groups, _FIRST)), group)
+    document.routes = Rows((yield from in_order(routes, _FIRST)), _fib_route)
     return document
 
 
-def _fib_route(entry: tuple[Prefix, int]) -> schema.FibRoute:
+def _fib_route(entry: tuple[Prefix, int]) -> FibRoute:
     prefix, target = entry
-    return {"prefix": str(prefix), "nexthop_id": target}
+    return FibRoute(prefix=str(prefix), nexthop_id=target)
 
 
 def _interface(context: ViewContext, hop: HopKey) -> str:
@@ -77,27 +76,23 @@ def _interface(context: ViewContext, hop: HopKey) -> str:
     return f"if{hop[0]}" if link is None else link.name
 
 
-def _member(
-    context: ViewContext, nexthops: Mapping[int, HopKey], member: Member
-) -> schema.FibMember:
+def _member(context: ViewContext, nexthops: Mapping[int, HopKey], member: Member) -> FibMember:
     hop = nexthops.get(member.nexthop_id, (0, 4, 0, False))
-    return {
-        "nexthop_id": member.nexthop_id,
-        "interface": _interface(context, hop),
-        "address": gateway(hop[1], hop[2]),
-        "weight": member.weight,
-    }
+    return FibMember(
+        nexthop_id=member.nexthop_id,
+        interface=_interface(context, hop),
+        address=gateway(hop[1], hop[2]),
+        weight=member.weight,
+    )
 
 
-def differences(
-    context: ViewContext, wanted: FibState, found: FibState
-) -> list[schema.FibDifference]:
+def differences(context: ViewContext, wanted: FibState, found: FibState) -> list[FibDifference]:
     """Compare two tables object by object."""
-    rows: list[schema.FibDifference] = []
+    rows: list[FibDifference] = []
 
     def compare(kind: str, key: str, left: str | None, right: str | None) -> None:
         if left != right:
-            rows.append({"object": kind, "key": key, "wanted": left, "found": right})
+            rows.append(FibDifference(object=kind, key=key, wanted=left, found=right))
 
     for prefix in _differing(wanted.routes, found.routes):
         compare("route", str(prefix), _route(wanted, prefix), _route(found, prefix))

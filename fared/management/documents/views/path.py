@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,16 +15,13 @@ from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
 from fared.management.documents.context import ViewContext, family_name, family_number, finite
 from fared.management.documents.each import perspective
 from fared.management.documents.errors import CommandError
+from fared.management.documents.path import PathDocument, PathEdge
 from fared.management.documents.sliced import Sliced, Work, beside
 from fared.paths.rib.model import Route
 from fared.paths.rib.solver import RouteSolver
 from fared.paths.ted.links import links_of_block, networks_of_block
 from fared.paths.ted.model import PathType
 from fared.router.instance import ProtocolInstance
-
-if TYPE_CHECKING:
-    from fared.management.documents.schema import path as schema
-
 
 MAX_NODES = 512
 _BEYOND = (PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2)
@@ -110,7 +106,7 @@ class Walker:
 @Sliced
 def path(
     context: ViewContext, source: str, destination: str, af: str | None = None
-) -> Work[schema.PathDocument]:
+) -> Work[PathDocument]:
     """Follow all shortest paths. Raises CommandError if there is none."""
     instance, start, prefix, goal = _ends(context, source, destination, family_number(af))
     walker = Walker(context, instance, prefix)
@@ -119,21 +115,20 @@ def path(
     if first is None or way is None:
         raise CommandError("not-found", f"{source} has no route to {destination}")
     edges = yield from _follow(context, walker, prefix, start, way)
-    known = [(e["capacity"], e["share"]) for e in edges if e["share"]]
+    known = [(edge.capacity, edge.share) for edge in edges if edge.share]
     limits = [capacity / share for capacity, share in known if capacity is not None]
-    return {
-        "format": "fared-path/1",
-        "protocol": instance.name,
-        "af": family_name(prefix.family),
-        "prefix": str(prefix),
-        "source": context.node(start),
-        "source_hostname": context.hostnames.get(start),
-        "destination": context.node(goal),
-        "destination_hostname": context.hostnames.get(goal),
-        "metric": first.metric,
-        "capacity": min(limits) if limits and len(limits) == len(known) else None,
-        "edges": edges,
-    }
+    return PathDocument(
+        protocol=instance.name,
+        af=family_name(prefix.family),
+        prefix=str(prefix),
+        source=context.node(start),
+        source_hostname=context.hostnames.get(start),
+        destination=context.node(goal),
+        destination_hostname=context.hostnames.get(goal),
+        metric=first.metric,
+        capacity=min(limits) if limits and len(limits) == len(known) else None,
+        edges=edges,
+    )
 
 
 def _ends(
@@ -200,12 +195,12 @@ def _next(walker: Walker, prefix: Prefix, route: Route, node: int, head: int) ->
 
 def _follow(
     context: ViewContext, walker: Walker, prefix: Prefix, start: int, first: Route
-) -> Work[list[schema.PathEdge]]:
+) -> Work[list[PathEdge]]:
     """Send one unit of traffic along the splits, farthest node first."""
     inflow = {start: 1.0}
     routes = {start: first}
     queue = [(-first.metric, start)]
-    edges: list[schema.PathEdge] = []
+    edges: list[PathEdge] = []
     while queue and len(routes) <= MAX_NODES:
         _, node = heapq.heappop(queue)
         route = routes[node]
@@ -226,15 +221,15 @@ def _follow(
                 heapq.heappush(queue, (-found.metric, head))
             capacity, available = walker.link(node, head)
             edges.append(
-                {
-                    "from": context.node(node),
-                    "from_hostname": context.hostnames.get(node),
-                    "to": context.node(head),
-                    "to_hostname": context.hostnames.get(head),
-                    "metric": route.metric - routes[head].metric,
-                    "capacity": capacity,
-                    "available": available,
-                    "share": round(share, 6),
-                }
+                PathEdge(
+                    from_=context.node(node),
+                    from_hostname=context.hostnames.get(node),
+                    to=context.node(head),
+                    to_hostname=context.hostnames.get(head),
+                    metric=route.metric - routes[head].metric,
+                    capacity=capacity,
+                    available=available,
+                    share=round(share, 6),
+                )
             )
     return edges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fared.management.documents.context import (
     finite,
     gateway,
 )
+from fared.management.documents.routes import RouteEntry, RouteNextHop, Routes
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import PORTION, Sliced, Work, each, in_order
 from fared.management.documents.views.adaptation import (
@@ -26,33 +27,27 @@ from fared.management.documents.views.adaptation import (
     state,
     vector_of,
 )
+from fared.management.documents.weights import WeightMember, Weights, WeightVector
 from fared.paths.rib.model import NextHop, NextHopSet, Route
 from fared.paths.weights.few_flows import skew_for_few_flows
 from fared.paths.weights.quantise import divide_buckets
-
-if TYPE_CHECKING:
-    from fared.management.documents.schema import routes as schema
-
 
 MAX_EXAMPLES = 3
 
 
 @Sliced
-def routes(
-    context: ViewContext, prefix: str | None = None, af: str | None = None
-) -> Work[schema.Routes]:
+def routes(context: ViewContext, prefix: str | None = None, af: str | None = None) -> Work[Routes]:
     """``show routes [PREFIX]``. Raises CommandError."""
     family = family_number(af)
     found = yield from _chosen(context, prefix, family)
     rows = _RouteRows(context)
     known = sorted({f for instance in context.instances for f in instance.solvers})
     listed = [family] if family is not None else known
-    return {
-        "format": "fared-routes/1",
-        "root": context.root,
-        "af": "both" if len(listed) > 1 else family_name(listed[0]),
-        "routes": Rows(found, rows.row),
-    }
+    return Routes(
+        root=context.root,
+        af="both" if len(listed) > 1 else family_name(listed[0]),
+        routes=Rows(found, rows.row),
+    )
 
 
 def _chosen(
@@ -80,27 +75,27 @@ class _RouteRows:
         self._context = context
         self._preferences = context.router.preferences
         self._tags = {i.name: i.engine.tags() for i in context.instances}
-        self._nexthops: dict[int, tuple[NextHopSet, list[schema.RouteNextHop]]] = {}
+        self._nexthops: dict[int, tuple[NextHopSet, list[RouteNextHop]]] = {}
         """By the id of the set, which is kept alive so that its id is not used again."""
 
-    def row(self, entry: tuple[str, Prefix, Route]) -> schema.RouteEntry:
+    def row(self, entry: tuple[str, Prefix, Route]) -> RouteEntry:
         """Build one row of protocol, prefix and route."""
         proto, prefix, route = entry
-        return {
-            "prefix": str(prefix),
-            "protocol": proto,
-            "preference": self._preferences[proto],
-            "metric": route.metric,
-            "type": route.path_type.label,
-            "area": None if route.area is None else self._context.area_name(proto, route.area),
-            "connected": route.nexthops is None,
-            "redistributed": route.nexthops is None and route.path_type in EXTERNAL,
-            "discard": route.discard,
-            "tag": self._tags[proto](prefix, route.area, route.destinations),
-            "nexthops": self._hops(None if route.discard else route.nexthops),
-        }
+        return RouteEntry(
+            prefix=str(prefix),
+            protocol=proto,
+            preference=self._preferences[proto],
+            metric=route.metric,
+            type=route.path_type.label,
+            area=None if route.area is None else self._context.area_name(proto, route.area),
+            connected=route.nexthops is None,
+            redistributed=route.nexthops is None and route.path_type in EXTERNAL,
+            discard=route.discard,
+            tag=self._tags[proto](prefix, route.area, route.destinations),
+            nexthops=self._hops(None if route.discard else route.nexthops),
+        )
 
-    def _hops(self, nexthops: NextHopSet | None) -> list[schema.RouteNextHop]:
+    def _hops(self, nexthops: NextHopSet | None) -> list[RouteNextHop]:
         if nexthops is None:
             return []
         known = self._nexthops.get(id(nexthops))
@@ -109,7 +104,7 @@ class _RouteRows:
             written = written_weights(context, hops)
             total = sum(written)
             pairs = zip(hops, written, strict=True)
-            shown = [hop_document(context, hop, weight, total) for hop, weight in pairs]
+            shown = [_next_hop(context, hop, weight, total) for hop, weight in pairs]
             known = self._nexthops[id(nexthops)] = (nexthops, shown)
         return known[1]
 
@@ -123,21 +118,15 @@ def written_weights(context: ViewContext, hops: Sequence[NextHop]) -> tuple[int,
     return divide_buckets(weights, settings.buckets_of(len(weights)))
 
 
-def hop_document(
-    context: ViewContext, hop: NextHop, weight: int, total: int
-) -> schema.RouteNextHop:
-    """Return a next hop of a route; its share is ``weight`` of ``total``."""
-    return {
-        **next_hop_facts(context, hop),
-        "weight": weight,
-        "share": round(weight / total, 4),
-    }
+def _next_hop(context: ViewContext, hop: NextHop, weight: int, total: int) -> RouteNextHop:
+    facts = next_hop_facts(context, hop)
+    return RouteNextHop(**facts, weight=weight, share=round(weight / total, 4))
 
 
-def next_hop_facts(context: ViewContext, hop: NextHop) -> schema.NextHopFacts:
-    """Return a next hop as in all documents."""
+def next_hop_facts(context: ViewContext, hop: NextHop) -> dict[str, Any]:
+    """Return the fields of ``NextHopFacts``. A link of a saved database has no interface."""
     return {
-        "interface": hop.interface,
+        "interface": hop.interface or None,
         "address": gateway(hop.family, hop.gateway),
         "neighbor": context.node(hop.neighbor),
         "hostname": context.hostnames.get(hop.neighbor),
@@ -149,7 +138,7 @@ def next_hop_facts(context: ViewContext, hop: NextHop) -> schema.NextHopFacts:
 @Sliced
 def weights(
     context: ViewContext, prefix: str | None = None, af: str | None = None
-) -> Work[schema.Weights]:
+) -> Work[Weights]:
     """``show weights [PREFIX]``: each distinct vector once. Raises CommandError."""
     vectors: dict[Any, tuple[NextHopSet, list[tuple[Prefix, Route]]]] = {}
     for number, (proto, wanted, route) in enumerate(
@@ -169,49 +158,48 @@ def weights(
             found[1].append((wanted, route))
     ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0][0]))
     made = yield from each(ordered, lambda item: _vector(context, *item), portion=1)
-    return {
-        "format": "fared-weights/1",
-        "root": context.root,
-        "metric": context.weights,
-        "flows": context.flows,
-        "adaptation": loop(context),
-        "announcements": announcements(context),
-        "vectors": made,
-    }
+    return Weights(
+        root=context.root,
+        metric=context.weights,
+        flows=context.flows,
+        adaptation=loop(context),
+        announcements=announcements(context),
+        vectors=made,
+    )
 
 
 def _vector(
     context: ViewContext, hops: NextHopSet, users: list[tuple[Prefix, Route]]
-) -> schema.WeightVector:
+) -> WeightVector:
     first, _ = users[0]
     wanted = programmed_shares(context, first, hops) or wanted_shares(context, hops)
     written = written_weights(context, hops.hops)
     total = sum(written)
-    members: list[schema.WeightMember] = []
+    members: list[WeightMember] = []
     for hop, weight, want in zip(hops.hops, written, wanted, strict=True):
         share = weight / total
         members.append(
-            {
+            WeightMember(
                 **next_hop_facts(context, hop),
-                "weight": weight,
-                "wanted_share": round(want, 6),
-                "share": round(share, 6),
-                "ecmp_share": round(1 / len(hops.hops), 6),
-                "error": round(share / want - 1, 6) if want else 0.0,
-            }
+                weight=weight,
+                wanted_share=round(want, 6),
+                share=round(share, 6),
+                ecmp_share=round(1 / len(hops.hops), 6),
+                error=round(share / want - 1, 6) if want else 0.0,
+            )
         )
     destinations = sorted({node for _, route in users for node in route.destinations})
-    return {
-        "protocol": context.instance_of(first).name,
-        "af": family_name(first.family),
-        "prefixes": len(users),
-        "examples": [str(prefix) for prefix, _ in users[:MAX_EXAMPLES]],
-        "destinations": [context.name(node) for node in destinations],
-        "granularity": context.router.spraying.granularity(first),
-        "quantization_error": round(quantization_error(context, hops, wanted), 6),
-        "members": members,
-        "adaptation": state(context, first),
-    }
+    return WeightVector(
+        protocol=context.instance_of(first).name,
+        af=family_name(first.family),
+        prefixes=len(users),
+        examples=[str(prefix) for prefix, _ in users[:MAX_EXAMPLES]],
+        destinations=[context.name(node) for node in destinations],
+        granularity=context.router.spraying.granularity(first),
+        quantization_error=round(quantization_error(context, hops, wanted), 6),
+        members=members,
+        adaptation=state(context, first),
+    )
 
 
 def wanted_shares(context: ViewContext, hops: NextHopSet) -> list[float]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from fared import __version__
 from fared.core.ids import Prefix
 from fared.management.documents.context import EXTERNAL, ViewContext, family_name, gateway
+from fared.management.documents.convergence import stages
 from fared.management.documents.each import ProtocolViews, views_of
 from fared.management.documents.views.kernel import differences
 from fared.management.documents.views.link import refused_hellos
 from fared.paths.fib.model import FibState
 from fared.paths.rib.model import Route
 from fared.router.protocols import ISIS, OSPF
-from fared.router.stages import Stage
 
 if TYPE_CHECKING:
     from fared.management.documents.schema import system as schema
@@ -148,44 +148,6 @@ def routes_by_protocol(context: ViewContext) -> dict[str, int]:
     for prefix in context.routes:
         found[context.instance_of(prefix).name] += 1
     return found
-
-
-def stages(context: ViewContext) -> list[schema.StageTime]:
-    """Return the start-up stages reached so far."""
-    reached = context.router.startup.reached
-    return [
-        {"stage": stage.label, "seconds": round(reached[stage], 6)}
-        for stage in Stage
-        if stage in reached
-    ]
-
-
-def convergence(context: ViewContext) -> schema.Convergence:
-    """``show convergence``."""
-    return {
-        "format": "fared-convergence/1",
-        "stages": stages(context),
-        "changes": [
-            {
-                "at": context.unix(change.at),
-                "causes": list(change.causes),
-                "spf_ran": change.spf_ran,
-                "routes": change.routes,
-                "operations": change.operations,
-                "detected": change.detected,
-                "originated": change.originated,
-                "flooded": change.flooded,
-                "waited": change.waited,
-                "computed": change.computed,
-                "spf": change.spf,
-                "weighed": change.weighed,
-                "planned": change.planned,
-                "programmed": change.programmed,
-                "total": change.total,
-            }
-            for change in context.router.journal.changes
-        ],
-    }
 
 
 def counters(context: ViewContext) -> schema.Counters:

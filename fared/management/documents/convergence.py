@@ -1,0 +1,100 @@
+"""``show convergence``: how long start-up and the last changes took, stage by stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fared.management.documents import human
+from fared.management.documents.cells import Columns, Styled, dim
+from fared.management.documents.declare import Answer, Document
+from fared.management.documents.facts import Causes, Facts, Seconds, UnixTime
+
+if TYPE_CHECKING:
+    from fared.management.documents.context import ViewContext
+    from fared.management.documents.paper import Paper
+
+
+class StageTime(Facts):
+    """A start-up stage and when it was reached, in seconds since start."""
+
+    stage: str
+    seconds: Seconds
+
+
+class ConvergenceChange(Facts):
+    """One change from its first sign to the kernel.
+
+    ``detected`` is from the kernel's message or the packet to the engine, ``originated`` until our
+    LSAs, and those to flood, were ready, ``flooded`` sending them. ``waited``
+    was added by the SPF back-off, ``computed`` is ``spf`` and ``weighed`` (weights and RIB),
+    ``planned`` the FIB plan, after other areas or levels have been told of the change,
+    ``programmed`` the kernel; ``total`` is from first sign to done.
+    """
+
+    at: UnixTime
+    causes: Causes
+    spf_ran: bool
+    routes: int
+    operations: int
+    detected: Seconds
+    originated: Seconds
+    flooded: Seconds
+    waited: Seconds
+    computed: Seconds
+    spf: Seconds
+    weighed: Seconds
+    planned: Seconds
+    programmed: Seconds
+    total: Seconds
+
+
+class Convergence(Answer, tag="fared-convergence/1"):
+    """``show convergence``: start-up, then the last changes."""
+
+    stages: list[StageTime]
+    changes: list[ConvergenceChange]
+
+    def show(self, paper: Paper) -> None:
+        """Print start-up, the stages of each change, then what it changed and why."""
+        stages = [f"{stage.stage} {human.duration(stage.seconds)}" for stage in self.stages]
+        paper.line(dim(f"start-up: {', '.join(stages) or 'not begun'}\n"))
+        ago: Columns = {">Ago": lambda change: paper.ago(change.at)}
+        paper.table(self.changes, {**ago, **_STAGES})
+        paper.line()
+        paper.table(self.changes, {**ago, **_CAUSES})
+
+
+_STAGES: Columns = {
+    ">Total": lambda change: Styled(human.duration(change.total), "bold"),
+    ">Detect": "detected",
+    ">Originate": "originated",
+    ">Flood": "flooded",
+    ">Wait": "waited",
+    ">SPF": "spf",
+    ">Weights": "weighed",
+    ">FIB": lambda change: human.duration(change.planned + change.programmed),
+}
+_CAUSES: Columns = {">Routes": "routes", ">Ops": "operations", "~Because": "causes"}
+
+
+def stages(context: ViewContext) -> list[StageTime]:
+    """Return the start-up stages reached so far."""
+    reached = sorted(context.router.startup.reached.items())
+    return [StageTime(stage=stage.label, seconds=round(at, 6)) for stage, at in reached]
+
+
+def convergence(context: ViewContext) -> Convergence:
+    """``show convergence``."""
+    changes = [
+        ConvergenceChange.of(change, at=context.unix(change.at), causes=list(change.causes))
+        for change in context.router.journal.changes
+    ]
+    return Convergence(stages=stages(context), changes=changes)
+
+
+DOCUMENT = Document(
+    "convergence",
+    Convergence,
+    convergence,
+    "Duration of the last changes, by stage. Their causes are included.",
+)

@@ -1,0 +1,136 @@
+"""``explain PREFIX``: why a route has its next hops and weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fared.management.documents import human
+from fared.management.documents.cells import Cell, Columns, Styled, dim, plural_list
+from fared.management.documents.declare import Answer, Argument, Document
+from fared.management.documents.facts import BytesPerSecond, Facts, Ratio, UnixTime
+from fared.management.documents.path import NamedLink
+from fared.management.documents.routes import NextHopFacts
+
+if TYPE_CHECKING:
+    from fared.management.documents.paper import Paper
+
+_INTERFACES_SHOWN = 8
+
+
+class ExplainedLimit(NamedLink):
+    """The link that bounds a path capacity: a wider link would increase it."""
+
+    capacity: BytesPerSecond
+
+
+class ExplainNextHop(NextHopFacts):
+    """One next hop with the reason of its weight, in numbers and as a sentence (``reason``).
+
+    ``limiting_link`` None: the capacity is unknown, or is bounded by several links together.
+    """
+
+    limiting_link: ExplainedLimit | None
+    weight: int
+    share: Ratio
+    ecmp_share: Ratio
+    reason: str
+
+
+class RouteDestination(Facts):
+    """A router that advertises the prefix and was chosen."""
+
+    id: str
+    hostname: str | None
+
+
+class RouteChange(Facts):
+    """The last change of a route."""
+
+    at: UnixTime
+    causes: list[str]
+
+
+class Explain(Answer, tag="fared-explain/1"):
+    """``explain PREFIX`` (argument ``prefix``, or an address): the derivation of a route.
+
+    Argument ``proto`` optional: of that protocol's route, used or not. ``weights``: their basis,
+    none, capacity, available or equalise; ``granularity``: what takes one path, flow, flowlet or
+    packet; ``summary``: the explanation in one or two sentences.
+    """
+
+    root: str
+    prefix: str
+    protocol: str
+    preference: int
+    metric: int
+    type: str
+    area: str | None
+    connected: bool
+    discard: bool
+    destinations: list[RouteDestination]
+    nexthops: list[ExplainNextHop]
+    weights: str
+    granularity: str
+    summary: str
+    last_change: RouteChange | None
+
+    def show(self, paper: Paper) -> None:
+        """Print the route, then its next hops with their limits and reasons."""
+        # the type of an IS-IS route contains the level
+        named = self.area and self.area != self.type
+        area = f", {human.area_title(self.area).lower()}" if self.area and named else ""
+        to = ", ".join(human.router(end.id, end.hostname) for end in self.destinations)
+        paper.heading(self.prefix, first=True)
+        paper.line(f"{self.type}{area}, metric {self.metric}, to {to or 'this router'}")
+        paper.line(f"\n{self.summary}")
+        paper.more(self.nexthops, _HOPS)
+        if self.nexthops:
+            paper.line()
+            _show_reasons(self.nexthops, paper)
+        if self.last_change is not None:
+            ago, causes = paper.ago(self.last_change.at), "; ".join(self.last_change.causes)
+            paper.line(dim(f"\nlast changed {ago} ago: {causes}"))
+
+
+def _show_reasons(hops: list[ExplainNextHop], paper: Paper) -> None:
+    reasons: dict[str, list[str]] = {}
+    for hop in hops:
+        reasons.setdefault(hop.reason, []).append(hop.via)
+    for reason, interfaces in reasons.items():
+        paper.line((Styled(plural_list(interfaces, _INTERFACES_SHOWN), "bold"), f": {reason}"))
+
+
+def _share(hop: ExplainNextHop) -> Cell:
+    """Return the share; in a colour if plain ECMP would have another."""
+    moved = hop.share / hop.ecmp_share if hop.ecmp_share else 1.0
+    style = "yellow" if moved < 0.95 else "green" if moved > 1.05 else ""
+    return Styled(human.share(hop.share), style)
+
+
+def _limit(hop: ExplainNextHop) -> str:
+    link = hop.limiting_link
+    if link is None:
+        return human.DASH
+    return f"beyond {link.tail}" if link.from_ == link.to else f"{link.tail} > {link.head}"
+
+
+_HOPS: Columns = {
+    "Neighbor": "name",
+    "Interface": "via",
+    ">Link": "bandwidth",
+    ">Path": "capacity",
+    ">Weight": "weight",
+    ">Share": _share,
+    ">ECMP": "ecmp_share",
+    "Limited by": _limit,
+}
+
+DOCUMENT = Document(
+    "explain",
+    Explain,
+    "explain:explain",
+    "Explain the route to PREFIX.",
+    (Argument("prefix", required=True),),
+    narrowed=True,
+    shown=False,
+)

@@ -1,0 +1,202 @@
+"""``show fabric``: routers by tier, and unusual links; and the events that keep it up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fared.management.documents import human
+from fared.management.documents.cells import Columns, Shown, Styled, count, dim
+from fared.management.documents.declare import Answer, Document
+from fared.management.documents.facts import BytesPerSecond, Facts, UnixTime
+
+if TYPE_CHECKING:
+    from fared.management.documents.paper import Paper
+
+_STYLES = {"sick": "red", "one-way": "red", "drained": "yellow", "reduced": "yellow"}
+_PLURALS = {"leaf": "leaves", "spine": "spines", "super-spine": "super-spines", None: "routers"}
+
+
+class LinkMark(Facts):
+    """What is unusual about the links to one neighbor.
+
+    ``state``: ``one-way`` (the other end does not confirm it), ``drained``, ``sick`` (its errors),
+    ``reduced`` (less capacity than its siblings). ``reason`` is for people.
+    """
+
+    to: str
+    state: str
+    reason: str
+
+
+class LinkColumns(Facts):
+    """The links of a router to each of its neighbors, as columns: one entry for each of ``to``.
+
+    Parallel links are one entry, ``count`` links with the sum of their capacities; ``metric`` is
+    the least. ``marks`` has only the unusual ones.
+    """
+
+    to: list[str]
+    count: list[int]
+    metric: list[int]
+    capacity: list[BytesPerSecond]
+    available: list[BytesPerSecond]
+    marks: list[LinkMark]
+
+
+class FabricNode(Facts):
+    """A router, or a network (``network``) that several share.
+
+    ``here``: the router that answers. ``transit`` False: paths may end there but not pass (overload
+    bit). ``last_resort``: they pass where there is no other way (stub router, RFC 6987).
+    ``tier``: 0 for leaves, 1 for spines, 2 for super-spines (``role``), and None where the graph is
+    no Clos; ``pod`` and ``plane`` count from 1. If a router has an id in each of two protocols,
+    ``id`` is the first and ``ids`` has all.
+    """
+
+    id: str
+    ids: list[str]
+    hostname: str | None
+    network: bool
+    here: bool
+    transit: bool
+    last_resort: bool
+    prefixes: int
+    tier: int | None
+    role: str | None
+    pod: int | None
+    plane: int | None
+    links: LinkColumns
+
+    @property
+    def name(self) -> str:
+        """The hostname, or the id."""
+        return human.router(self.id, self.hostname)
+
+
+class DrawnBranch(Facts):
+    """A router of a tree, and the next one toward the root; None: it is the root."""
+
+    router: str
+    parent: str | None
+
+
+class DrawnTree(Facts):
+    """A tree of in-network aggregation: routers that sum; weight among the trees of the job."""
+
+    root: str
+    weight: int
+    branches: list[DrawnBranch]
+
+
+class DrawnJob(Facts):
+    """A job of in-network aggregation: the leaves of its workers, and its trees."""
+
+    name: str
+    leaves: list[str]
+    trees: list[DrawnTree]
+
+
+class FabricDocument(Answer, tag="fared-fabric/1"):
+    """``show fabric``: all routers and links that this router knows, and their places.
+
+    ``clos``: whether places were found.
+    """
+
+    router_id: str
+    hostname: str
+    at: UnixTime
+    clos: bool
+    nodes: Sequence[FabricNode]
+    jobs: list[DrawnJob]
+
+    def show(self, paper: Paper) -> None:
+        """Print the routers of each tier, then the unusual links."""
+        if not self.nodes:
+            paper.line(dim("no router is known yet"))
+            return
+        tiers = groupby(sorted(self.nodes, key=_place), key=lambda node: node.role)
+        for index, (role, group) in enumerate(tiers):
+            routers = list(group)
+            paper.heading(f"{len(routers)} {_PLURALS[role]}", first=index == 0)
+            paper.table(routers, _columns(routers))
+        paper.line()
+        _show_marks(self.nodes, paper)
+
+
+class FabricLink(Facts):
+    """One direction between two routers, as ``LinkColumns`` has it; ``state`` None: usual."""
+
+    from_: str = msgspec.field(name="from")
+    to: str
+    count: int
+    metric: int
+    capacity: BytesPerSecond
+    available: BytesPerSecond
+    state: str | None
+    reason: str | None
+
+
+class FabricDelta(Facts):
+    """The data of an event ``delta``: only what changed.
+
+    ``lost``: pairs of routers without a link in this direction any more.
+    """
+
+    at: UnixTime
+    links: list[FabricLink]
+    lost: list[tuple[str, str]]
+
+
+def _place(node: FabricNode) -> tuple[bool, int, int, int, list[tuple[bool, int, str]]]:
+    tier, named = node.tier, human.ordering(node.name)
+    return tier is None, -(tier or 0), node.pod or 0, node.plane or 0, named
+
+
+def _columns(routers: list[FabricNode]) -> Columns:
+    """Return the columns of a tier: pods and planes where there are any."""
+    numbers: dict[str, Shown] = {
+        ">Pod": lambda node: "" if node.pod is None else str(node.pod),
+        ">Plane": lambda node: "" if node.plane is None else str(node.plane),
+    }
+    return {
+        "Router": "name",
+        "Id": "id",
+        **{head: n for head, n in numbers.items() if any(map(n, routers))},  # type: ignore[arg-type]
+        ">Neighbors": lambda node: str(len(node.links.to)),
+        ">Prefixes": "prefixes",
+        "": _remark,
+    }
+
+
+def _remark(node: FabricNode) -> str:
+    kind = human.kind(network=node.network, transit=node.transit, last_resort=node.last_resort)
+    return ", ".join(filter(None, ("this router" if node.here else "", kind)))
+
+
+def _show_marks(nodes: Sequence[FabricNode], paper: Paper) -> None:
+    """Print the links that are unusual."""
+    names = {node.id: node.name for node in nodes}
+    found = [(node.name, mark) for node in nodes for mark in node.links.marks]
+    if not found:
+        links = sum(len(node.links.to) for node in nodes)
+        paper.line(f"{count(links, 'direction')} of links, all as usual")
+        return
+    rows = (
+        (tail, names.get(m.to, m.to), Styled(m.state, _STYLES.get(m.state, "")), m.reason)
+        for tail, m in found
+    )
+    paper.grid(("From", "To", "State", "Reason"), rows)
+
+
+DOCUMENT = Document(
+    "fabric",
+    FabricDocument,
+    "fabric:fabric",
+    "The whole fabric: tiers, pods and planes, and links that are unusual.",
+    narrowed=True,
+    rare=True,
+)

@@ -1,0 +1,123 @@
+"""``show fib``: what is programmed into the kernel, or its differences from the kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fared.management.documents.cells import Columns, dim, judged, red
+from fared.management.documents.declare import Answer, Argument, Document
+from fared.management.documents.facts import Facts
+
+if TYPE_CHECKING:
+    from fared.management.documents.paper import Paper
+
+_MAIN_TABLES = {254: "main", 253: "default"}
+
+
+class FibNextHop(Facts):
+    """A next-hop object; ``discard``: it drops packets, and ``interface`` is empty."""
+
+    id: int
+    interface: str
+    address: str | None
+    onlink: bool
+    discard: bool
+
+
+class FibMember(Facts):
+    """A member of a group."""
+
+    nexthop_id: int
+    interface: str
+    address: str | None
+    weight: int
+
+
+class FibGroup(Facts):
+    """A next-hop group and how many routes use it."""
+
+    id: int
+    type: str
+    routes: int
+    members: list[FibMember]
+
+
+class FibRoute(Facts):
+    """A route and the object (next hop or group) it points at."""
+
+    prefix: str
+    nexthop_id: int
+
+
+class FibDifference(Facts):
+    """``object`` is route, group or nexthop; ``wanted`` and ``found`` None where it is absent."""
+
+    object: str
+    key: str
+    wanted: str | None
+    found: str | None
+
+
+class FibDocument(Answer, tag="fared-fib/1"):
+    """``show fib``: the state that the daemon has programmed into the kernel.
+
+    Argument ``diff`` true: ``diff`` instead of lists, the differences from a fresh dump of the
+    kernel.
+    """
+
+    table: int
+    protocol: int
+    metric: int
+    nexthops: list[FibNextHop] | msgspec.UnsetType = msgspec.UNSET
+    groups: Sequence[FibGroup] | msgspec.UnsetType = msgspec.UNSET
+    routes: Sequence[FibRoute] | msgspec.UnsetType = msgspec.UNSET
+    diff: list[FibDifference] | msgspec.UnsetType = msgspec.UNSET
+
+    def show(self, paper: Paper) -> None:
+        """Print objects and routes, or differences."""
+        if self.diff is msgspec.UNSET:
+            paper.facts(self, _FACTS)
+            paper.line()
+            paper.grid((">Object", "Type", ">Routes", "~Members (weight)"), _objects(self))
+            paper.line()
+            paper.table(self.routes or (), {"Prefix": "prefix", ">Object": "nexthop_id"})
+        elif self.diff:
+            paper.table(self.diff, _DIFFERENCES)
+        else:
+            paper.line(judged("the kernel holds exactly the programmed state", good=True))
+
+
+def _objects(fib: FibDocument) -> Iterator[tuple[str, ...]]:
+    """Yield the groups, then the next hops."""
+    users = Counter(route.nexthop_id for route in fib.routes or ())
+    for group in fib.groups or ():
+        members = ", ".join(f"{member.interface} ({member.weight})" for member in group.members)
+        yield str(group.id), group.type, str(group.routes), members
+    for hop in fib.nexthops or ():
+        way = "discard" if hop.discard else f"{hop.address or 'direct'} {hop.interface}"
+        yield str(hop.id), "next hop", str(users[hop.id]), way
+
+
+_FACTS: Columns = {
+    "Table": lambda fib: _MAIN_TABLES.get(fib.table, str(fib.table)),
+    "Protocol": "protocol",
+    "Metric": "metric",
+}
+_DIFFERENCES: Columns = {
+    "Object": "object",
+    "Key": "key",
+    "~Wanted": lambda entry: entry.wanted or dim("nothing"),
+    "~Found": lambda entry: red(entry.found or "nothing"),
+}
+
+DOCUMENT = Document(
+    "fib",
+    FibDocument,
+    "kernel:fib",
+    "The installed FIB. With `diff`, its differences from the kernel: exit 1 if there are any.",
+    (Argument("diff", "flag"),),
+)

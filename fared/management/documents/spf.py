@@ -1,0 +1,106 @@
+"""``show spf``: the shortest paths, or the last computations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fared.management.documents import human
+from fared.management.documents.cells import Columns, dim, plural_list
+from fared.management.documents.declare import Answer, Argument, Document
+from fared.management.documents.facts import Causes, Facts, Seconds, UnixTime
+
+if TYPE_CHECKING:
+    from fared.management.documents.paper import Paper
+
+_FIRST_HOPS_SHOWN = 4
+
+
+class SpfNode(Facts):
+    """A vertex of the shortest-path DAG; ``first_hops`` are ids of neighbors.
+
+    If the paths of families differ, each family has its own entry.
+    """
+
+    id: str
+    hostname: str | None
+    proto: str
+    families: list[str]
+    area: str
+    metric: int
+    first_hops: list[str]
+
+    @property
+    def name(self) -> str:
+        """The hostname, or the id."""
+        return human.router(self.id, self.hostname)
+
+
+class SpfRun(Facts):
+    """One computation. ``spf_ran`` False: only capacities were computed again.
+
+    ``routes`` is the number of changed ones.
+    """
+
+    at: UnixTime
+    causes: Causes
+    spf_ran: bool
+    nodes: int
+    edges: int
+    routes: int
+    duration: Seconds
+    backoff: str
+
+
+class Spf(Answer, tag="fared-spf/1"):
+    """``show spf`` (``nodes``) and ``show spf log`` (argument ``log`` true: ``log`` instead).
+
+    Argument ``proto`` optional; ``root`` is the id in the first protocol that is shown.
+    """
+
+    root: str
+    backoff: str
+    nodes: list[SpfNode] | msgspec.UnsetType = msgspec.UNSET
+    log: list[SpfRun] | msgspec.UnsetType = msgspec.UNSET
+
+    def show(self, paper: Paper) -> None:
+        """Print the shortest paths of each protocol, or the computations."""
+        for _, nodes in paper.by_protocol(self.nodes) if self.nodes is not msgspec.UNSET else ():
+            _show_tree(nodes, paper)
+        if self.log is not msgspec.UNSET:
+            columns: Columns = {
+                ">Ago": lambda run: paper.ago(run.at),
+                "What": lambda run: "SPF" if run.spf_ran else "capacity",
+                ">Took": "duration",
+                ">Nodes": "nodes",
+                ">Routes": "routes",
+                "~Because": "causes",
+            }
+            paper.table(self.log, columns)
+            paper.line(dim(f"back-off: {self.backoff}"))
+
+
+def _show_tree(nodes: list[SpfNode], paper: Paper) -> None:
+    """Print the shortest paths of one protocol; families are named if their paths differ."""
+    names = {node.id: node.name for node in nodes}
+    families = {family for node in nodes for family in node.families}
+
+    def hops(node: SpfNode) -> str:
+        shared = node.families
+        only = f" ({shared[0]} only)" if len(shared) < len(families) else ""
+        found = [names.get(hop, hop) for hop in node.first_hops]
+        return plural_list(found, _FIRST_HOPS_SHOWN) + only
+
+    columns = {"Node": "name", "Id": "id", "Area": "area", ">Metric": "metric"}
+    paper.table(nodes, {**columns, "~First hops": hops})
+
+
+DOCUMENT = Document(
+    "spf",
+    Spf,
+    "graph:spf",
+    "The shortest-path tree, or the log of computations.",
+    (Argument("log", "flag"),),
+    narrowed=True,
+)
