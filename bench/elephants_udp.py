@@ -26,13 +26,14 @@ def sprayed(netns: Netns, prefix: str) -> list[float]:
     """Return the shares of packets to a prefix, ascending; empty if they are not sprayed."""
     from ipaddress import ip_network
 
-    from fared.kernel.nftables import Nft, find_nft
+    from fared.kernel.nft import find_nft
+    from fared.kernel.spray import SprayTable
 
     program = find_nft()
     if program is None:
         raise SystemExit("nft is not installed")
     with netns.entered():
-        held, _ = Nft(program).read()
+        held, _ = SprayTable(program).read()
     network = ip_network(prefix)
     for block, group_id in held.blocks.items():
         if block.first <= int(network.network_address) <= block.last:

@@ -13,14 +13,13 @@ from fared.kernel.bier_table import (
     NOTHING,
     TABLE,
     Chain,
-    CounterValue,
     Listed,
     chains_of,
     read_listing,
     removal,
     transaction,
 )
-from fared.kernel.nft_program import NftError, NftProgram, find_nft
+from fared.kernel.nft import CounterValue, NftError, NftProgram, find_nft
 from fared.paths.fib.bier import BierFib
 
 

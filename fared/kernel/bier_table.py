@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 from fared.core.bier import bift_id
 from fared.kernel.leftovers import BIER_TABLE
+from fared.kernel.nft import CounterValue
 from fared.paths.bier.birt import BfrNeighbor
 from fared.paths.bier.header import ETHERTYPE, FIXED_SIZE
 from fared.paths.fib.bier import BierFib
@@ -67,13 +68,6 @@ class Chain(NamedTuple):
 
     hook: str
     rules: tuple[str, ...]
-
-
-class CounterValue(NamedTuple):
-    """Packets and bytes."""
-
-    packets: int
-    size: int
 
 
 class Listed(NamedTuple):

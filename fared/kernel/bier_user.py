@@ -23,9 +23,9 @@ from fared.kernel.bier_table import (
     MALFORMED,
     RECEIVED,
     UNKNOWN,
-    CounterValue,
     counter_of,
 )
+from fared.kernel.nft import CounterValue
 from fared.paths.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
 from fared.paths.fib.bier import BierFib, BierPort
 

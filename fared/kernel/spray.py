@@ -1,28 +1,63 @@
-"""Sprayed packets in the kernel: executes the operations of ``fib.spray``, and reads back.
+"""Sprayed packets in the kernel: executes the operations of ``fib.spray``, reads back, and watches.
 
-``begin`` and ``end`` write rules and routes, within microseconds; ``Nft`` runs for milliseconds
-between them, in a thread.
+``begin`` and ``end`` write rules and routes, within microseconds; ``SprayTable`` runs for
+milliseconds between them, in a thread.
+
+A transaction is one message, which must fit the buffer of nft's socket. In a user namespace nft
+may not enlarge it (SO_SNDBUFFORCE, socket(7)), and 200 KB hold some 2,500 packets of rounds. Larger
+changes then take several transactions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import errno
+from collections.abc import Callable, Iterable, Sequence
 
 from fared.kernel.fib import KernelFib
 from fared.kernel.marks import KernelMarks
-from fared.kernel.nft_listing import Counted
-from fared.kernel.nftables import Nft, find_nft
-from fared.kernel.spray_watch import SprayWatch
+from fared.kernel.netlink import attributes, messages, notifications
+from fared.kernel.nft import CounterValue, NftError, NftProgram, NftWatch, find_nft, subscribe
+from fared.kernel.rtnetlink import RTMSG
+from fared.kernel.spray_listing import parse
+from fared.kernel.spray_table import TABLE, Transaction
 from fared.paths.fib.spray import SprayOperation, SprayState
+
+_PIECE = 30_000
+"""Characters; a message for the kernel is up to four times as long."""
+_RTNLGRP_IPV4_RULE, _RTNLGRP_IPV6_RULE = 8, 19
+_FRA_PROTOCOL = 21
+
+
+class SprayTable:
+    """The table of nftables, in the network namespace of the calling thread."""
+
+    def __init__(self, program: str) -> None:
+        self._nft = NftProgram(program)
+
+    def apply(self, operations: Iterable[SprayOperation]) -> None:
+        """Execute operations as one transaction if it is not too long. Raises NftError."""
+        transaction = Transaction(operations)
+        try:
+            self._nft.execute(transaction.text)
+        except NftError as error:
+            if error.errno != errno.EMSGSIZE:
+                raise
+            for piece in transaction.pieces(_PIECE):
+                self._nft.execute(piece)
+
+    def read(self) -> tuple[SprayState, dict[int, CounterValue]]:
+        """Return the content of the table, and the packets of each mark. Raises NftError."""
+        return parse(self._nft.list_table("inet", TABLE))
 
 
 class KernelSpray:
     """Marks, rounds and blocks in the namespace of the process."""
 
-    def __init__(self, marks: KernelMarks, nft: Nft) -> None:
+    def __init__(self, marks: KernelMarks, nft: SprayTable) -> None:
         self.marks = marks
         self.nft = nft
-        self.counted: dict[int, Counted] = {}
+        self.counted: dict[int, CounterValue] = {}
         """Packets of each mark at the last reading."""
 
     def watch(self, changed: Callable[[], None]) -> SprayWatch:
@@ -62,9 +97,59 @@ class KernelSpray:
         return self.join(found)
 
 
+class SprayWatch:
+    """Calls ``changed`` when the table, or rules of ``protocol``, may have changed.
+
+    ``KernelMonitor`` reports the routes of marks.
+    """
+
+    def __init__(self, changed: Callable[[], None], protocol: int) -> None:
+        self._changed = changed
+        self._protocol = bytes([protocol])
+        self._nft = NftWatch(self._nft_reported, TABLE)
+        self._rules = subscribe(0, _RTNLGRP_IPV4_RULE, _RTNLGRP_IPV6_RULE)
+
+    def start(self) -> None:
+        """Report from now on."""
+        self._nft.start()
+        asyncio.get_running_loop().add_reader(self._rules, self._rules_reported)
+
+    def close(self) -> None:
+        """Stop and close the sockets."""
+        self._nft.close()
+        asyncio.get_running_loop().remove_reader(self._rules)
+        self._rules.close()
+
+    def discard(self) -> None:
+        """Ignore what has changed until now."""
+        self._nft.discard()
+        self._rules_changed()
+
+    # The other one is read, too, or its changes would be reported again.
+
+    def _nft_reported(self) -> None:
+        self._rules_changed()
+        self._changed()
+
+    def _rules_reported(self) -> None:
+        nft, rules = self._nft.discard(), self._rules_changed()
+        if nft or rules:
+            self._changed()
+
+    def _rules_changed(self) -> bool:
+        changed = False
+        for received in notifications(self._rules):
+            changed |= received is None
+            for _, _, _, _, body in messages(received or b""):
+                changed |= (
+                    attributes(body, RTMSG.size).get(_FRA_PROTOCOL, b"")[:1] == self._protocol
+                )
+        return changed
+
+
 def open_spray(fib: KernelFib) -> KernelSpray | None:
     """Return what sprays packets over the next hops of a FIB; None if nft is missing."""
     program = find_nft()
     if program is None:
         return None
-    return KernelSpray(KernelMarks(fib.requests, fib.protocol, fib.settings), Nft(program))
+    return KernelSpray(KernelMarks(fib.requests, fib.protocol, fib.settings), SprayTable(program))

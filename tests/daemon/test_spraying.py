@@ -13,7 +13,7 @@ from fared.daemon.loop.defence import Defence
 from fared.daemon.services import spraying
 from fared.daemon.services.spray_writer import SprayWriter
 from fared.kernel import spray as kernel_spray
-from fared.kernel.nftables import NftError
+from fared.kernel.nft import NftError
 from fared.paths.fib.settings import Granularity, SprayMatch, SpraySettings
 from fared.paths.fib.spray import DeleteMatch, PutMatch, SprayState
 from fared.router import events

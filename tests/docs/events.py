@@ -22,6 +22,7 @@ _WRITERS = {
     "LogRecord",
     "_ended",
     "ServerEvents",
+    "TableEvents",
 }
 _EVENT = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LOGS = re.compile(r"(?i)log|\b_ended\b|\breject\b|\bevent = ")

@@ -20,7 +20,7 @@ from fared.daemon.services.bier import BierService
 from fared.extensions.lab.namespaces import Netns
 from fared.kernel.bier import KernelBier, open_bier
 from fared.kernel.bier_table import FAMILY, TABLE, chains_of, counter_of, transaction
-from fared.kernel.nft_program import NftError, find_nft
+from fared.kernel.nft import NftError, find_nft
 from fared.paths.bier.bift import make_bifts
 from fared.paths.bier.birt import BfrNeighbor, BirtEntry, make_birt
 from fared.paths.bier.forwarding import forward

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, parse_prefix
 from fared.extensions.lab.namespaces import Netns
 from fared.kernel.fib import KernelFib
-from fared.kernel.nftables import Nft, NftError, find_nft
-from fared.kernel.spray import KernelSpray, open_spray
+from fared.kernel.nft import NftError, find_nft
+from fared.kernel.spray import KernelSpray, SprayTable, open_spray
 from fared.paths.fib.model import Member, PutGroup, PutNextHop, PutRoute
 from fared.paths.fib.settings import FibSettings, Granularity, SprayMatch, SpraySettings
 from fared.paths.fib.spray import DeleteRound, SprayRound, SprayState, operations_between
@@ -401,12 +401,12 @@ def test_a_change_that_is_too_long_for_one_message_takes_several(box: Box, tmp_p
 # --- failures of nft
 
 
-def fake(directory: Path, script: str) -> Nft:
+def fake(directory: Path, script: str) -> SprayTable:
     """A program in the place of nft."""
     program = directory / "nft"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return Nft(str(program))
+    return SprayTable(str(program))
 
 
 @pytest.mark.parametrize(
@@ -425,14 +425,14 @@ def test_a_failure_of_nft_is_reported(tmp_path: Path, script: str, words: str):
 
 
 def test_an_nft_that_does_not_answer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fared.kernel.nft_program._TIMEOUT", 0.1)
+    monkeypatch.setattr("fared.kernel.nft._TIMEOUT", 0.1)
     with pytest.raises(NftError, match="no answer within"):
         fake(tmp_path, "exec sleep 20").read()
 
 
 def test_an_nft_that_went_away_is_reported():
     with pytest.raises(NftError, match="No such file"):
-        Nft("/nowhere/nft").read()
+        SprayTable("/nowhere/nft").read()
 
 
 def test_a_refused_transaction_changes_nothing(box: Box):

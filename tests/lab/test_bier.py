@@ -20,7 +20,7 @@ from fared.extensions.lab.addressing import SUB_DOMAIN, make_plan
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.jobs import ALL_GATHER_BIER, BROADCAST_BIER
 from fared.extensions.lab.multicast import bound, run_bier
-from fared.kernel.nft_program import find_nft
+from fared.kernel.nft import find_nft
 from tests.bier.frames import frame, received, receiver, sender
 from tests.waiting import wait_for
 

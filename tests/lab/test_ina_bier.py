@@ -17,7 +17,7 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import LabJob
 from fared.extensions.lab.ina_workload import Workers, run_ina
 from fared.extensions.lab.waiting import await_paths
-from fared.kernel.nft_program import find_nft
+from fared.kernel.nft import find_nft
 from tests.lab.test_ina import HEADERS, counters, repeated_bytes, sent, small
 from tests.waiting import wait_for
 

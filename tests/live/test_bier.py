@@ -12,7 +12,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from fared.kernel.nft_program import find_nft
+from fared.kernel.nft import find_nft
 from tests.bier.frames import frame, received, receiver, sender
 from tests.live.daemons import LEFT, LINKS, Json, Live, Pair, running_pair
 from tests.live.daemons import _config as usual

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.kernel.nftables import find_nft
+from fared.kernel.nft import find_nft
 from tests.live.daemons import RIGHT_STUB, Json, Live, Pair, running_pair
 from tests.live.daemons import _config as usual
 from tests.live.isis_daemons import RIGHT_STUB6, IsisPair

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fared.daemon.loop.defence import Defence
-from fared.daemon.services.table_work import TableWork, words
+from fared.daemon.services.table_work import TableEvents, TableWork, words
 from fared.kernel.bier import KernelBier, open_bier
-from fared.kernel.bier_table import TABLE, CounterValue
+from fared.kernel.bier_table import TABLE
 from fared.kernel.bier_user import UserBier
-from fared.kernel.nft_watch import NftWatch
+from fared.kernel.nft import CounterValue, NftWatch
 from fared.router import events
 
 if TYPE_CHECKING:
@@ -30,12 +30,11 @@ class BierService:
     ) -> None:
         self._feed = feed
         self._log = log
-        self._defence = defence
         self._kernel: KernelBier | None = None
         self._user: UserBier | None = None
         self._popper: HeaderPopper | None = None
-        self._watch: NftWatch | None = None
-        self._work = TableWork(self.audit, self._not_read)
+        names = TableEvents("bier-not-read", "bier-not-removed")
+        self._work = TableWork("bier", self._audited, names, feed=feed, log=log, defence=defence)
 
     @property
     def problem(self) -> str:
@@ -51,21 +50,14 @@ class BierService:
             self._log.warning("bier-forwarded-by-the-process", reason=reason)
             self._feed(events.BierAdopted())
             return
-        self._watch = NftWatch(self._work.look_soon, TABLE)
-        self._watch.start()
-        self._work.begin(self._adopt(self._kernel))
+        self._work.watch(NftWatch(self._work.look_soon, TABLE))
+        self._work.read(self._adopted, otherwise=events.BierAdopted())
 
     def clear(self) -> None:
         """Remove what a former process left: this one runs no BIER."""
         kernel = open_bier()
         if kernel is not None:
-            self._work.begin(self._clear(kernel))
-
-    async def _clear(self, kernel: KernelBier) -> None:
-        with self._defence.guard("bier"):
-            error = await self._execute(asyncio.to_thread(kernel.remove))
-            if error:
-                self._log.warning("bier-not-removed", error=error)
+            self._work.remove(lambda: self._execute(kernel.remove))
 
     @property
     def counted(self) -> Mapping[str, CounterValue]:
@@ -80,8 +72,11 @@ class BierService:
     def apply(self, request: events.ApplyBier) -> None:
         """Execute a change, and answer."""
         self._pop(request.fib)
-        if self._kernel is not None:
-            self._work.begin(self._apply(self._kernel, request))
+        kernel = self._kernel
+        if kernel is not None:
+            self._work.change(
+                lambda: self._applied(kernel, request.fib), events.BierApplied("interrupted")
+            )
         elif self._user is not None and not self._work.stopped:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._feed, events.BierApplied(self._rewrite(self._user, request)))
@@ -114,72 +109,36 @@ class BierService:
 
     def audit(self) -> None:
         """Read the table, unless a change or another reading is in progress."""
-        if self._kernel is not None and not self._work.busy:
-            self._work.begin(self._audit(self._kernel))
+        if self._kernel is not None:
+            self._work.audit()
 
     def look_soon(self) -> None:
         """Read soon, because something may have changed."""
-        self._work.look_soon()
+        if self._kernel is not None:
+            self._work.look_soon()
 
-    async def _adopt(self, kernel: KernelBier) -> None:
-        with self._defence.guard("bier"):
-            highest = 0
-            async with self._work.turn:
-                try:
-                    highest = await asyncio.to_thread(kernel.adopt)
-                except OSError as error:
-                    self._work.not_read(error)
-            self._feed(events.BierAdopted(highest))
+    async def _adopted(self) -> events.Input:
+        assert self._kernel is not None
+        return events.BierAdopted(await asyncio.to_thread(self._kernel.adopt))
 
-    async def _audit(self, kernel: KernelBier) -> None:
-        with self._defence.guard("bier"):
-            async with self._work.turn:
-                try:
-                    intact = await asyncio.to_thread(kernel.intact)
-                except OSError as error:
-                    self._work.not_read(error)
-                    return
-                self._work.unread = ""
-            self._feed(events.BierAudited(intact))
+    async def _audited(self) -> events.Input:
+        assert self._kernel is not None
+        return events.BierAudited(await asyncio.to_thread(self._kernel.intact))
 
-    async def _apply(self, kernel: KernelBier, request: events.ApplyBier) -> None:
-        error = "interrupted"
-        try:
-            with self._defence.guard("bier"):
-                async with self._work.turn:
-                    error = await self._execute(asyncio.to_thread(kernel.write, request.fib))
-        finally:
-            self._feed(events.BierApplied(error))
+    async def _applied(self, kernel: KernelBier, fib: BierFib) -> events.Input:
+        return events.BierApplied(await self._execute(kernel.write, fib))
 
-    async def _execute(self, work: Awaitable[None]) -> str:
+    def _execute(self, function: Callable[..., None], *arguments: object) -> Awaitable[str]:
         """Return what was refused."""
-        with self._work.changing(self._discard):
-            try:
-                await work
-            except OSError as error:
-                return words(error)
-        return ""
-
-    def _discard(self) -> None:
-        if self._watch is not None:
-            self._watch.discard()
-
-    def _not_read(self, error: str) -> None:
-        self._log.warning("bier-not-read", error=error)
+        return self._work.execute(asyncio.to_thread(function, *arguments))
 
     async def stop(self, *, remove: bool) -> None:
         """End after the change in progress; ``remove``: leave nothing in the kernel."""
-        self._work.stop()
-        if self._watch is not None:
-            self._watch.close()
         if self._popper is not None:
             self._popper.close()
         if self._user is not None:
             self._user.close()
         kernel = self._kernel
-        if kernel is None:
-            return
-        async with self._work.turn:
-            error = await self._execute(asyncio.to_thread(kernel.remove)) if remove else ""
-        if error:
-            self._log.warning("bier-not-removed", error=error)
+        await self._work.end(
+            (lambda: self._execute(kernel.remove)) if remove and kernel is not None else None
+        )

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fared.daemon.loop.defence import Defence
-from fared.daemon.services.table_work import TableWork, words
+from fared.daemon.services.table_work import TableEvents, TableWork, words
 from fared.kernel.spray import KernelSpray
 from fared.paths.fib.spray import SprayOperation, SprayState, operations_between
 from fared.router import events
 
 
 class SprayWriter:
-    """Applies, reads and removes; ``feed`` receives the results."""
+    """Applies, reads, watches and removes; ``feed`` receives the results."""
 
     def __init__(
         self,
@@ -29,11 +29,10 @@ class SprayWriter:
         defence: Defence,
     ) -> None:
         self.kernel = kernel
-        self._feed = feed
-        self._log = log
-        self._defence = defence
-        self._work = TableWork(self.audit, self._not_read)
-        self._watch = kernel.watch(self.look_soon)
+        names = TableEvents("spray-not-read", "spray-not-removed")
+        self._work = TableWork("spray", self._audited, names, feed=feed, log=log, defence=defence)
+        self._work.watch(kernel.watch(self._work.look_soon))
+        self.audit, self.look_soon = self._work.audit, self._work.look_soon
 
     @property
     def unread(self) -> str:
@@ -41,83 +40,51 @@ class SprayWriter:
         return self._work.unread
 
     def adopt(self) -> None:
-        """Read what a former process left, and watch from now on."""
-        self._watch.start()
-        self._work.begin(self._read(events.SprayAdopted))
-
-    def audit(self) -> None:
-        """Read again, unless a change or another reading is in progress."""
-        if not self._work.busy:
-            self._work.begin(self._read(events.SprayAudited))
-
-    def look_soon(self) -> None:
-        """Read soon, because something may have changed; but our own changes are known."""
-        self._work.look_soon()
+        """Read what a former process left."""
+        self._work.read(self._adopted)
 
     def apply(self, request: events.ApplySpray) -> None:
         """Execute a change, and answer."""
-        self._work.begin(self._apply(request.operations))
+        self._work.change(
+            lambda: self._applied(request.operations), events.SprayApplied("interrupted")
+        )
 
-    async def _read(self, report: Callable[[SprayState], events.Input]) -> None:
-        with self._defence.guard("spray"):
-            async with self._work.turn:
-                try:
-                    state = await self._state()
-                except OSError as error:
-                    self._work.not_read(error)
-                    return
-                self._work.unread = ""
-            self._feed(report(state))
+    async def stop(self, *, remove: bool) -> None:
+        """End after the change in progress; ``remove``: leave nothing in the kernel."""
+        await self._work.end(self._removed if remove else None)
+
+    async def _adopted(self) -> events.Input:
+        return events.SprayAdopted(await self._state())
+
+    async def _audited(self) -> events.Input:
+        return events.SprayAudited(await self._state())
+
+    async def _applied(self, operations: Sequence[SprayOperation]) -> events.Input:
+        error, state = await self._work.execute(self._write(operations)), None
+        if error:
+            with contextlib.suppress(OSError):
+                state = await self._state()
+        return events.SprayApplied(error, state)
+
+    async def _removed(self) -> str:
+        try:
+            state = await self._state()
+        except OSError as error:
+            return words(error)
+        return await self._work.execute(self._write(operations_between(state, SprayState())))
 
     async def _state(self) -> SprayState:
         found, self.kernel.counted = await asyncio.to_thread(self.kernel.nft.read)
         return self.kernel.join(found)
 
-    async def _apply(self, operations: Sequence[SprayOperation]) -> None:
-        error, state = "interrupted", None
+    async def _write(self, operations: Sequence[SprayOperation]) -> list[str]:
+        """Return what was refused. Raises OSError."""
         try:
-            with self._defence.guard("spray"):
-                async with self._work.turn:
-                    error = await self._execute(operations)
-                    if error:
-                        state = await self._state_if_known()
-        finally:
-            self._feed(events.SprayApplied(error, state))
-
-    async def _execute(self, operations: Sequence[SprayOperation]) -> str:
-        """Return what was refused."""
-        with self._work.changing(self._watch.discard):
-            try:
-                refused = self.kernel.begin(operations)
-                await asyncio.to_thread(self.kernel.nft.apply, operations)
-                refused += self.kernel.end(operations)
-            except OSError as error:
-                # What is in nftables may be wrong for the present routes.
-                with contextlib.suppress(OSError):
-                    self.kernel.lift()
-                return words(error)
-        return refused[0] if refused else ""
-
-    async def _state_if_known(self) -> SprayState | None:
-        try:
-            return await self._state()
+            refused = self.kernel.begin(operations)
+            await asyncio.to_thread(self.kernel.nft.apply, operations)
+            return refused + self.kernel.end(operations)
         except OSError:
-            return None
-
-    def _not_read(self, error: str) -> None:
-        self._log.warning("spray-not-read", error=error)
-
-    async def stop(self, *, remove: bool) -> None:
-        """End after the change in progress; ``remove``: leave nothing in the kernel."""
-        self._work.stop()
-        self._watch.close()
-        async with self._work.turn:
-            if not remove:
-                return
-            try:
-                state = await self._state()
-                error = await self._execute(operations_between(state, SprayState()))
-            except OSError as failure:
-                error = words(failure)
-        if error:
-            self._log.warning("spray-not-removed", error=error)
+            # What is in nftables may be wrong for the present routes.
+            with contextlib.suppress(OSError):
+                self.kernel.lift()
+            raise

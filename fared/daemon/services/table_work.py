@@ -2,15 +2,18 @@
 
 nft takes milliseconds, during which packets of neighbors must be processed. What another program
 changes in the table is read and repaired at once; while it continues, after pauses of some times as
-long as that takes.
+long as that takes. Spraying and BIER say how their table is read and changed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from fared.daemon.loop.defence import Defence
+from fared.router import events
 
 _GAP, _LONGEST_GAP = 0.01, 5.0
 """Seconds from a change of others until it is read, and the longest pause, also after a failure."""
@@ -20,17 +23,50 @@ _CALM = 10.0
 """Seconds for which a repair is followed by another reading, after a change of others."""
 
 
-class TableWork:
-    """The tasks of one table; ``audit`` begins to read it, ``unreadable`` logs why it failed."""
+class TableWatch(Protocol):
+    """Notifications of changes, whoever made them."""
 
-    def __init__(self, audit: Callable[[], None], unreadable: Callable[[str], None]) -> None:
-        self.turn = asyncio.Lock()
-        """Held while the table is read or written."""
+    def start(self) -> None:
+        """Report from now on."""
+
+    def close(self) -> None:
+        """Stop."""
+
+    def discard(self) -> object:
+        """Ignore what has changed until now."""
+
+
+class TableEvents(NamedTuple):
+    """The names of events in the log."""
+
+    not_read: str
+    not_removed: str
+
+
+class TableWork:
+    """The tasks of one table, whose results go to ``feed``; ``where`` names them in the log.
+
+    ``reading`` reads the table for ``audit``, and may raise OSError.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        reading: Callable[[], Awaitable[events.Input]],
+        names: TableEvents,
+        *,
+        feed: Callable[[events.Input], None],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        defence: Defence,
+    ) -> None:
         self.stopped = False
         self.unread = ""
         """Why the table could not be read."""
-        self._audit = audit
-        self._unreadable = unreadable
+        self._where, self._reading, self._names = where, reading, names
+        self._feed, self._log, self._defence = feed, log, defence
+        self._turn = asyncio.Lock()
+        """Held while the table is read or written."""
+        self._watch: TableWatch | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._changing = False
@@ -41,8 +77,61 @@ class TableWork:
         """Whether a change or a reading is in progress, or waits for its turn."""
         return bool(self._tasks)
 
-    def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin a change or a reading."""
+    def watch(self, watch: TableWatch) -> None:
+        """TableWatch the table from now on; ``look_soon`` is called with each change."""
+        self._watch = watch
+        watch.start()
+
+    def audit(self) -> None:
+        """Read the table, unless a change or another reading is in progress."""
+        if not self._tasks:
+            self.read(self._reading)
+
+    def read(
+        self, reading: Callable[[], Awaitable[events.Input]], otherwise: events.Input | None = None
+    ) -> None:
+        """Begin a reading, and feed its result, or ``otherwise`` if the table cannot be read."""
+        self._begin(self._read(reading, otherwise))
+
+    def change(
+        self, changing: Callable[[], Awaitable[events.Input]], interrupted: events.Input
+    ) -> None:
+        """Begin a change, and feed its result, or ``interrupted``: it is answered in any case."""
+        self._begin(self._change(changing, interrupted))
+
+    def remove(self, removing: Callable[[], Awaitable[str]]) -> None:
+        """Begin to remove the table."""
+        self._begin(self._remove(removing))
+
+    async def end(self, removing: Callable[[], Awaitable[str]] | None) -> None:
+        """Begin nothing any more; after the change in progress remove the table, if wanted."""
+        self.stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watch is not None:
+            self._watch.close()
+        await self._remove(removing)
+
+    def look_soon(self) -> None:
+        """Read soon, because something may have changed; but our own changes are known."""
+        if self._changing or self._timer is not None or self.stopped:
+            return
+        loop = asyncio.get_running_loop()
+        self._touched_at = now = loop.time()
+        self._timer = loop.call_at(max(now + _GAP, self._rests_until), self._look)
+
+    async def execute(self, work: Awaitable[list[str] | None]) -> str:
+        """Change the table, in its turn; return what was refused."""
+        with self._own_change():
+            try:
+                refused = await work
+            except OSError as error:
+                return words(error)
+        return refused[0] if refused else ""
+
+    # -- tasks ----------------------------------------------------------------------------------
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         if self.stopped:
             work.close()
             return
@@ -58,47 +147,65 @@ class TableWork:
         now = asyncio.get_running_loop().time()
         self._rests_until = now + min(_PATIENCE * (now - self._begun), _LONGEST_GAP)
 
-    def look_soon(self) -> None:
-        """Read soon, because something may have changed; but our own changes are known."""
-        if self._changing or self._timer is not None or self.stopped:
-            return
-        loop = asyncio.get_running_loop()
-        self._touched_at = now = loop.time()
-        self._timer = loop.call_at(max(now + _GAP, self._rests_until), self._look)
+    async def _read(
+        self, reading: Callable[[], Awaitable[events.Input]], otherwise: events.Input | None
+    ) -> None:
+        with self._defence.guard(self._where):
+            async with self._turn:
+                try:
+                    found: events.Input | None = await reading()
+                    self.unread = ""
+                except OSError as error:
+                    found = otherwise
+                    self._not_read(words(error))
+            if found is not None:
+                self._feed(found)
+
+    async def _change(
+        self, changing: Callable[[], Awaitable[events.Input]], answer: events.Input
+    ) -> None:
+        try:
+            with self._defence.guard(self._where):
+                async with self._turn:
+                    answer = await changing()
+        finally:
+            self._feed(answer)
+
+    async def _remove(self, removing: Callable[[], Awaitable[str]] | None) -> None:
+        with self._defence.guard(self._where):
+            async with self._turn:
+                error = "" if removing is None else await removing()
+            if error:
+                self._log.warning(self._names.not_removed, error=error)
+
+    def _not_read(self, error: str) -> None:
+        """Try again later; each error is logged once."""
+        if error != self.unread:
+            self._log.warning(self._names.not_read, error=error)
+        self.unread = error
+        if self._timer is None and not self.stopped:
+            self._timer = asyncio.get_running_loop().call_later(_LONGEST_GAP, self._look)
 
     def _look(self) -> None:
         self._timer = None
         if self._tasks:
             self._timer = asyncio.get_running_loop().call_later(_GAP, self._look)
         else:
-            self._audit()
+            self.audit()
 
     @contextlib.contextmanager
-    def changing(self, discard: Callable[[], object]) -> Iterator[None]:
-        """Change the table; ``discard`` takes the notifications of that at the end."""
+    def _own_change(self) -> Iterator[None]:
+        """Change the table; the notifications of that are discarded at the end."""
         self._changing = True
         try:
             yield
         finally:
-            discard()
+            if self._watch is not None:
+                self._watch.discard()
             self._changing = False
             # What others changed during a repair was taken for our own change.
             if self._touched_at and asyncio.get_running_loop().time() - self._touched_at < _CALM:
                 self.look_soon()
-
-    def not_read(self, error: OSError) -> None:
-        """Try again later; each error is logged once."""
-        if words(error) != self.unread:
-            self._unreadable(words(error))
-        self.unread = words(error)
-        if self._timer is None and not self.stopped:
-            self._timer = asyncio.get_running_loop().call_later(_LONGEST_GAP, self._look)
-
-    def stop(self) -> None:
-        """Begin nothing any more."""
-        self.stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
 
 
 def words(error: OSError) -> str:

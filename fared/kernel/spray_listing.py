@@ -1,6 +1,6 @@
 """Reads the table of sprayed packets from ``nft --json list table``.
 
-Everything that ``nft_table`` would not have written is damage, which the planner repairs.
+Everything that ``spray_table`` would not have written is damage, which the planner repairs.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import ipaddress
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from fared.kernel.nft_table import (
+from fared.kernel.nft import CounterValue
+from fared.kernel.spray_table import (
     BASE,
     BLOCKS,
     FLOWS,
@@ -32,14 +33,7 @@ _DADDR = (("ip", "ipv4"), ("ip6", "ipv6"))
 _MARK: Json = {"meta": {"key": "mark"}}
 
 
-class Counted(NamedTuple):
-    """Packets and bytes that left with a mark, since it was written."""
-
-    packets: int
-    size: int
-
-
-def parse(listed: Iterable[Json]) -> tuple[SprayState, dict[int, Counted]]:
+def parse(listed: Iterable[Json]) -> tuple[SprayState, dict[int, CounterValue]]:
     """Return the state that a listing shows, and the packets of each mark."""
     found = _Listing(listed)
     if not found.table:
@@ -55,7 +49,7 @@ class _Listing:
 
     def __init__(self, listed: Iterable[Json]) -> None:
         self.table = False
-        self.counted: dict[int, Counted] = {}
+        self.counted: dict[int, CounterValue] = {}
         self._chains: dict[str, Json] = {}
         self._rules: dict[str, list[list[Any]]] = defaultdict(list)
         self._maps: dict[str, Json] = {}
@@ -115,7 +109,7 @@ class _Listing:
         ((mangle, counter),) = self._rules[f"{HOP}{nexthop_id}"]
         _expect(mangle, _set_mark(nexthop_id))
         counted = counter["counter"]
-        self.counted[nexthop_id] = Counted(counted["packets"], counted["bytes"])
+        self.counted[nexthop_id] = CounterValue(counted["packets"], counted["bytes"])
         return 0
 
     def _rounds(self) -> dict[int, SprayRound]:

@@ -3,7 +3,7 @@
 One table of the family inet, for IPv4 and IPv6. Its chain at the prerouting hook concerns forwarded
 packets, before they are routed: those that this router sends itself pass another hook, and those to
 its addresses are found in the table local, before any mark counts. Packets that another program has
-marked are left alone. ``nft_listing`` reads what is written here.
+marked are left alone. ``spray_listing`` reads what is written here.
 """
 
 from __future__ import annotations
