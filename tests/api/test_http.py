@@ -14,10 +14,9 @@ import pytest
 
 from fared.daemon.people.http import HttpPort, Served
 from fared.management.api.durations import Observed
-from fared.management.api.http import App
+from fared.management.api.http import ROOT, App
 from fared.management.api.metrics import Metrics, counter, gauge
 from fared.management.api.respond import Responder
-from fared.management.api.static_files import ROOT
 from fared.management.documents.errors import CommandError
 from tests.api.documents import ANSWERS
 from tests.api.documents.routing import ROUTES

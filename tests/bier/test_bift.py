@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import ipv4_prefix
-from fared.paths.bier.bift import make_bifts
+from fared.paths.bier.bift import TABLES, assign, make_bifts, share_tables
 from fared.paths.bier.birt import BfrNeighbor, BirtEntry, entry_of, make_birt
-from fared.paths.bier.ecmp import TABLES, assign, share_tables
 from fared.paths.bier.forwarding import forward
 from tests.bier.networks import Bfrs
 from tests.ted.fabrics import Fabric, five_stage, three_stage

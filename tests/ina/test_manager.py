@@ -22,7 +22,7 @@ from fared.extensions.ina.control.advert import (
 from fared.extensions.ina.control.adverts import JobAdverts
 from fared.extensions.ina.control.creation import NewJob, WorkerPlace
 from fared.extensions.ina.control.errors import ManagerError
-from fared.extensions.ina.control.hops import hops_of, shapes_of
+from fared.extensions.ina.control.leading import hops_of, shapes_of
 from fared.extensions.ina.control.manager import JobManager
 from fared.extensions.ina.control.membership import WorkerReport, decode_report
 from fared.extensions.ina.control.network import JobNetwork

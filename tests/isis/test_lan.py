@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fared.protocols.isis.adjacency.election import Candidate, elect
+from fared.protocols.isis.adjacency.dis_election import Candidate, elect
 from fared.protocols.isis.adjacency.lan import MAX_LAN_ADJACENCIES
 from fared.protocols.isis.ids import Level, LevelSet, Snpa
 from fared.protocols.isis.pdu.model import LanHello

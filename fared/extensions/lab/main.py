@@ -19,7 +19,7 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.generate import Clos5
 from fared.extensions.lab.node import exec_node
 from fared.extensions.lab.page import HTTP_PORT, listen, show_page
-from fared.extensions.lab.permutation_command import permutation
+from fared.extensions.lab.permutation import permutation
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths
 

@@ -1,8 +1,9 @@
 """Direct-connect topologies of regular permutations (TopoOpt, NSDI'23), as topology files.
 
-A step s joins node i with node i + s, modulo N. If s is coprime to N, these links are one ring over
-all nodes, on which an all-reduce can run; D steps are D rings. Of all sets of D steps the one of
-least diameter is chosen, so that other traffic, which nodes forward for each other, has few hops.
+The command is ``fared-lab generate permutation``. A step s joins node i with node i + s, modulo N.
+If s is coprime to N, these links are one ring over all nodes, on which an all-reduce can run; D
+steps are D rings. Of all sets of D steps the one of least diameter is chosen, so that other
+traffic, which nodes forward for each other, has few hops.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import click
+
+from fared.core.units import parse_bandwidth
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.generate import KINDS
 
@@ -130,3 +134,23 @@ class Permutation:
 
 def _link(one: str, other: str) -> str:
     return f'    - endpoints: ["{one}:{other}", "{other}:{one}"]'
+
+
+@click.command()
+@click.option("--nodes", type=click.IntRange(3, 1000), default=Permutation.nodes, show_default=True)
+@click.option(
+    "--degree",
+    type=click.IntRange(1, 16),
+    default=Permutation.degree,
+    show_default=True,
+    help="Number of rings; a node has two links in each.",
+)
+@click.option("--rate", default=Permutation.rate, show_default=True, help="Rate of every link.")
+@click.option("--name", default=Permutation.name, show_default=True, help="Name of lab and file.")
+def permutation(*, nodes: int, degree: int, rate: str, name: str) -> None:
+    """Write a direct-connect topology: rings of coprime steps with the least diameter (TopoOpt)."""
+    try:
+        parse_bandwidth(rate)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--rate") from error
+    click.echo(Permutation(nodes, degree, rate, name).text(), nl=False)

@@ -17,13 +17,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mut
 from contextlib import aclosing
 from email.utils import formatdate
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from fared.management.api.encode import encode
 from fared.management.api.metrics import CONTENT_TYPE, Metrics
 from fared.management.api.respond import Json, Responder
-from fared.management.api.static_files import page_file
 from fared.management.documents.declare import PROTOCOLS
 from fared.management.documents.errors import CommandError
 from fared.management.documents.registry import COMMANDS, SHOWN, find
@@ -32,6 +32,28 @@ if TYPE_CHECKING:
     from fared.management.api.watch import FabricWatch
     from fared.management.api.what_if import FailureQuestions
     from fared.management.documents.context import ViewContext
+
+ROOT = Path(__file__).with_name("static")
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+
+
+def page_file(path: str) -> tuple[bytes, str]:
+    """Return a file and its content type; ``path`` is that of the request.
+
+    Raises CommandError for any other path than those of the files.
+    """
+    for file in ROOT.rglob("*"):
+        name = "/" if file.name == "index.html" else f"/page/{file.relative_to(ROOT).as_posix()}"
+        if name == path and file.suffix in _TYPES:
+            return file.read_bytes(), _TYPES[file.suffix]
+    raise CommandError("not-found", f"no page {path}; try / or /api/v1/")
+
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -7,7 +7,7 @@ if other trees are better, when the last epoch is some seconds old.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,6 @@ from fared.core.ids import NodeId, format_node
 from fared.extensions.ina.control.advert import JobAdvert, SumCapability, encode_job
 from fared.extensions.ina.control.adverts import JobAdverts, epoch_of
 from fared.extensions.ina.control.errors import ManagerError
-from fared.extensions.ina.control.hops import Shape, hops_of, shapes_of
 from fared.extensions.ina.control.network import JobNetwork
 from fared.extensions.ina.control.planning import (
     JobPlanner,
@@ -27,7 +26,37 @@ from fared.extensions.ina.control.planning import (
 )
 from fared.extensions.ina.messages import MemberAddress
 from fared.extensions.ina.plan.model import Capacities, Direction, TreePlan, Vertex
-from fared.extensions.ina.slots.setup import JobSetup, SetupError
+from fared.extensions.ina.slots.setup import JobSetup, SetupError, TreeSetup
+
+Shape = tuple[Vertex, frozenset[Direction]]
+"""Root, and all edges toward it."""
+
+
+def shapes_of(trees: Iterable[TreeSetup]) -> dict[Shape, int]:
+    """Return the weight of each tree by its shape."""
+    return {
+        (tree.root, frozenset({*tree.parents.items(), *tree.above.items()})): tree.weight
+        for tree in trees
+    }
+
+
+def hops_of(
+    trees: Iterable[TreeSetup], leaves: Mapping[int, Vertex], links: Mapping[Direction, float]
+) -> frozenset[Direction]:
+    """Return the links that packets of the trees take for certain, in the direction of each.
+
+    ``leaves``: the routers of workers. Edges over several routers follow routes, and need no
+    certain link.
+    """
+    found: set[Direction] = set()
+    for tree in trees:
+        straight = {child: tree.root for child in tree.parents if child < 0}
+        for ways, upward in ((tree.parents, True), ({**straight, **tree.above}, False)):
+            for child, parent in ways.items():
+                near = leaves[-child] if child < 0 else child
+                found.add((near, parent) if upward else (parent, near))
+    return frozenset(found & links.keys())
+
 
 STEADY = 2.0
 """Seconds between epochs that only improve the trees."""

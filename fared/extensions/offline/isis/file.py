@@ -18,7 +18,6 @@ from fared.core.links import InterfaceAddress
 from fared.core.wire import DecodeError
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.ignored import Ignored, one_way, overloaded
-from fared.extensions.offline.isis.bier import bier_prefixes
 from fared.extensions.offline.isis.circuits import SavedAdjacency, SavedCircuit, links_of_circuits
 from fared.extensions.offline.isis.database import (
     NO_SYSTEM,
@@ -42,12 +41,25 @@ from fared.paths.rib.solver import RouteSolver
 from fared.paths.ted.events import AdvertisedRoute, BierUpdated
 from fared.paths.ted.links import Blocks, links_of_block
 from fared.paths.ted.model import HIGHEST_ISIS_METRIC, LocalLink
-from fared.protocols.isis.ids import Level, LevelSet, LspId, format_lsp_id, node_of
+from fared.protocols.isis.ids import Level, LevelSet, LspId, format_lsp_id, fragment_of, node_of
 from fared.protocols.isis.pdu.codec import peek_lsp
 from fared.protocols.isis.pdu.model import Lsp
 from fared.protocols.isis.settings import IsisSettings
+from fared.protocols.isis.ted.bier import BierTable
+from fared.protocols.isis.ted.fragment_prefixes import read_prefixes
 from fared.router.protocols import ISIS
 from fared.router.settings import RouterSettings
+
+
+def bier_prefixes(contents: Contents) -> Iterator[BierUpdated]:
+    """Yield what each router advertises in each level."""
+    table = BierTable()
+    for level, lsps in contents.items():
+        for identifier, lsp in lsps.items():
+            found = read_prefixes(lsp, own=False, capacity_code=None).attributes
+            table.put((level, node_of(identifier)), fragment_of(identifier), found, "", 0.0)
+    yield from table.take()
+
 
 _ROUNDS = 8
 """The most rounds in which level-1-2 routers adapt to the leaking of each other."""

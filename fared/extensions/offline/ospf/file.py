@@ -5,7 +5,7 @@ A malformed LSA is ignored, as in a router, and listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -15,7 +15,6 @@ from fared.core.ids import AreaId, NodeId, RouterId, dotted, parse_area, parse_d
 from fared.core.wire import DecodeError, Reader
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.ignored import Ignored, one_way
-from fared.extensions.offline.ospf.bier import bier_prefixes
 from fared.extensions.offline.ospf.database import (
     AreaContents,
     SavedInterface,
@@ -30,10 +29,25 @@ from fared.paths.rib.settings import SolverSettings
 from fared.paths.ted.events import BierUpdated
 from fared.paths.ted.links import Blocks, links_of_block
 from fared.paths.ted.model import HIGHEST_OSPF_METRIC, LocalLink
+from fared.protocols.ospf.lsdb import LsaEntry, Lsdb, Scope
+from fared.protocols.ospf.packet.extended_prefix import ExtendedPrefixLsa
 from fared.protocols.ospf.packet.lsa import MAX_AGE, Lsa, decode_lsa, with_age
 from fared.protocols.ospf.settings import OspfSettings
+from fared.protocols.ospf.ted.bier import BierTable
 from fared.router.protocols import OSPF
 from fared.router.settings import RouterSettings
+
+
+def bier_prefixes(areas: Iterable[AreaContents]) -> Iterator[BierUpdated]:
+    """Yield what each router advertises in each area."""
+    table = BierTable()
+    for contents in areas:
+        lsdb = Lsdb(Scope.AREA, area=contents.area)
+        for key, stored in contents.lsas.items():
+            if isinstance(stored.body, ExtendedPrefixLsa):
+                entry = LsaEntry(lsdb, key, stored.lsa.raw, 0.0)
+                table.lsa_changed(entry, stored.body, "", 0.0)
+    yield from table.take()
 
 
 def _address(value: object) -> int:
