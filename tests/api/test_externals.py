@@ -11,7 +11,9 @@ from fared.management.api.encode import encode
 from fared.management.cli.tables import write
 from fared.management.documents.errors import CommandError
 from fared.management.documents.paper import console
-from fared.management.documents.views import explain, path, protocol, routes, system
+from fared.management.documents.views import explain, path, protocol, routes
+from fared.management.documents.views.validate import validate
+from tests.api.answers import run_view
 from tests.api.seen import seen_from
 from tests.sim.externals import OUTSIDE, announce, started
 
@@ -55,10 +57,10 @@ def test_the_status_of_a_router_shows_that_it_redistributes(fabric):
     assert (route.type, route.connected, route.nexthops) == ("external-2", True, [])
     assert "redistributed" in render(document)
     assert "redistributed here" in explain.explain(context, PREFIX).summary
-    status = system.status(context)
+    status = run_view(context, "show status", {})
     assert status["routes"]["redistributed"] == 1
     assert ", 1 redistributed, " in render(status)
-    assert system.validate(context)["ok"]
+    assert validate(context).ok
 
 
 def test_the_database_has_the_lsa_with_its_fields(fabric):

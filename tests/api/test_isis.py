@@ -11,11 +11,14 @@ from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.encode import encode
+from fared.management.documents.counters import counters
 from fared.management.documents.errors import CommandError
 from fared.management.documents.load import load
 from fared.management.documents.registry import all_documents, narrowed
-from fared.management.documents.views import explain, graph, kernel, path, protocol, routes, system
+from fared.management.documents.views import explain, graph, kernel, path, protocol, routes
 from fared.management.documents.views.protocol import lsdb
+from fared.management.documents.views.status import status
+from fared.management.documents.views.validate import validate
 from fared.protocols.isis.pdu.codec import decode_pdu
 from tests.api.answers import run_view
 from tests.api.seen import scraped, seen_from
@@ -80,15 +83,15 @@ def test_documents_of_one_protocol_have_the_rows_of_that_protocol(both, name):
 
 
 def test_status_tells_level_adjacencies_and_bits(isis, levels):
-    status = system.status(seen_from(isis, "L1"))
-    assert (status["ready"], status["router_id"], status["ospf"]) == (True, L1_ID, None)
-    (level,) = status["isis"]["levels"]
-    assert (level["level"], level["neighbors"], level["up"], level["lsps"]) == ("level-2", 2, 2, 5)
-    assert status["routes"]["protocols"] == {"isis": status["routes"]["total"]}
-    assert set(status["routes"]["families"]) == {"ipv4", "ipv6"}
-    spine = system.status(seen_from(levels, "p1.S1"))["isis"]
-    assert [level["level"] for level in spine["levels"]] == ["level-1", "level-2"]
-    assert (spine["attached"], spine["overloaded"], spine["areas"]) == (True, False, ["49.0001"])
+    leaf = status(seen_from(isis, "L1"))
+    assert (leaf.ready, leaf.router_id, leaf.ospf) == (True, L1_ID, None)
+    (level,) = leaf.isis.levels
+    assert (level.level, level.neighbors, level.up, level.lsps) == ("level-2", 2, 2, 5)
+    assert leaf.routes.protocols == {"isis": leaf.routes.total}
+    assert set(leaf.routes.families) == {"ipv4", "ipv6"}
+    spine = status(seen_from(levels, "p1.S1")).isis
+    assert [level.level for level in spine.levels] == ["level-1", "level-2"]
+    assert (spine.attached, spine.overloaded, spine.areas) == (True, False, ["49.0001"])
 
 
 def test_adjacencies_show_neighbors_and_their_states(isis):
@@ -290,9 +293,9 @@ def test_the_kernel_holds_both_families_and_validate_agrees(isis, both, levels):
         document = kernel.fib(context)
         assert {":" in route.prefix for route in document.routes} == {False, True}
         assert all(hop.interface and hop.address for hop in document.nexthops)
-        found = system.validate(context)
-        assert found["ok"], found
-    names = [check["name"] for check in system.validate(seen_from(both, "L1"))["checks"]]
+        found = validate(context)
+        assert found.ok, found
+    names = [check.name for check in validate(seen_from(both, "L1")).checks]
     assert names[:2] == ["neighbors are full", "adjacencies are up"]
 
 
@@ -302,9 +305,9 @@ def test_validate_sees_an_adjacency_that_is_not_up(isis):
     forming = replace(circuits[2].adjacencies[0], state="Initializing")
     broken = replace(circuits[2], adjacencies=(forming,))
     context.isis = replace(context.isis, circuits=(*circuits[:2], broken, *circuits[3:]))
-    found = system.validate(context)
-    assert not found["ok"]
-    assert found["checks"][0]["detail"] == "1 neighbor is forming an adjacency"
+    found = validate(context)
+    assert not found.ok
+    assert found.checks[0].detail == "1 neighbor is forming an adjacency"
 
 
 def test_timers_and_counters_show_their_protocol(both):
@@ -314,10 +317,9 @@ def test_timers_and_counters_show_their_protocol(both):
     assert [t["due_in"] for t in timers] == sorted(t["due_in"] for t in timers)
     holding = {t["subject"] for t in timers if t["timer"] == "holding"}
     assert holding == {"S1 on S1", "S2 on S2"}
-    counts = {(c["proto"], c["group"]): c["value"] for c in system.counters(context)["counters"]}
+    counts = {(c.proto, c.group): c.value for c in counters(context).counters}
     assert {("ospf", "packets"), ("isis", "pdus"), (None, "computations")} <= set(counts)
-    narrowed = system.counters(context.narrowed("isis"))["counters"]
-    assert {row["proto"] for row in narrowed} == {"isis"}
+    assert {row.proto for row in counters(context.narrowed("isis")).counters} == {"isis"}
 
 
 def test_metrics_are_labelled_by_protocol_and_level(both, levels):

@@ -6,7 +6,8 @@ from fared.extensions.sim.fabric import LANS, Fabric, FabricBuilder
 from fared.extensions.sim.levels import COMMON
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import IsisBuilder
-from fared.management.documents.views import graph, path, protocol, system
+from fared.management.documents.views import graph, path, protocol
+from fared.management.documents.views.validate import validate
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind, CircuitSettings
 from tests.api.seen import scraped, seen_from
@@ -68,4 +69,4 @@ def test_a_path_crosses_the_lan_straight_to_the_other_router(fabric, af):
 
 
 def test_validate_finds_no_problem_on_a_lan(fabric):
-    assert system.validate(seen_from(fabric, "R2"))["ok"]
+    assert validate(seen_from(fabric, "R2")).ok

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
-from fared.management.documents.views import protocol, system
+from fared.management.documents.views import protocol
+from fared.management.documents.views.validate import validate
 from fared.protocols.igp.refusals import NeighborProblem, RefusedHello
 from tests.api.seen import seen_from
 
@@ -36,8 +37,8 @@ def refusal(context, ago: float) -> RefusedHello:
 
 
 def check(context, name: str) -> tuple[bool, str]:
-    found = next(c for c in system.validate(context)["checks"] if c["name"] == name)
-    return found["ok"], found["detail"]
+    found = next(c for c in validate(context).checks if c.name == name)
+    return found.ok, found.detail
 
 
 def test_refused_hellos_are_in_the_documents_of_neighbors_and_interfaces(context, monkeypatch):

@@ -11,7 +11,9 @@ from fared.extensions.sim.network import Network
 from fared.management.documents.context import ViewContext
 from fared.management.documents.errors import CommandError
 from fared.management.documents.fib import FibRoute
-from fared.management.documents.views import explain, graph, kernel, path, protocol, routes, system
+from fared.management.documents.views import explain, graph, kernel, path, protocol, routes
+from fared.management.documents.views.status import status
+from fared.management.documents.views.validate import validate
 from fared.paths.rib.settings import SolverSettings
 from fared.protocols.ospf.settings import AreaSettings, RangeSettings
 from tests.api.seen import seen_from
@@ -42,8 +44,8 @@ def test_status_counts_interfaces_that_accept_neighbors_without_a_key(make):
     fabric = make(4, 2, network=Network(seed=1))
     fabric.network.start_all()
     fabric.network.run_until_quiet(60)
-    document = system.status(seen_from(fabric, "L1"))
-    assert [document[name]["unauthenticated"] for name in ("ospf", "isis") if document[name]] == [4]
+    found = status(seen_from(fabric, "L1"))
+    assert [part.unauthenticated for part in (found.ospf, found.isis) if part] == [4]
 
 
 def test_explain_names_the_link_that_limits_each_path(context, fabric):
@@ -116,7 +118,7 @@ def test_explain_and_routes_say_that_an_active_range_discards(context):
     held = kernel.fib(view)
     (nowhere,) = [hop.id for hop in held.nexthops if hop.discard]
     assert FibRoute(prefix=str(POD), nexthop_id=nowhere) in held.routes
-    assert system.validate(view)["ok"]
+    assert validate(view).ok
 
 
 def test_explain_takes_an_address_and_finds_the_longest_match(context, fabric):
@@ -197,11 +199,11 @@ def test_database_filters_by_type_and_shows_bodies_on_demand(context):
 
 
 def test_status_topology_spf_and_validate_agree(context):
-    status = system.status(context)
-    assert status["ready"]
-    assert status["ospf"]["areas"][0]["full"] == 4
+    found = status(context)
+    assert found.ready
+    assert found.ospf.areas[0].full == 4
     assert len(graph.topology(context).areas[0].links) == 64
     assert all(link.two_way for link in graph.topology(context).areas[0].links)
     assert len(graph.spf(context).nodes) == 12
     assert graph.spf(context, log=True).log[-1].spf_ran is False
-    assert system.validate(context)["ok"]
+    assert validate(context).ok

@@ -111,6 +111,11 @@ def test_an_empty_table_states_that_it_is_empty():
     assert rendered({**NEIGHBORS, "neighbors": []}) == "none\n"
 
 
+def test_a_document_that_lacks_fields_is_shown_as_json():
+    """After an upgrade the former daemon still runs; its status tells which one it is."""
+    assert '"version": "0.1.0"' in rendered({"format": "fared-status/1", "version": "0.1.0"})
+
+
 def test_an_unknown_document_is_shown_as_json():
     """A newer daemon can still be read."""
     assert '"format": "fared-new/7"' in rendered({"format": "fared-new/7"})

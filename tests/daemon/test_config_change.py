@@ -63,7 +63,7 @@ class Host(ReloadedHost):
 
     async def rows(self) -> list[tuple[str, str]]:
         found = await self.changes.history()
-        return [(entry["how"], entry["state"]) for entry in found["entries"]]
+        return [(entry.how, entry.state) for entry in found.entries]
 
     def _say(self, event: str, **fields: Any) -> None:
         super()._say(event, **fields)
@@ -87,32 +87,32 @@ def host(tmp_path: Path) -> Host:
 
 async def test_a_valid_configuration_is_saved_and_applied(host: Host):
     answer = await host.apply(20, comment="less traffic")
-    assert answer["applied"]
-    assert answer["confirm_within"] is None
-    (change,) = answer["changes"]
-    assert (change["old"], change["new"]) == (10, 20)
+    assert answer.applied
+    assert answer.confirm_within is None
+    (change,) = answer.changes
+    assert (change.old, change.new) == (10, 20)
     assert (host.cost, host.saved) == (20, host.text(20))
-    found = (await host.changes.history())["entries"]
-    assert [entry["how"] for entry in found] == ["apply", "start"]
-    assert (found[0]["comment"], found[0]["changes"]) == ("less traffic", 1)
+    found = (await host.changes.history()).entries
+    assert [entry.how for entry in found] == ["apply", "start"]
+    assert (found[0].comment, found[0].changes) == ("less traffic", 1)
 
 
 async def test_an_invalid_configuration_changes_nothing(host: Host):
     before = host.saved
     answer = await host.changes.apply(ConfigApplyRequest(text="opsf: {}\n", file="new.yaml"))
-    assert not answer["applied"]
-    assert "new.yaml:1:1: opsf: " in answer["errors"][0]
+    assert not answer.applied
+    assert "new.yaml:1:1: opsf: " in answer.errors[0]
     assert (host.cost, host.saved, host.fed) == (10, before, [])
     assert await host.rows() == [("start", "final")]
 
 
 async def test_an_unconfirmed_configuration_runs_but_is_not_saved(host: Host):
     before = host.saved
-    assert (await host.apply(20, confirm=60))["confirm_within"] == 60
+    assert (await host.apply(20, confirm=60)).confirm_within == 60
     assert (host.cost, host.saved) == (20, before)
     assert host.runtime.unconfirmed_until is not None
     assert await host.rows() == [("apply", "unconfirmed"), ("start", "final")]
-    assert (await host.changes.confirm())["confirmed"]
+    assert (await host.changes.confirm()).confirmed
     assert (host.cost, host.saved) == (20, host.text(20))
     assert host.runtime.unconfirmed_until is None
     assert await host.rows() == [("apply", "final"), ("start", "final")]
@@ -169,7 +169,7 @@ async def test_a_confirmation_that_a_crash_cut_short_counts(tmp_path: Path):
 
 async def test_a_change_that_waits_can_be_undone_at_once(host: Host):
     await host.apply(20, confirm=60)
-    assert (await host.changes.rollback(ConfigRollbackRequest()))["applied"]
+    assert (await host.changes.rollback(ConfigRollbackRequest())).applied
     assert host.cost == 10
     assert host.runtime.unconfirmed_until is None
     assert (await host.rows())[0] == ("return", "final")
@@ -186,9 +186,9 @@ async def test_a_second_change_waits_for_the_confirmation_of_the_first(host: Hos
 async def test_a_former_configuration_is_applied_again(host: Host):
     for cost in (20, 30):
         await host.apply(cost)
-    assert (await host.changes.rollback(ConfigRollbackRequest()))["applied"]
+    assert (await host.changes.rollback(ConfigRollbackRequest())).applied
     assert (host.cost, host.saved) == (20, host.text(20))
-    assert (await host.changes.rollback(ConfigRollbackRequest(back=3)))["applied"]
+    assert (await host.changes.rollback(ConfigRollbackRequest(back=3))).applied
     assert (host.cost, host.saved) == (10, host.text(10))
     assert [how for how, _ in await host.rows()] == ["rollback"] * 2 + ["apply"] * 2 + ["start"]
     with pytest.raises(CommandError, match="goes back to 4"):
@@ -242,8 +242,8 @@ async def test_a_file_that_cannot_be_written_is_said_before_anything_changes(
     for name in ("check_replaceable", "replace_text"):
         monkeypatch.setattr(f"fared.daemon.change.config_file.{name}", refuse)
     answer = await host.apply(20, **args)
-    assert not answer["applied"]
-    assert "cannot write" in answer["errors"][0]
+    assert not answer.applied
+    assert "cannot write" in answer.errors[0]
     assert (host.cost, host.fed) == (10, [])
 
 
@@ -260,19 +260,19 @@ async def test_a_change_writes_over_no_edit_that_was_not_read(host: Host, change
         "rollback": lambda: host.changes.rollback(ConfigRollbackRequest()),
         "confirm": host.changes.confirm,
     }[change]()
-    assert not answer["applied"]
-    assert "it has been edited since the daemon read it" in answer["errors"][0]
+    assert not answer.applied
+    assert "it has been edited since the daemon read it" in answer.errors[0]
     assert (host.cost, host.saved) == (cost, host.text(40))
     assert await host.rows() == rows
     await host.changes.reloader.reload()
-    assert (await host.apply(50))["applied"]
+    assert (await host.apply(50)).applied
 
 
 async def test_a_file_that_was_edited_to_what_is_applied_or_removed_is_written(host: Host):
     host.write(host.text(20))
-    assert (await host.apply(20))["applied"]
+    assert (await host.apply(20)).applied
     host.remove()
-    assert (await host.apply(30))["applied"]
+    assert (await host.apply(30)).applied
     assert (host.cost, host.saved) == (30, host.text(30))
 
 
@@ -282,7 +282,7 @@ async def test_a_return_warns_of_an_edit_that_does_not_run(host: Host, within):
     await host.apply(20, confirm=within)
     host.write(host.text(40))
     if within == 60:
-        (warning,) = (await host.changes.rollback(ConfigRollbackRequest()))["warnings"]
+        (warning,) = (await host.changes.rollback(ConfigRollbackRequest())).warnings
         assert "has been edited" in warning
     await host.until_said("configuration")
     assert (host.cost, host.saved) == (10, host.text(40))
@@ -303,7 +303,7 @@ def test_a_file_that_was_refused_at_the_start_is_replaced(tmp_path: Path):
 async def test_keys_are_kept_and_never_shown(host: Host):
     text = host.text(20).replace("{cost: 20}", "{cost: 20, " + SECRET + "}")
     answer = await host.changes.apply(ConfigApplyRequest(text=text, file="new.yaml"))
-    assert answer["applied"], answer
+    assert answer.applied, answer
     assert "geheim" in host.saved
     for shown in (answer, await host.changes.history(), await saved_by(host)):
         assert "geheim" not in str(shown)

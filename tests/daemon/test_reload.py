@@ -94,7 +94,7 @@ def test_the_file_is_read_beside_the_loop(tmp_path, monkeypatch):
         asyncio.get_running_loop().call_later(0.01, may_end.set)
         return await Reloader(host).reload()
 
-    assert asyncio.run(scenario())["applied"]
+    assert asyncio.run(scenario()).applied
 
 
 def test_changed_links_are_passed_to_the_router_in_slices(tmp_path):
@@ -121,7 +121,7 @@ def test_links_with_unchanged_settings_are_not_updated(tmp_path):
     host = Host(file, links=3)
     file.write_text("ospf: {areas: {0: {interfaces: {'swp*': , swp2: {cost: 5}}}}}\n")
     answer = asyncio.run(Reloader(host).reload())
-    assert answer["applied"]
+    assert answer.applied
     assert [(told.event.link.name, told.event.settings.cost) for told in host.fed] == [("swp2", 5)]
 
 
@@ -129,7 +129,7 @@ def test_a_reload_warns_in_its_answer_and_in_the_log(tmp_path):
     file = tmp_path / "fared.yaml"
     file.write_text(OSPF % 10 + "isis: {net: 49.0001.0102.5500.0001.00, max-paths: 3}\n")
     host = Host(file)
-    (warning,) = asyncio.run(Reloader(host).reload())["warnings"]
+    (warning,) = asyncio.run(Reloader(host).reload()).warnings
     assert warning.startswith(f"{file}:2:")
     assert ("configuration", {"warning": warning}) in host.said
 
@@ -140,7 +140,7 @@ def test_a_refused_file_changes_nothing(tmp_path):
     host, before = Host(file), load_runnable(file).config
     file.write_text("ospf: []\n")
     answer = asyncio.run(Reloader(host).reload())
-    assert (answer["applied"], len(answer["errors"])) == (False, 1)
+    assert (answer.applied, len(answer.errors)) == (False, 1)
     assert host.config == before
     assert host.order == []
     assert host.runtime.last_reload_ok is False
@@ -205,8 +205,8 @@ def test_a_text_is_compared_with_what_runs_beside_the_loop_too(tmp_path):
     file.write_text(OSPF % 10)
     host = Host(file)
     answer = asyncio.run(Reloader(host).diff(ConfigDiffRequest(text=OSPF % 20)))
-    (change,) = answer["changes"]
-    assert (change["old"], change["new"], change["action"]) == (10, 20, "update-in-place")
+    (change,) = answer.changes
+    assert (change.old, change.new, change.action) == (10, 20, "update-in-place")
 
 
 async def test_the_garbage_collector_is_paused_while_a_large_file_is_read(tmp_path, monkeypatch):
@@ -228,8 +228,8 @@ async def test_the_garbage_collector_is_paused_while_a_large_file_is_read(tmp_pa
     monkeypatch.setattr(module, "load_runnable", load)
     monkeypatch.setattr(module, "_plan", watched)
     file.write_text(OSPF % 20)
-    assert (await Reloader(host).reload())["applied"]
+    assert (await Reloader(host).reload()).applied
     assert seen == [False, True]
     file.write_text("nonsense: 1\n")
-    assert not (await Reloader(host).reload())["applied"]
+    assert not (await Reloader(host).reload()).applied
     assert gc.isenabled()

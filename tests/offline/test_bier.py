@@ -6,7 +6,7 @@ import pytest
 
 from fared.core.ids import format_node
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.management.documents.views.bier import bier
+from tests.api.answers import run_view
 from tests.api.seen import seen_from
 from tests.offline import fabrics, isis_fabrics
 from tests.sim.test_bier import build
@@ -45,7 +45,7 @@ def test_the_tables_of_every_router_are_those_of_its_daemon(fabric: Fabric):
     for name, node in fabric.network.nodes.items():
         root = format_node(node.running.solver.root)
         found = fabrics.answer(document, "--bier", "1", "--root", root)
-        live = bier(seen_from(fabric, name))
+        live = run_view(seen_from(fabric, name), "show bier", {})
         assert found["root"] == root
         assert seen(found) == seen(live)
         assert (found["bfr_id"], found["bit_string_length"]) == (live["bfr_id"], 64)

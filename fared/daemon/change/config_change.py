@@ -14,17 +14,16 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from fared.config import ConfigErrors, Loaded
-from fared.daemon.change.config_answers import (
-    answer,
-    cannot_save,
-    date,
-    refused,
-)
 from fared.daemon.change.config_file import EDITED, ConfigFile
 from fared.daemon.change.history import Entry, History, How, State
 from fared.daemon.change.reload import Plan, Reloader, ReloadHost, changes_of, plan_of
 from fared.management.api.caller import CALLER
-from fared.management.api.respond import Json
+from fared.management.documents.config_changes import (
+    ConfigChanged,
+    ConfigEntry,
+    ConfigHistory,
+    date,
+)
 from fared.management.documents.errors import CommandError
 
 if TYPE_CHECKING:
@@ -58,13 +57,13 @@ class ConfigChanges:
 
     # -- commands ---------------------------------------------------------------------------
 
-    async def apply(self, asked: ConfigApplyRequest) -> Json:
+    async def apply(self, asked: ConfigApplyRequest) -> ConfigChanged:
         """Answer ``config apply``: validate, save and apply. Raises CommandError."""
         async with self.reloader.turn:
             self._refuse_second()
             return await self._change(asked.text, asked.file, "apply", asked.comment, asked.confirm)
 
-    async def confirm(self) -> Json:
+    async def confirm(self) -> ConfigChanged:
         """Answer ``config confirm``: save what runs. Raises CommandError."""
         async with self.reloader.turn:
             waiting = self._unconfirmed
@@ -73,13 +72,13 @@ class ConfigChanges:
             try:
                 await asyncio.to_thread(self._file.save, waiting.text)
             except OSError as error:
-                return refused([cannot_save(self._host.path, error)])
+                return self._cannot_save(error)
             self._settled()
             await asyncio.to_thread(self._history.settle, waiting.entry, "final")
             self._host.log.info("config-confirmed", number=waiting.entry.number, user=CALLER.get())
-            return answer([], confirmed=True)
+            return ConfigChanged(applied=True, confirmed=True)
 
-    async def rollback(self, asked: ConfigRollbackRequest) -> Json:
+    async def rollback(self, asked: ConfigRollbackRequest) -> ConfigChanged:
         """Answer ``config rollback [N]``: apply the Nth former configuration.
 
         Without N an unconfirmed change is undone, if there is one. Raises CommandError.
@@ -88,7 +87,7 @@ class ConfigChanges:
         async with self.reloader.turn:
             if self._unconfirmed is not None and number is None:
                 plan, warnings = await self._undo(CALLER.get())
-                return answer(changes_of(plan.changes), warnings=warnings)
+                return _applied(plan, warnings)
             self._refuse_second()
             await self._begin()
             back = 1 if number is None else number
@@ -97,25 +96,15 @@ class ConfigChanges:
             comment = asked.comment or f"what had run since {date(entry.at)}"
             return await self._change(text, name, "rollback", comment, asked.confirm)
 
-    async def history(self) -> Json:
+    async def history(self) -> ConfigHistory:
         """Answer ``config history``, newest first; entry 0 is what runs."""
         async with self.reloader.turn:
             await self._begin()
             found = await asyncio.to_thread(self._history.entries)
-        rows = [
-            {
-                "back": back,
-                "at": entry.at,
-                "how": entry.how,
-                "user": entry.user,
-                "comment": entry.comment,
-                "changes": entry.changes,
-                "state": entry.state,
-            }
-            for back, entry in enumerate(found)
-        ]
-        until = self._host.runtime.unconfirmed_until
-        return {"format": "fared-config-history/1", "unconfirmed_until": until, "entries": rows}
+        return ConfigHistory(
+            unconfirmed_until=self._host.runtime.unconfirmed_until,
+            entries=[ConfigEntry.of(entry, back=back) for back, entry in enumerate(found)],
+        )
 
     async def started(self) -> None:
         """Add the configuration of the start to the history."""
@@ -126,24 +115,28 @@ class ConfigChanges:
 
     async def _change(
         self, text: str, name: str, how: How, comment: str, within: float | None
-    ) -> Json:
+    ) -> ConfigChanged:
         """Validate, save unless it must be confirmed, apply, and note."""
         try:
             plan = await self.reloader.planned(text, name)
         except ConfigErrors as errors:
-            return refused(str(errors).splitlines())
+            return ConfigChanged(applied=False, errors=str(errors).splitlines())
         await self._begin()
         try:
             await asyncio.to_thread(self._file.check if within else self._file.save, text)
         except OSError as error:
-            return refused([cannot_save(self._host.path, error)])
+            return self._cannot_save(error)
         former = Loaded(self._host.config, (), await self._newest_text())
         await self.reloader.apply(plan)
         entry = await self._note(plan, how, CALLER.get(), comment, unconfirmed=within is not None)
         if within is not None:
             self._await_confirmation(entry, text, former, within)
-        warnings = [str(warning) for warning in plan.loaded.warnings]
-        return answer(changes_of(plan.changes), within, warnings=warnings)
+        return _applied(plan, plan.warnings, within)
+
+    def _cannot_save(self, error: OSError) -> ConfigChanged:
+        reason = error.strerror or str(error)
+        why = f"{reason}; nothing was changed (docs: operating, Changes)"
+        return ConfigChanged(applied=False, errors=[f"cannot write {self._host.path}: {why}"])
 
     def _await_confirmation(self, entry: Entry, text: str, former: Loaded, within: float) -> None:
         timer = asyncio.get_running_loop().call_later(within, self._expire)
@@ -281,3 +274,8 @@ class ConfigChanges:
             return self._history.text(entries[back]), entries[back]
         except (OSError, ValueError) as error:
             raise CommandError("not-found", f"configuration {back}: {error}") from None
+
+
+def _applied(plan: Plan, warnings: list[str], within: float | None = None) -> ConfigChanged:
+    changes = changes_of(plan.changes)
+    return ConfigChanged(applied=True, confirm_within=within, changes=changes, warnings=warnings)

@@ -16,6 +16,7 @@ import msgspec
 from fared.config import Config
 from fared.daemon.loop.runtime import Runtime
 from fared.management.api.respond import Json
+from fared.management.documents.config import ConfigDocument
 from fared.management.documents.errors import CommandError
 from fared.runtime import children
 
@@ -48,7 +49,7 @@ class ConfigDocuments:
         self._saved: _Saved | None = None
         self._running: tuple[Config, bytes] | None = None
 
-    async def answer(self, args: Json) -> Json:
+    async def answer(self, args: Json) -> ConfigDocument:
         """Answer ``show config``. Raises CommandError."""
         if args.get("saved") not in (True, "true", "1"):
             return await self._shown()
@@ -56,14 +57,14 @@ class ConfigDocuments:
             raise CommandError("bad-argument", "running and saved exclude each other")
         return await self.saved()
 
-    async def _shown(self) -> Json:
+    async def _shown(self) -> ConfigDocument:
         async with self._turn:
             config = self._host.config
             if self._running is None or self._running[0] is not config:
                 self._running = config, await asyncio.to_thread(_encoded, config)
             return self._document(self._running[1], self._host.runtime.loaded_at, saved=False)
 
-    async def saved(self) -> Json:
+    async def saved(self) -> ConfigDocument:
         """Answer ``show config --saved``. Raises CommandError."""
         path = self._host.path
         async with self._turn:
@@ -78,9 +79,10 @@ class ConfigDocuments:
                 raise CommandError("unsupported", self._saved.errors)
             return self._document(self._saved.document, found.st_mtime, saved=True)
 
-    def _document(self, config: bytes, loaded_at: float, *, saved: bool) -> Json:
-        document = {"format": "fared-config/1", "file": self._host.path, "loaded_at": loaded_at}
-        return document | {"config": msgspec.Raw(config), "saved": saved}
+    def _document(self, config: bytes, loaded_at: float, *, saved: bool) -> ConfigDocument:
+        return ConfigDocument(
+            file=self._host.path, loaded_at=loaded_at, config=msgspec.Raw(config), saved=saved
+        )
 
 
 def _encoded(config: Config) -> bytes:

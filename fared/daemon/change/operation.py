@@ -23,9 +23,9 @@ from fared.daemon.loop.health import Health
 from fared.daemon.loop.runner import Runner
 from fared.kernel.monitor import KernelMonitor
 from fared.management.api.caller import CALLER
-from fared.management.api.respond import Json
 from fared.management.documents.context import Derating, LinkHealthFacts
 from fared.management.documents.errors import CommandError
+from fared.management.documents.operation import DrainDocument, LimitsDocument
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.settings import RouterSettings
@@ -145,7 +145,7 @@ class Operation:
             link = replace(link, up=False)
         return link_events(config or self._host.config, link, self.share(link.name))
 
-    def drain(self, asked: DrainRequest) -> Json:
+    def drain(self, asked: DrainRequest) -> DrainDocument:
         """Drain the router, or lower the capacity of a link. Raises CommandError.
 
         A drained router is a stub router (RFC 6987) and has the overload bit (ISO 10589 §7.2.8.1).
@@ -153,14 +153,14 @@ class Operation:
         drain = Drain(CALLER.get(), time.time(), asked.reason, asked.share or 0.0)
         return self._set_drain(asked.interface, drain)
 
-    def undrain(self, interface: str | None) -> Json:
+    def undrain(self, interface: str | None) -> DrainDocument:
         """Put the router, or a link, back into service. Raises CommandError."""
         return self._set_drain(interface, None)
 
-    def _set_drain(self, interface: str | None, drain: Drain | None) -> Json:
+    def _set_drain(self, interface: str | None, drain: Drain | None) -> DrainDocument:
         known = {link.name: link for link in self._host.monitor.links.values()}
         event = "undrain" if drain is None else "drain"
-        what: Json = {} if drain is None else {"user": drain.user, "reason": drain.reason}
+        what: dict[str, Any] = {} if drain is None else {"user": drain.user, "reason": drain.reason}
         if interface is None:
             lost = self.drains.set_router(drain)
             self._host.log.info(event, **what)
@@ -189,11 +189,11 @@ class Operation:
             self._host.runner.feed(events.RouterSettingsApplied(settings))
             await asyncio.sleep(max(times.values()))
 
-    def clear_limits(self) -> dict[str, Any]:
+    def clear_limits(self) -> LimitsDocument:
         """Zero the counts of full databases, and ask neighbors again for what was ignored."""
         self._host.log.info("limits-cleared")
         self._host.runner.feed(igp.LimitsReset())
-        return {"format": "fared-limits/1", "cleared": True}
+        return LimitsDocument(cleared=True)
 
     def check_clock(self) -> None:
         """Pass on a wall clock that was set, and store the boot count of the engines."""
@@ -205,16 +205,15 @@ class Operation:
             self.apply()
 
 
-def _answer(interface: str | None, drain: Drain | None, lost: str | None) -> Json:
+def _answer(interface: str | None, drain: Drain | None, lost: str | None) -> DrainDocument:
     """Answer of both commands; ``lost``: why a restart will undo it."""
-    return {
-        "format": "fared-drain/1",
-        "drained": drain is not None,
-        "interface": interface,
-        "share": None if drain is None or interface is None else drain.share,
-        "reason": "" if drain is None else drain.reason,
-        "not_kept": lost,
-    }
+    return DrainDocument(
+        drained=drain is not None,
+        interface=interface,
+        share=None if drain is None or interface is None else drain.share,
+        reason="" if drain is None else drain.reason,
+        not_kept=lost,
+    )
 
 
 def _derating(drain: Drain) -> Derating:

@@ -33,7 +33,7 @@ from fared.daemon.loop.runner import Runner
 from fared.daemon.loop.runtime import Runtime
 from fared.kernel.monitor import KernelMonitor
 from fared.management.api.caller import CALLER
-from fared.management.api.respond import Json
+from fared.management.documents.config_changes import ConfigChange, ConfigDiff, ReloadDocument
 from fared.management.documents.errors import CommandError
 from fared.router.events import Input
 from fared.runtime.startup import collector_paused
@@ -76,6 +76,11 @@ class Plan(NamedTuple):
     changes: list[Change]
     loaded: Loaded
 
+    @property
+    def warnings(self) -> list[str]:
+        """What the reader of the file said."""
+        return [str(warning) for warning in self.loaded.warnings]
+
 
 class Reloader:
     """Applies configurations, one at a time: that of the file, or another.
@@ -94,7 +99,7 @@ class Reloader:
         self._reloaded = reloaded
         self.turn = asyncio.Lock()
         """Held while the configuration changes."""
-        self._task: asyncio.Task[Json] | None = None
+        self._task: asyncio.Task[ReloadDocument] | None = None
 
     def hang_up(self) -> None:
         """SIGHUP: reload, and notify systemd, unless that still waits for the end of the start."""
@@ -106,14 +111,14 @@ class Reloader:
         self._task = asyncio.get_running_loop().create_task(self.reload(), context=context)
         self._task.add_done_callback(partial(self._hung_up, started))
 
-    def _hung_up(self, started: bool, task: asyncio.Task[Json]) -> None:  # noqa: FBT001 - a callback
+    def _hung_up(self, started: bool, task: asyncio.Task[ReloadDocument]) -> None:  # noqa: FBT001 - a callback
         if started:
             self._host.notifier.ready()
         if not task.cancelled():
             with contextlib.suppress(CommandError):  # the daemon is stopping
                 task.result()  # raises its exception into the loop's exception handler
 
-    async def reload(self) -> Json:
+    async def reload(self) -> ReloadDocument:
         """Answer ``config reload``; after any error the running configuration stays."""
         async with self.turn:
             host = self._host
@@ -122,15 +127,17 @@ class Reloader:
             except (ConfigErrors, OSError) as error:
                 host.runtime.last_reload_ok, host.runtime.last_reload_error = False, str(error)
                 host.log.error("reload-refused", error=str(error))
-                return _refused(error)
+                return ReloadDocument(applied=False, errors=str(error).splitlines())
             await self.apply(plan)
             host.runtime.last_reload_ok, host.runtime.last_reload_error = True, None
             host.log.info("reloaded", changes=len(plan.changes))
             if self._reloaded is not None:
                 await self._reloaded(plan)
-            return _applied(plan)
+            return ReloadDocument(
+                applied=True, changes=changes_of(plan.changes), warnings=plan.warnings
+            )
 
-    async def diff(self, asked: ConfigDiffRequest) -> Json:
+    async def diff(self, asked: ConfigDiffRequest) -> ConfigDiff:
         """Answer ``config diff``: compare a text, or the file, with what runs.
 
         One after the other, as reloads: each takes a second of the interpreter. Raises
@@ -154,8 +161,8 @@ class Reloader:
             raise CommandError("internal", "the daemon is stopping")
         old, host.config = host.config, plan.config
         host.runtime.loaded_at = time.time()
-        for warning in plan.loaded.warnings:
-            host.log.warning("configuration", warning=str(warning))
+        for warning in plan.warnings:
+            host.log.warning("configuration", warning=warning)
         host.reconfigured()
         await self._apply_links(old)
         if not host.stopping():
@@ -194,7 +201,7 @@ def plan_of(running: Config, loaded: Loaded) -> Plan:
     return Plan(merged(running, config), diff(running, config), loaded)
 
 
-def _config_diff(config: Config, path: str, asked: ConfigDiffRequest) -> Json:
+def _config_diff(config: Config, path: str, asked: ConfigDiffRequest) -> ConfigDiff:
     text = asked.text
     try:
         with collector_paused():
@@ -202,39 +209,17 @@ def _config_diff(config: Config, path: str, asked: ConfigDiffRequest) -> Json:
             changes = diff(config, other)
     except ConfigErrors as errors:
         raise CommandError("bad-argument", str(errors)) from None
-    return {"format": "fared-config-diff/1", "changes": changes_of(changes)}
+    return ConfigDiff(changes=changes_of(changes))
 
 
-def _applied(plan: Plan) -> Json:
-    """Answer of ``config reload``: applied."""
-    return {
-        "format": "fared-reload/1",
-        "applied": True,
-        "changes": changes_of(plan.changes),
-        "errors": [],
-        "warnings": [str(warning) for warning in plan.loaded.warnings],
-    }
-
-
-def _refused(error: Exception) -> Json:
-    """Answer of ``config reload``: refused; the running configuration stays."""
-    return {
-        "format": "fared-reload/1",
-        "applied": False,
-        "changes": [],
-        "errors": str(error).splitlines(),
-        "warnings": [],
-    }
-
-
-def changes_of(changes: Iterable[Change]) -> list[Json]:
+def changes_of(changes: Iterable[Change]) -> list[ConfigChange]:
     """Return the changes as documents have them; secrets are hidden."""
     return [
-        {
-            "path": ".".join(change.path),
-            "old": change.old,
-            "new": change.new,
-            "action": change.action.value,
-        }
+        ConfigChange(
+            path=".".join(change.path),
+            old=change.old,
+            new=change.new,
+            action=change.action.value,
+        )
         for change in changes
     ]

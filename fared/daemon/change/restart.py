@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ from fared.core.json_text import decode_json
 from fared.daemon.loop.files import read_small, replace_file
 from fared.daemon.loop.runner import Runner
 from fared.management.documents.errors import CommandError
+from fared.management.documents.operation import RestartDocument
 from fared.protocols.igp.events import GracefulRestartBegun, GracefulRestartRequested
 
 ANNOUNCED_WITHIN = 3.0
@@ -88,7 +88,7 @@ class GracefulRestart:
         except OSError as error:
             self._not_kept(error)
 
-    async def restart(self, *, graceful: bool = True) -> Mapping[str, Any]:
+    async def restart(self, *, graceful: bool = True) -> RestartDocument:
         """Announce a restart to the neighbors, then restart. Raises CommandError.
 
         Not ``graceful``: they are told that we leave, and form adjacencies anew.
@@ -103,13 +103,13 @@ class GracefulRestart:
         if period is None or not graceful:
             host.log.info("restarting", grace_period=None)
             self._leave_soon(farewell=True)
-            return {"format": "fared-restart/1", "announced": True}
+            return RestartDocument(announced=True)
         host.log.info("restarting", grace_period=period)
         self._write({"planned": True, "until": _boottime() + period})
         host.runner.feed(GracefulRestartRequested(period))
         announced = await self._announced()
         self._leave_soon(farewell=False)
-        return {"format": "fared-restart/1", "announced": announced}
+        return RestartDocument(announced=announced)
 
     def _leave_soon(self, *, farewell: bool) -> None:
         leave = partial(self._host.leave, farewell=farewell)

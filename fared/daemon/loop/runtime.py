@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import Any
 
 import msgspec
 
 from fared.core.load_history import LoadHistory
+from fared.kernel.sysctl import SysctlRow
 
 LAGS = 20
 """One lag is measured in a second: more than Prometheus lets pass between two scrapes."""
@@ -28,7 +28,7 @@ class Runtime(msgspec.Struct):
     recent_lags: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=LAGS))
     """The lags measured last."""
     resyncs: Counter[str] = msgspec.field(default_factory=Counter)
-    sysctls: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    sysctls: list[SysctlRow] = msgspec.field(default_factory=list)
     utilized: dict[int, float] = msgspec.field(default_factory=dict)
     """Outbound load by interface index, bytes/s."""
     load_history: LoadHistory = msgspec.field(default_factory=LoadHistory)

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from msgspec.structs import asdict
-
 from fared.core.links import Link
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.daemon.loop.runtime import Runtime
@@ -83,7 +81,7 @@ class SettingsGuard:
         for row in changed:
             self._report(row)
         if changed or len(self._keeper.rows) != len(self._runtime.sysctls):
-            self._runtime.sysctls = [asdict(row) for row in self._keeper.rows]
+            self._runtime.sysctls = self._keeper.rows
         again = self._keeper.next_check()
         if again is not None:
             self._check_at(again)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import asdict
 from prometheus_client.core import Metric
 
 from fared.daemon.extensions import JOB_METRICS, extension
@@ -15,7 +16,7 @@ from fared.management.documents.each import views_of
 from fared.management.documents.views.adaptation import announcements, programmed_shares
 from fared.management.documents.views.bier import bier
 from fared.management.documents.views.routes import quantization_error
-from fared.management.documents.views.system import routes_by_protocol, spraying, weighted_routes
+from fared.management.documents.views.status import routes_by_protocol, spraying, weighted_routes
 from fared.paths.fib.settings import Granularity
 from fared.paths.rib.model import NextHopSet
 from fared.protocols.igp.database_limit import Fullness
@@ -197,17 +198,17 @@ def _sprayed(context: ViewContext) -> Iterator[Metric]:
     """Routes by granularity, and the packets that were not sent by flow."""
     status = spraying(context)
     counts = {(kind.value,): 0 for kind in Granularity}
-    counts["flow",] = len(context.router.planner.installed.routes) - status["prefixes"]
-    counts[status["granularity"],] += status["prefixes"]
+    counts["flow",] = len(context.router.planner.installed.routes) - status.prefixes
+    counts[status.granularity,] += status.prefixes
     text = "Routes in the kernel by what takes one path"
     yield gauge("granularity_routes", text, counts, ("granularity",))
     text = "1 if packets cannot be sprayed as configured"
-    yield gauge("spray_problem", text, status["problem"] is not None)
+    yield gauge("spray_problem", text, status.problem is not None)
     labels: Labels = ("interface", "address")
-    hops = [((hop["interface"], hop["address"] or ""), hop) for hop in status["nexthops"]]
-    packets = {at: hop["packets"] for at, hop in hops}
+    hops = [((hop.interface, hop.address or ""), hop) for hop in status.nexthops]
+    packets = {at: hop.packets for at, hop in hops}
     yield counter("sprayed_packets", "Sprayed packets by next hop", packets, labels)
-    sizes = {at: hop["bytes"] for at, hop in hops}
+    sizes = {at: hop.bytes for at, hop in hops}
     yield counter("sprayed_bytes", "Bytes of sprayed packets by next hop", sizes, labels)
 
 
@@ -216,22 +217,20 @@ def _bier(context: ViewContext) -> Iterator[Metric]:
     if context.router.multicast.bier is None:
         return
     found = bier(context)
-    reached = sum(not bfer["problem"] for bfer in found["bfers"])
+    reached = sum(not bfer.problem for bfer in found.bfers)
     states: dict[Labels, int] = {("reached",): reached}
-    states["not-reached",] = len(found["bfers"]) - reached
+    states["not-reached",] = len(found.bfers) - reached
     yield gauge("bier_bfers", "BFERs that are known", states, ("state",))
-    yield gauge("bier_problem", "1 if no packets are forwarded", found["problem"] != "")
-    masks = sum(len(table["masks"]) for table in found["bifts"])
+    yield gauge("bier_problem", "1 if no packets are forwarded", found.problem != "")
+    masks = sum(len(table.masks) for table in found.bifts)
     yield gauge("bier_bift_entries", "Neighbors in all tables", masks)
-    counts: dict[Labels, int] = {
-        (what,): number for what, number in found["packets"].items() if isinstance(number, int)
-    }
+    counts: dict[Labels, int] = {(what,): n for what, n in asdict(found.packets).items()}
     yield counter("bier_packets", "BIER packets by what became of them", counts, ("result",))
     labels: Labels = ("interface", "address")
-    near = [((n["interface"], n["address"] or ""), n) for n in found["neighbors"]]
-    copies: dict[Labels, int] = {at: entry["packets"] for at, entry in near}
+    near = [((n.interface, n.address or ""), n) for n in found.neighbors]
+    copies: dict[Labels, int] = {at: entry.packets for at, entry in near}
     yield counter("bier_copies", "Copies of BIER packets by neighbor", copies, labels)
-    sizes: dict[Labels, int] = {at: entry["bytes"] for at, entry in near}
+    sizes: dict[Labels, int] = {at: entry.bytes for at, entry in near}
     yield counter("bier_copy_bytes", "Bytes of these copies", sizes, labels)
 
 

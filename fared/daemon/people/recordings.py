@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fared.daemon.services.running import Services
-from fared.management.api.respond import Json
 from fared.management.documents.errors import CommandError
+from fared.management.documents.recordings import RecordDocument
 
 if TYPE_CHECKING:
     from fared.management.api.requests import RecordStartRequest
@@ -16,7 +16,9 @@ _DIRECTORY: Final = "recording"
 """Below ``state-directory``, where no other is given."""
 
 
-def begin_recording(services: Services, state_directory: str, asked: RecordStartRequest) -> Json:
+def begin_recording(
+    services: Services, state_directory: str, asked: RecordStartRequest
+) -> RecordDocument:
     """Record from now on, by default below ``state_directory``. Raises CommandError."""
     recorder = services.make_recorder()
     if recorder.running and recorder.last is not None:
@@ -31,7 +33,7 @@ def begin_recording(services: Services, state_directory: str, asked: RecordStart
     return recording_status(services)
 
 
-async def end_recording(services: Services) -> Json:
+async def end_recording(services: Services) -> RecordDocument:
     """End the recording. Raises CommandError."""
     if services.recorder is None or not services.recorder.running:
         raise CommandError("not-found", "no recording runs")
@@ -39,25 +41,15 @@ async def end_recording(services: Services) -> Json:
     return recording_status(services)
 
 
-def recording_status(services: Services) -> Json:
+def recording_status(services: Services) -> RecordDocument:
     """Return the document: the present recording, or the last one."""
     recorder = services.recorder
     found = None if recorder is None else recorder.look()
     if recorder is None or found is None:
-        return _document(running=False)
-    return _document(
-        running=recorder.running,
+        return RecordDocument(recording=False)
+    return RecordDocument.of(
+        found,
+        recording=recorder.running,
         directory=str(found.directory),
-        since=found.since,
-        segments=found.segments,
-        calls=found.calls,
-        size=found.size,
-        limit=found.limit,
         failure=found.failure or None,
     )
-
-
-def _document(*, running: bool, **known: Any) -> Json:  # noqa: ANN401 - fields of the document
-    empty: Json = dict.fromkeys(("directory", "since", "limit", "failure"))
-    zero: Json = dict.fromkeys(("segments", "calls", "size"), 0)
-    return {"format": "fared-record/1", "recording": running, **empty, **zero, **known}

@@ -95,7 +95,7 @@ def bier_document(
     mine = [(metric.get(at, 0), at, info.bfr_id) for node, at, info in infos if node == root]
     own = min(mine)[-1] if mine else 0  # that of its loopback: hosts have a metric
     found = bier(solve(world, root, settings, BierSettings(sub_domain, own, length)), bift=True)
-    return {**found, "root": format_node(root)}
+    return {**msgspec.to_builtins(found), "root": format_node(root)}
 
 
 def routes_document(world: World, root: NodeId, settings: SolverSettings) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 
 from fared.management.api.requests import RecordStartRequest, RecordStatusRequest, RecordStopRequest
 from fared.management.cli.request import request_command
@@ -64,20 +65,20 @@ record.add_command(
 @click.pass_obj
 def replay(session: Session, directory: str, until: str, test: str | None, *, trust: bool) -> None:
     """Run a router on the recording in DIR, without I/O. Exit 1 if it does not do the same."""
-    from fared.management.recording.files import RecordingError  # noqa: PLC0415 - the router: 100 ms
-    from fared.management.recording.replayed import replayed  # noqa: PLC0415 - as above
+    from fared.management.documents.views.replay import replayed  # noqa: PLC0415 - the router: 100 ms
+    from fared.management.recording.files import RecordingError  # noqa: PLC0415 - as above
     from fared.management.recording.written_test import write_test  # noqa: PLC0415 - as above
 
     source = Path(directory)
     try:
         played, document = replayed(source, until=until, trust=trust)
         if test is not None:
-            document["test"] = write_test(Path(test), source, played)
+            document.test = write_test(Path(test), source, played)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--until") from None
     except RecordingError as error:
         raise Failure(str(error), _hint(str(error))) from None
-    session.show(lambda: document, bad=_bad)
+    session.show(lambda: msgspec.to_builtins(document), bad=_bad)
 
 
 def _hint(words: str) -> str:

@@ -5,6 +5,7 @@ Only the module with the table is imported, since the tool prints one document a
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 from types import MappingProxyType
@@ -17,12 +18,9 @@ from fared.management.documents.registry import row_of
 
 _TABLES = MappingProxyType(
     {
-        "system_tables": ("status timers counters log limits memory restart validate drain"),
-        "config_tables": "config config-diff config-change config-history reload",
+        "system_tables": "timers",
         "database_tables": "database lsdb",
         "interface_tables": "interfaces neighbors graceful-restart",
-        "bier_tables": "bier",
-        "record_tables": "record replay",
     }
 )
 """The documents for which a module has tables."""
@@ -47,11 +45,15 @@ def renderer_of(format_name: str) -> Renderer | None:
 
 
 def write(document: Json, out: Console, now: float) -> None:
-    """Print any document, one of an unknown format as JSON. ``now`` is Unix time."""
+    """Print any document, as JSON if its format is unknown or it lacks fields.
+
+    ``now`` is Unix time. Fields are lacking while the daemon that has been upgraded still runs.
+    """
     row = row_of(document.get("format", ""))
     if row is not None:
-        msgspec.convert(document, row).show(Paper(out, now))
-        return
+        with contextlib.suppress(msgspec.ValidationError):
+            msgspec.convert(document, row).show(Paper(out, now))
+            return
     renderer = renderer_of(document.get("format", ""))
     if renderer is None:
         out.print(json.dumps(document, indent=2), soft_wrap=True)

@@ -6,9 +6,10 @@ function of the row. A unit is a function of the value (``declare.Seconds``).
 
 from __future__ import annotations
 
+import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -62,6 +63,13 @@ def plural_list(items: list[str], limit: int) -> str:
     return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
 
 
+def plain(value: object) -> str:
+    """Format a value of any type in one line."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 class Fields:
     """A row's fields and properties as text, by name."""
 
@@ -78,6 +86,12 @@ def cell(row: Facts, shown: Shown) -> Cell | None:
     if not isinstance(shown, str):
         return shown(row)
     return shown.format_map(Fields(row)) if "{" in shown else Fields(row)[shown]
+
+
+def facts(row: Facts, shown: Columns) -> Iterator[tuple[str, Cell]]:
+    """Yield names and values of a row; None leaves one out."""
+    found = ((name, cell(row, each)) for name, each in shown.items())
+    yield from ((name, value) for name, value in found if value is not None)
 
 
 @cache

@@ -16,6 +16,7 @@ from fared.config import Config
 from fared.core.ids import HOSTS_AREA, Prefix, format_address, format_node, parse_prefix
 from fared.core.links import Link
 from fared.core.load_history import LoadHistory
+from fared.kernel.sysctl import SysctlRow
 from fared.management.documents.errors import CommandError
 from fared.management.documents.human import PROTOCOLS
 from fared.management.documents.log_ring import LogRing
@@ -56,7 +57,7 @@ class ProcessFacts(Protocol):
     event_loop_lag: float
     recent_lags: deque[float]
     resyncs: Counter[str]
-    sysctls: list[dict[str, Any]]
+    sysctls: list[SysctlRow]
     utilized: dict[int, float]
     """Outbound load by interface index, bytes/s."""
     load_history: LoadHistory

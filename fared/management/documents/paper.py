@@ -151,14 +151,17 @@ class Paper:
         """Print a line, an empty one without text."""
         self._out.print(_text(text))
 
+    def long(self, text: Shown) -> None:
+        """Print a line that the terminal breaks: copied, it is still one."""
+        self._out.print(_text(text), soft_wrap=True)
+
     def heading(self, text: str, *, first: bool = False) -> None:
         """Print a line in bold, after an empty line unless it is the first."""
         heading(self._out, text, first=first)
 
     def facts(self, row: Facts, facts: Columns) -> None:
         """Print names and values of a row in two columns; None leaves one out."""
-        found = ((name, cells.cell(row, shown)) for name, shown in facts.items())
-        self.pairs((name, value) for name, value in found if value is not None)
+        self.pairs(cells.facts(row, facts))
 
     def pairs(self, pairs: Iterable[tuple[str, Shown]]) -> None:
         """Print names and values in two columns."""

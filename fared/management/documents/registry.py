@@ -73,12 +73,6 @@ class FormerDocument(NamedTuple):
 
 _FORMER = (
     FormerDocument(
-        "status",
-        "fared-status/1",
-        "system:status",
-        "Summary of the daemon: identity, start-up, neighbors, routes.",
-    ),
-    FormerDocument(
         "interfaces",
         "fared-interfaces/1",
         "protocol:interfaces",
@@ -121,13 +115,6 @@ _FORMER = (
         narrowed=True,
     ),
     FormerDocument(
-        "bier",
-        "fared-bier/1",
-        "bier:bier",
-        "BIER: BFERs with the ways to them, and BFR neighbors. Counters are a few seconds old.",
-        (Argument("bift", "flag", help="The tables, with the F-BM of each neighbor."),),
-    ),
-    FormerDocument(
         "ina",
         "fared-ina/1",
         "ina:ina",
@@ -138,44 +125,22 @@ _FORMER = (
         ),
     ),
     FormerDocument("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
-    FormerDocument(
-        "counters", "fared-counters/1", "system:counters", "Counters since start.", narrowed=True
-    ),
-    FormerDocument(
-        "memory",
-        "fared-memory/1",
-        "memory:memory",
-        "Memory, descriptors and CPU of the daemon. The sizes of its tables are included.",
-        narrowed=True,
-    ),
-    FormerDocument(
-        "log",
-        "fared-log/1",
-        "system:log",
-        "The last log lines.",
-        (Argument("lines", "number", help="Number of lines."),),
-    ),
-    FormerDocument(
-        "config",
-        "fared-config/1",
-        "config:config",
-        "The running configuration with all defaults, or the saved one.",
-        (
-            Argument("running", "switch", help="What runs (the default)."),
-            Argument("saved", "switch", help="The file, as the next start would read it."),
-        ),
-    ),
-    FormerDocument(
-        "validate",
-        "fared-validate/1",
-        "system:validate",
-        "Check that database, graph, routes and kernel agree. The exit code is 1 if not.",
-        shown=False,
-    ),
 )
 
 _BY_NAME = MappingProxyType({document.name: document for document in _FORMER})
-_ANSWERS: MappingProxyType[str, str] = MappingProxyType({})
+_ANSWERS = MappingProxyType(
+    {
+        "config-change": "config_changes",
+        "config-diff": "config_changes",
+        "config-history": "config_changes",
+        "drain": "operation",
+        "limits": "operation",
+        "record": "recordings",
+        "reload": "config_changes",
+        "replay": "recordings",
+        "restart": "operation",
+    }
+)
 """The modules of answers to other requests, by name in their format."""
 
 

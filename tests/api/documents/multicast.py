@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fared.management.documents.schema import bier
+from fared.management.documents import bier
 from tests.api.documents.common import Json
 from tests.api.sample import sample
 

@@ -1,10 +1,12 @@
-"""Documents of ``fared-cli spf``: routes of a saved database, and the effect of changes."""
+"""Documents of ``fared-cli spf``: routes of a saved database, and the effect of changes.
+
+``fared-cli spf --bier`` prints ``fared-bier/1`` without counters; ``root`` is the router.
+"""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
-from fared.management.documents.schema.bier import Bier
 from fared.management.documents.schema.common import BytesPerSecond, JsonDocument
 from fared.management.documents.spf import SpfNode
 
@@ -112,12 +114,6 @@ class RoutesDiff(JsonDocument):
     unchanged: int
     nodes: list[SpfNode]
     ignored: list[IgnoredEntry]
-
-
-class OfflineBier(Bier):
-    """``fared-cli spf --bier``: ``fared-bier/1`` as router ``root`` has it, without counters."""
-
-    root: str
 
 
 class RoutesAll(JsonDocument):

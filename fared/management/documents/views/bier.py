@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fared.core.ids import FAMILY_IPV4
+from fared.management.documents.bier import (
+    Bfer,
+    BfrNeighborEntry,
+    Bier,
+    BierNextHop,
+    BierPackets,
+    BiftEntry,
+    BiftMask,
+)
 from fared.management.documents.context import ViewContext, gateway
 
 if TYPE_CHECKING:
-    from fared.management.documents.schema.bier import (
-        Bfer,
-        BfrNeighborEntry,
-        Bier,
-        BierNextHop,
-        BierPackets,
-        BiftEntry,
-    )
     from fared.paths.bier.birt import BfrNeighbor, BirtEntry
     from fared.router.bier import BierRouting
 
@@ -27,48 +28,22 @@ def bier(context: ViewContext, *, bift: bool = False) -> Bier:
     """``show bier``; ``bift`` is for the table, since the document always has all values."""
     routing = context.router.multicast.bier
     if routing is None:
-        return {
-            "format": "fared-bier/1",
-            "enabled": False,
-            "sub_domain": 0,
-            "bfr_id": 0,
-            "bit_string_length": 0,
-            "problem": "",
-            "by_process": False,
-            "bfers": [],
-            "neighbors": [],
-            "bifts": [],
-            "packets": _packets({}),
-            "bift": bift,
-        }
+        return Bier(enabled=False, bift=bift)
     counted = context.bier.counted
-    return {
-        "format": "fared-bier/1",
-        "enabled": True,
-        "sub_domain": routing.settings.sub_domain,
-        "bfr_id": routing.settings.bfr_id,
-        "bit_string_length": routing.settings.length,
-        "problem": context.bier.problem or routing.planner.error,
-        "by_process": context.bier.by_process,
-        "bfers": [_bfer(context, routing, e) for found in routing.birt.values() for e in found],
-        "neighbors": _neighbors(context, routing, counted),
-        "bifts": _bifts(context, routing),
-        "packets": _packets(counted),
-        "bift": bift,
-    }
-
-
-def _packets(counted: Counts) -> BierPackets:
-    def of(name: str) -> int:
-        return counted.get(name, (0, 0))[0]
-
-    return {
-        "received": of("received"),
-        "delivered": of("delivered"),
-        "expired": of("expired"),
-        "unknown": of("unknown"),
-        "malformed": of("malformed"),
-    }
+    packets = {name: counted.get(name, (0, 0))[0] for name in BierPackets.__struct_fields__}
+    return Bier(
+        enabled=True,
+        sub_domain=routing.settings.sub_domain,
+        bfr_id=routing.settings.bfr_id,
+        bit_string_length=routing.settings.length,
+        problem=context.bier.problem or routing.planner.error,
+        by_process=context.bier.by_process,
+        bfers=[_bfer(context, routing, e) for found in routing.birt.values() for e in found],
+        neighbors=_neighbors(context, routing, counted),
+        bifts=_bifts(context, routing),
+        packets=BierPackets(**packets),
+        bift=bift,
+    )
 
 
 def _node(context: ViewContext, neighbor: BfrNeighbor) -> tuple[str | None, str | None]:
@@ -85,17 +60,17 @@ def _bfer(context: ViewContext, routing: BierRouting, entry: BirtEntry) -> Bfer:
     route = context.router.table.routes.get(entry.prefix)
     owners = () if route is None else route.destinations
     hosts = {host for host, _ in routing.settings.hosts}
-    return {
-        "bfr_id": entry.bfr_id,
-        "prefix": str(entry.prefix),
-        "hostname": next((context.hostnames.get(node) for node in owners), None),
-        "set": set_id,
-        "bit": bit.bit_length() - 1,
-        "local": entry.local,
-        "host": entry.prefix.network in hosts,
-        "nexthops": [_hop(context, routing, set_id, bit, way) for way in entry.ways],
-        "problem": entry.problem,
-    }
+    return Bfer(
+        bfr_id=entry.bfr_id,
+        prefix=str(entry.prefix),
+        hostname=next((context.hostnames.get(node) for node in owners), None),
+        set=set_id,
+        bit=bit.bit_length() - 1,
+        local=entry.local,
+        host=entry.prefix.network in hosts,
+        nexthops=[_hop(context, routing, set_id, bit, way) for way in entry.ways],
+        problem=entry.problem,
+    )
 
 
 def _hop(
@@ -109,14 +84,14 @@ def _hop(
     node, hostname = _node(context, neighbor)
     bift = routing.bifts.get(set_id)
     tables = () if bift is None else bift.tables
-    return {
-        "interface": neighbor.interface,
-        "neighbor": node,
-        "hostname": hostname,
-        "address": gateway(FAMILY_IPV4, neighbor.address),
-        "weight": weight,
-        "tables": sum((neighbor, mask) in t.masks for t in tables for mask in _with(t.masks, bit)),
-    }
+    return BierNextHop(
+        interface=neighbor.interface,
+        neighbor=node,
+        hostname=hostname,
+        address=gateway(FAMILY_IPV4, neighbor.address),
+        weight=weight,
+        tables=sum((neighbor, mask) in t.masks for t in tables for mask in _with(t.masks, bit)),
+    )
 
 
 def _with(masks: tuple[tuple[BfrNeighbor, int], ...], bit: int) -> list[int]:
@@ -140,16 +115,16 @@ def _neighbors(
         node, hostname = _node(context, neighbor)
         packets, size = counted.get(counter_of(neighbor), (0, 0))
         found.append(
-            {
-                "interface": neighbor.interface,
-                "neighbor": node,
-                "hostname": hostname,
-                "address": gateway(FAMILY_IPV4, neighbor.address),
-                "bfr_ids": as_ranges(sorted(behind[neighbor])),
-                "packets": packets,
-                "bytes": size,
-                "problem": routing.refused.get(neighbor, ""),
-            }
+            BfrNeighborEntry(
+                interface=neighbor.interface,
+                neighbor=node,
+                hostname=hostname,
+                address=gateway(FAMILY_IPV4, neighbor.address),
+                bfr_ids=as_ranges(sorted(behind[neighbor])),
+                packets=packets,
+                bytes=size,
+                problem=routing.refused.get(neighbor, ""),
+            )
         )
     return found
 
@@ -164,21 +139,21 @@ def _bifts(context: ViewContext, routing: BierRouting) -> list[BiftEntry]:
         for table in dict.fromkeys(bift.tables):
             chosen = [at for at, other in enumerate(bift.tables) if other == table]
             found.append(
-                {
-                    "set": set_id,
-                    "bift_id": bift_id(length, routing.settings.sub_domain, set_id),
-                    "entropy": as_ranges(chosen),
-                    "local": as_ranges(bfr_ids(table.local, length, set_id)),
-                    "masks": [
-                        {
-                            "interface": neighbor.interface,
-                            "neighbor": _node(context, neighbor)[0],
-                            "hostname": _node(context, neighbor)[1],
-                            "f_bm": f"{mask:0{length // 4}x}",
-                            "bfr_ids": as_ranges(bfr_ids(mask, length, set_id)),
-                        }
+                BiftEntry(
+                    set=set_id,
+                    bift_id=bift_id(length, routing.settings.sub_domain, set_id),
+                    entropy=as_ranges(chosen),
+                    local=as_ranges(bfr_ids(table.local, length, set_id)),
+                    masks=[
+                        BiftMask(
+                            interface=neighbor.interface,
+                            neighbor=_node(context, neighbor)[0],
+                            hostname=_node(context, neighbor)[1],
+                            f_bm=f"{mask:0{length // 4}x}",
+                            bfr_ids=as_ranges(bfr_ids(mask, length, set_id)),
+                        )
                         for neighbor, mask in table.masks
                     ],
-                }
+                )
             )
     return found

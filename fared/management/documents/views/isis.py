@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fared.core.ids import FAMILY_IPV4, SystemId, format_address, format_system_id, isis_node
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext, checksum_text, family_name
+from fared.management.documents.protocol_status import IsisStatus, LevelStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen
 from fared.management.documents.views.isis_lsdb import isis_lsdb_document
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from fared.management.documents.schema.isis_lsdb import IsisLsdb
     from fared.management.documents.schema.link import RefusedHelloEntry
     from fared.management.documents.schema.restart import ProtocolRestart
-    from fared.management.documents.schema.system import IsisStatus, LevelStatus
 
 
 _LEVEL_NAMES = {1: "level-1", 2: "level-2", 3: "level-1-2"}
@@ -289,29 +289,29 @@ def status(context: ViewContext) -> IsisStatus:
     for view in snapshot.databases:
         adjacencies = [a for a in snapshot.adjacencies if a.levels & view.level]
         levels.append(
-            {
-                "level": Level(view.level).label,
-                "interfaces": sum(bool(c.levels & view.level) for c in snapshot.circuits),
-                "neighbors": len(adjacencies),
-                "up": sum(adjacency.state == "Up" for adjacency in adjacencies),
-                "lsps": len(view.entries),
-                "checksum": checksum_text(view.checksum),
-            }
+            LevelStatus(
+                level=Level(view.level).label,
+                interfaces=sum(bool(c.levels & view.level) for c in snapshot.circuits),
+                neighbors=len(adjacencies),
+                up=sum(adjacency.state == "Up" for adjacency in adjacencies),
+                lsps=len(view.entries),
+                checksum=checksum_text(view.checksum),
+            )
         )
-    return {
-        "system_id": format_system_id(snapshot.system_id),
-        "areas": [format_area(area) for area in snapshot.areas],
-        "families": [family_name(family) for family in snapshot.families],
-        "overloaded": snapshot.overloaded,
-        "attached": snapshot.attached,
-        "unauthenticated": sum(
+    return IsisStatus(
+        system_id=format_system_id(snapshot.system_id),
+        areas=[format_area(area) for area in snapshot.areas],
+        families=[family_name(family) for family in snapshot.families],
+        overloaded=snapshot.overloaded,
+        attached=snapshot.attached,
+        unauthenticated=sum(
             c.hello_in is not None and c.authentication is None for c in snapshot.circuits
         ),
-        "flooding": flooding_status(
+        flooding=flooding_status(
             snapshot.reduction, snapshot.topologies, _level_label, format_system_id
         ),
-        "levels": levels,
-    }
+        levels=levels,
+    )
 
 
 def _level_label(level: int) -> str:

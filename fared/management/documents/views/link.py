@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from fared.management.documents.context import ViewContext, finite
+from fared.management.documents.protocol_status import FloodingStatus, FloodingTopologyStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
         ProblemEntry,
         RefusedHelloEntry,
     )
-    from fared.management.documents.schema.system import FloodingStatus
     from fared.protocols.igp import refusals
     from fared.protocols.igp.dynamic_flooding import TopologyView
     from fared.protocols.igp.keys import KeyringView
@@ -121,21 +121,21 @@ def flooding_status(
     name: Callable[[int], str],
 ) -> FloodingStatus:
     """Return how flooding is reduced; ``scope`` names areas or levels, ``name`` routers."""
-    return {
-        "reduction": reduction.mode.value,
-        "delay": reduction.delay,
-        "topologies": [
-            {
-                "scope": scope(view.scope),
-                "leader": None if view.leader is None else name(view.leader),
-                "routers": view.routers,
-                "parents": [name(router) for router in view.parents],
-                "children": [name(router) for router in view.children],
-                "others": [name(router) for router in view.others],
-            }
+    return FloodingStatus(
+        reduction=reduction.mode.value,
+        delay=reduction.delay,
+        topologies=[
+            FloodingTopologyStatus(
+                scope=scope(view.scope),
+                leader=None if view.leader is None else name(view.leader),
+                routers=view.routers,
+                parents=[name(router) for router in view.parents],
+                children=[name(router) for router in view.children],
+                others=[name(router) for router in view.others],
+            )
             for view in topologies
         ],
-    }
+    )
 
 
 def keyring_shown(view: KeyringView | None) -> AuthenticationStatus | None:

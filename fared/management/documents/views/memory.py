@@ -5,37 +5,32 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fared.management.documents.context import ViewContext
 from fared.management.documents.each import views_of
+from fared.management.documents.memory import Memory, TableSize
 from fared.management.documents.views.graph import areas_of
 from fared.protocols.igp.database_limit import LimitView
 from fared.runtime.descriptors import ceiling
 
-if TYPE_CHECKING:
-    from fared.management.documents.schema import memory as schema
-
-
 _KIB = 1024
 
 
-def memory(context: ViewContext) -> schema.Memory:
+def memory(context: ViewContext) -> Memory:
     """``show memory``."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     resident = _resident()
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return {
-        "format": "fared-memory/1",
-        "cpu": round(used.ru_utime + used.ru_stime, 3),
-        "resident": resident,
-        "peak_resident": max(resident, used.ru_maxrss * _KIB),
-        "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
-        "client_descriptors": ceiling(),
-        "descriptor_limit": None if limit == resource.RLIM_INFINITY else limit,
-        "event_loop_lag": round(context.runtime.event_loop_lag, 6),
-        "tables": [*_databases(context), *_graphs(context), *_rest(context)],
-    }
+    return Memory(
+        cpu=round(used.ru_utime + used.ru_stime, 3),
+        resident=resident,
+        peak_resident=max(resident, used.ru_maxrss * _KIB),
+        descriptors=sum(1 for _ in Path("/proc/self/fd").iterdir()),
+        client_descriptors=ceiling(),
+        descriptor_limit=None if limit == resource.RLIM_INFINITY else limit,
+        event_loop_lag=round(context.runtime.event_loop_lag, 6),
+        tables=[*_databases(context), *_graphs(context), *_rest(context)],
+    )
 
 
 def _resident() -> int:
@@ -49,27 +44,27 @@ def _size(
     proto: str | None,
     area: str | None = None,
     limit: LimitView | None = None,
-) -> schema.TableSize:
-    return {
-        "table": table,
-        "proto": proto,
-        "area": area,
-        "entries": entries,
-        "limit": None if limit is None else limit.limit,
-        "state": None if limit is None else limit.state.value,
-        "ignored": 0 if limit is None else limit.ignored,
-        "times_full": 0 if limit is None else limit.times,
-    }
+) -> TableSize:
+    return TableSize(
+        table=table,
+        proto=proto,
+        area=area,
+        entries=entries,
+        limit=None if limit is None else limit.limit,
+        state=None if limit is None else limit.state.value,
+        ignored=0 if limit is None else limit.ignored,
+        times_full=0 if limit is None else limit.times,
+    )
 
 
-def _databases(context: ViewContext) -> Iterator[schema.TableSize]:
+def _databases(context: ViewContext) -> Iterator[TableSize]:
     for instance, views in views_of(context):
         for area, entries in views.sizes(context):
             limit = instance.engine.limits.get(area)
             yield _size("lsdb", entries, instance.name, area, limit)
 
 
-def _graphs(context: ViewContext) -> Iterator[schema.TableSize]:
+def _graphs(context: ViewContext) -> Iterator[TableSize]:
     """Count routers and networks in the TED, once where both families share them."""
     for instance in context.instances:
         for area in areas_of(instance):
@@ -78,7 +73,7 @@ def _graphs(context: ViewContext) -> Iterator[schema.TableSize]:
             yield _size("ted", nodes, instance.name, context.area_name(instance.name, area))
 
 
-def _rest(context: ViewContext) -> Iterator[schema.TableSize]:
+def _rest(context: ViewContext) -> Iterator[TableSize]:
     for instance in context.instances:
         prefixes = instance.engine.prefix_limit
         yield _size("prefixes", prefixes.entries, instance.name, None, prefixes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fared.core.ids import dotted
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext, checksum_text
+from fared.management.documents.protocol_status import AreaStatus, OspfStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen, in_order
 from fared.management.documents.views.link import (
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from fared.management.documents.schema.link import RefusedHelloEntry
     from fared.management.documents.schema.lsdb import Lsdb
     from fared.management.documents.schema.restart import ProtocolRestart
-    from fared.management.documents.schema.system import AreaStatus, OspfStatus
 
 
 def interfaces(context: ViewContext) -> list[schema.InterfaceEntry]:
@@ -259,24 +259,24 @@ def status(context: ViewContext) -> OspfStatus:
         members = [i for i in snapshot.interfaces if i.area == view.area]
         neighbors = [n for i in members for n in i.neighbors]
         areas.append(
-            {
-                "area": dotted(view.area),
-                "type": "stub" if view.stub else "normal",
-                "interfaces": len(members),
-                "neighbors": len(neighbors),
-                "full": sum(n.state == "Full" for n in neighbors),
-                "lsas": len(view.entries),
-                "checksum": checksum_text(view.checksum),
-            }
+            AreaStatus(
+                area=dotted(view.area),
+                type="stub" if view.stub else "normal",
+                interfaces=len(members),
+                neighbors=len(neighbors),
+                full=sum(n.state == "Full" for n in neighbors),
+                lsas=len(view.entries),
+                checksum=checksum_text(view.checksum),
+            )
         )
-    return {
-        "stub_router": snapshot.stub_router,
-        "unauthenticated": sum(
+    return OspfStatus(
+        stub_router=snapshot.stub_router,
+        unauthenticated=sum(
             i.hello_in is not None and i.authentication is None for i in snapshot.interfaces
         ),
-        "flooding": flooding_status(snapshot.reduction, snapshot.topologies, dotted, dotted),
-        "areas": areas,
-    }
+        flooding=flooding_status(snapshot.reduction, snapshot.topologies, dotted, dotted),
+        areas=areas,
+    )
 
 
 def unready(context: ViewContext) -> tuple[str, list[str]]:

@@ -1,0 +1,67 @@
+"""``show log``: the last log lines."""
+
+from __future__ import annotations
+
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from fared.management.documents.cells import Styled, dim, plain
+from fared.management.documents.declare import Answer, Argument, Document
+from fared.management.documents.facts import Facts, UnixTime
+
+if TYPE_CHECKING:
+    from fared.management.documents.context import ViewContext
+    from fared.management.documents.paper import Paper
+
+_LEVEL_STYLES = MappingProxyType({"error": "red", "warning": "yellow", "debug": "dim"})
+
+
+class LogLine(Facts):
+    """One log record."""
+
+    time: UnixTime
+    level: str
+    event: str
+    fields: dict[str, Any]
+
+
+class LogDocument(Answer, tag="fared-log/1"):
+    """``show log``: the last records; argument ``lines`` (a number) limits them."""
+
+    lines: list[LogLine]
+
+    def show(self, paper: Paper) -> None:
+        """Print a line for each record, in local time."""
+        for line in self.lines:
+            when = time.strftime("%b %d %H:%M:%S", time.localtime(line.time))
+            level = Styled(f"{line.level:<7} ", _LEVEL_STYLES.get(line.level, ""))
+            fields = ((dim(f" {key}="), plain(value)) for key, value in line.fields.items())
+            known = (part for pair in fields for part in pair)
+            paper.long((dim(f"{when} "), level, Styled(line.event, "bold"), *known))
+
+
+def log(context: ViewContext, lines: int | None = None) -> LogDocument:
+    """``show log``."""
+    records = list(context.log)
+    chosen = records if lines is None else records[-lines:] if lines > 0 else []
+    return LogDocument(
+        lines=[
+            LogLine(
+                time=record["time"],
+                level=record["level"],
+                event=record["event"],
+                fields=record["fields"],
+            )
+            for record in chosen
+        ]
+    )
+
+
+DOCUMENT = Document(
+    "log",
+    LogDocument,
+    log,
+    "The last log lines.",
+    (Argument("lines", "number", help="Number of lines."),),
+)

@@ -1,0 +1,61 @@
+"""Answers of commands that operate the router: drain, undrain, restart, clear-limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fared.management.documents import human
+from fared.management.documents.cells import judged, red
+from fared.management.documents.declare import Answer
+
+if TYPE_CHECKING:
+    from fared.management.documents.paper import Paper
+
+
+class DrainDocument(Answer, tag="fared-drain/1"):
+    """``drain`` and ``undrain``: the resulting state.
+
+    ``not_kept``: why a restart undoes it; None: it does not.
+    """
+
+    drained: bool
+    interface: str | None
+    share: float | None
+    reason: str
+    not_kept: str | None
+
+    def show(self, paper: Paper) -> None:
+        """Print the state of the router or the link."""
+        name, share = self.interface, self.share
+        if name is None:
+            paper.line("drained: others avoid this router" if self.drained else "in service")
+        elif share is None:
+            paper.line(f"{name}: in service")
+        else:
+            left = f"{human.share(share)} of its capacity" if share else "the last resort"
+            paper.line(f"{name} drained: {left}")
+        if self.not_kept is not None:
+            paper.line(red(f"a restart undoes this: {self.not_kept}"))
+
+
+class RestartDocument(Answer, tag="fared-restart/1"):
+    """``restart``. ``announced``: all neighbors know."""
+
+    announced: bool
+
+    def show(self, paper: Paper) -> None:
+        """Print whether neighbors know."""
+        known = self.announced
+        paper.line(
+            judged("restarting" if known else "restarting, not all neighbors know", good=known)
+        )
+
+
+class LimitsDocument(Answer, tag="fared-limits/1"):
+    """``clear-limits``."""
+
+    cleared: bool
+
+    def show(self, paper: Paper) -> None:
+        """Print what follows."""
+        paper.line("cleared: what was ignored is requested again")

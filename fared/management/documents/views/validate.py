@@ -1,0 +1,116 @@
+"""The view of ``validate``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fared.management.documents.context import ViewContext
+from fared.management.documents.each import ProtocolViews, views_of
+from fared.management.documents.validate import SelfCheck, Validate
+from fared.management.documents.views.kernel import differences
+from fared.management.documents.views.link import refused_hellos
+from fared.paths.fib.model import FibState
+
+_NAMED = 5
+_ONGOING = 60.0
+"""Seconds: a source that has sent a hello since may go on."""
+
+
+def validate(context: ViewContext) -> Validate:
+    """``validate``: compare computed routes, installed state and kernel."""
+    router = context.router
+    installed, found = router.planner.installed, context.dump()
+    differing = differences(context, installed, found)
+    missing = _missing(context, installed)
+    wrong = [row.name for row in context.runtime.sysctls if not row.ok]
+    checks = [
+        *_adjacencies(context),
+        _hellos(context),
+        _identity(context),
+        SelfCheck(
+            name="routes are in the FIB",
+            ok=not missing,
+            detail=_named(f"{len(missing)} routes not programmed", missing),
+        ),
+        SelfCheck(
+            name="kernel holds the FIB",
+            ok=not differing,
+            detail=f"{len(differing)} objects differ",
+        ),
+        SelfCheck(
+            name="sysctls let weights work",
+            ok=not wrong,
+            detail=_named(f"{len(wrong)} settings are wrong", wrong),
+        ),
+        _file(context),
+    ]
+    return Validate(ok=all(check.ok for check in checks), checks=checks)
+
+
+def _file(context: ViewContext) -> SelfCheck:
+    """Check that the file was not refused when it was read last."""
+    runtime = context.runtime
+    ok = runtime.last_reload_ok is not False
+    detail = "" if ok else f"another configuration runs: {runtime.last_reload_error}"
+    return SelfCheck(name="the configuration file is in use", ok=ok, detail=detail)
+
+
+def _adjacencies(context: ViewContext) -> list[SelfCheck]:
+    """Check, by protocol, that every neighbor is full, or its adjacency up."""
+    return [_forming(*views.unready(context)) for _, views in views_of(context)]
+
+
+def _forming(name: str, reasons: list[str]) -> SelfCheck:
+    who = "neighbor is" if len(reasons) == 1 else "neighbors are"
+    known = list(filter(None, reasons))
+    detail = _named(f"{len(reasons)} {who} forming an adjacency", known)
+    return SelfCheck(name=name, ok=not reasons, detail=detail)
+
+
+def _hellos(context: ViewContext) -> SelfCheck:
+    """Check that no hellos are being refused."""
+    refused = [item for item in refused_hellos(context) if item["last"] <= _ONGOING]
+    named = [f"{item['source']} on {item['interface']}: {item['text']}" for item in refused]
+    details = [_named(f"{len(refused)} sources are refused", named)]
+    silent = [row["interface"] for _, views in views_of(context) for row in _silent(views, context)]
+    if silent:
+        details.append(_named("no hello has arrived on some links", silent))
+    return SelfCheck(name="hellos are accepted", ok=not refused, detail="; ".join(details))
+
+
+def _silent(views: ProtocolViews, context: ViewContext) -> Iterator[Any]:
+    """Yield the point-to-point links without a neighbor, on which none is refused either.
+
+    That is no fault by itself. The other end may run no routing protocol, but a filter may be in
+    between, or it may have our address: the kernel drops such packets as martians.
+    """
+    for row in views.interfaces(context):
+        carries = row["up"] and row["state"] == "Point-to-point" and not row["passive"]
+        if carries and not row["neighbors"] and not row["refused"]:
+            yield row
+
+
+def _identity(context: ViewContext) -> SelfCheck:
+    """Check that no other router originates what is ours."""
+    found = [(i.protocol.entry, i.engine.contested(context.now)) for i in context.instances]
+    named = [f"{entry} {ours}" for entry, ours in found if ours is not None]
+    detail = _named("another router has our id" if named else "no other router has it", named)
+    return SelfCheck(name="router id is unique", ok=not named, detail=detail)
+
+
+def _named(count: str, names: list[str]) -> str:
+    """Format a count with the first names."""
+    if not names:
+        return count
+    more = ", ..." if len(names) > _NAMED else ""
+    return f"{count}: {', '.join(names[:_NAMED])}{more}"
+
+
+def _missing(context: ViewContext, installed: FibState) -> list[str]:
+    foreign = context.foreign()
+    return [
+        f"{prefix} (protocol {foreign[prefix]} is there)" if prefix in foreign else str(prefix)
+        for prefix, route in context.routes.items()
+        if route.nexthops is not None and prefix not in installed.routes
+    ]
