@@ -86,11 +86,12 @@ class Format:
     ``read`` makes the value of what struct reads, ``write`` what struct writes of the value;
     without them both are the same. ``text`` makes JSON of the value.
 
-    ``load`` decodes the value at an offset, where the caller has checked that it is all there.
+    ``load`` decodes the value at an offset, where the caller has checked that it is all there,
+    ``load_all`` the values that fill a block.
     ``dump`` encodes a value, and raises struct.error or OverflowError if it does not fit.
     """
 
-    __slots__ = ("dump", "item", "load", "read", "size", "text", "write")
+    __slots__ = ("dump", "item", "load", "load_all", "read", "size", "text", "write")
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Format:
         text: Callable[[Any], Any] | None = None,
     ) -> None:
         compiled = struct.Struct(f">{item}")
-        pack, unpack = compiled.pack, compiled.unpack_from
+        pack, unpack, unpack_all = compiled.pack, compiled.unpack_from, compiled.iter_unpack
 
         def dump(value: Any) -> bytes:  # noqa: ANN401 - the format knows the type
             return pack(value if write is None else write(value))
@@ -109,9 +110,14 @@ class Format:
             (value,) = unpack(data, at)
             return value if read is None else read(value)
 
+        def load_all(block: bytes) -> tuple[Any, ...]:
+            values = [value for (value,) in unpack_all(block)]
+            return tuple(values if read is None else map(read, values))
+
         self.item, self.size = item, compiled.size
         self.read, self.write, self.text = read, write, text
         self.load: Callable[[bytes, int], Any] = load
+        self.load_all: Callable[[bytes], tuple[Any, ...]] = load_all
         self.dump: Callable[[Any], bytes] = pack if write is None else dump
 
     def shown(self, text: Callable[[Any], Any]) -> Format:

@@ -14,7 +14,7 @@ from fared.protocols.isis.ids import lsp_id
 from fared.protocols.isis.pdu import bier as isis
 from fared.protocols.isis.pdu.codec import encode_pdu
 from fared.protocols.isis.pdu.model import Lsp
-from fared.protocols.isis.pdu.tlv_render import render_tlvs
+from fared.protocols.isis.pdu.tlv_lists import render_tlvs
 from fared.protocols.isis.pdu.tlvs import IpReach, IpReachability
 from fared.protocols.ospf.packet import bier as ospf
 from fared.protocols.ospf.packet.codec import encode_packet

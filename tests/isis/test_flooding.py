@@ -24,7 +24,7 @@ from fared.protocols.isis.ids import (
 )
 from fared.protocols.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, peek_lsp_id
 from fared.protocols.isis.pdu.model import Csnp, Lsp, PduType, Psnp
-from fared.protocols.isis.pdu.tlvs import LspEntries, LspEntry, TlvType, UnknownTlv, of_type
+from fared.protocols.isis.pdu.tlvs import LspEntries, LspEntry, UnknownTlv, of_type
 from fared.protocols.isis.update.circuit_tx import Request
 from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
 
@@ -705,7 +705,7 @@ def test_a_garbled_lsp_is_dropped_and_not_purged():
 def test_an_lsp_with_a_malformed_tlv_is_flooded_and_the_tlv_ignored():
     """RFC 8918 §4: if it were discarded, databases would differ."""
     net = line(3)
-    malformed = UnknownTlv(TlvType.EXTENDED_IS_REACHABILITY, b"\0" * 3)
+    malformed = UnknownTlv(22, b"\0" * 3)
     lsp = make_lsp(name(9), 1, "whole")
     net.inject(2, 1, replace(lsp, tlvs=(malformed, *lsp.tlvs)))
     net.run(1)

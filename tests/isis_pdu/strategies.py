@@ -5,21 +5,20 @@ from hypothesis import strategies as st
 from fared.core.ids import Prefix
 from fared.paths.te.attributes import ISIS_TE
 from fared.protocols.isis.ids import PATH_CAPACITY, LevelSet
-from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
 from fared.protocols.isis.pdu.is_reach import LinkSubTlv
 from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.protocols.isis.pdu.tlv import FixedTlv, ListTlv, formats, known_tlvs
 from fared.protocols.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
     BfdEnabled,
+    FloodingParameters,
     Hostname,
     InterfaceAddresses,
     IpReach,
     IpReachability,
     IsNeighbor,
-    IsNeighbors,
     IsReachability,
-    LspBufferSize,
     LspEntries,
     LspEntry,
     MultiTopology,
@@ -28,16 +27,11 @@ from fared.protocols.isis.pdu.tlvs import (
     NarrowIsReachability,
     NarrowNeighbor,
     Padding,
-    ProtocolsSupported,
     PurgeOriginator,
-    Restart,
-    TeRouterId,
-    ThreeWay,
-    TlvType,
     Topology,
     UnknownTlv,
 )
-from tests.formats import FLOATS, anomalies, bits, te_attributes
+from tests.formats import FLOATS, anomalies, bits, te_attributes, values_of
 
 
 def optional(strategy):
@@ -101,31 +95,32 @@ def reachability(family):
     return st.builds(IpReachability, st.just(family), tuples(reaches(family), 3), TOPOLOGY)
 
 
-THREE_WAYS = (
-    st.builds(ThreeWay, bits(8))
-    | st.builds(ThreeWay, bits(8), bits(32))
-    | st.builds(ThreeWay, bits(8), bits(32), bits(48), bits(32))
-)
-RESTARTS = (
-    st.builds(Restart, bits(8))
-    | st.builds(Restart, bits(8), bits(16))
-    | st.builds(Restart, bits(8), bits(16), bits(48))
-)
 NAMES = st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=126), max_size=40)
-TLVS = (
-    st.builds(
-        UnknownTlv,
-        bits(8).filter(lambda kind: kind not in {int(k) for k in TlvType}),
-        st.binary(max_size=255),
-    )
-    | st.builds(AreaAddresses, tuples(st.binary(min_size=1, max_size=13), 3))
-    | st.builds(IsNeighbors, tuples(bits(48), 4))
-    | st.builds(Padding, bits(8))
-    | st.builds(LspEntries, tuples(st.builds(LspEntry, bits(64), bits(32), bits(16), bits(16)), 4))
-    | st.builds(Authentication, bits(8), st.binary(max_size=66))
-    | st.builds(PurgeOriginator, bits(48), optional(bits(48)))
-    | st.builds(LspBufferSize, bits(16))
-    | st.builds(
+ITEMS = {
+    BfdEnabled: st.tuples(bits(12), bits(8)),
+    MultiTopology: st.builds(Topology, bits(12), st.booleans(), st.booleans()),
+}
+
+
+def declared(cls):
+    """Values of a class that declares its fields."""
+    if issubclass(cls, ListTlv):
+        return st.builds(cls, tuples(ITEMS.get(cls, values_of(cls.item)), 4))
+    fields = [values_of(shape) for shape in formats(cls).values()]
+    forms = cls.forms or (len(fields),)
+    return st.one_of([st.builds(cls, *fields[:count]) for count in forms])
+
+
+CLASSES = dict.fromkeys(known_tlvs().values())
+STRATEGIES = {cls: declared(cls) for cls in CLASSES if issubclass(cls, (FixedTlv, ListTlv))} | {
+    AreaAddresses: st.builds(AreaAddresses, tuples(st.binary(min_size=1, max_size=13), 3)),
+    Padding: st.builds(Padding, bits(8)),
+    LspEntries: st.builds(
+        LspEntries, tuples(st.builds(LspEntry, bits(64), bits(32), bits(16), bits(16)), 4)
+    ),
+    Authentication: st.builds(Authentication, bits(8), st.binary(max_size=66)),
+    PurgeOriginator: st.builds(PurgeOriginator, bits(48), optional(bits(48))),
+    FloodingParameters: st.builds(
         FloodingParameters,
         optional(bits(32)),
         optional(bits(32)),
@@ -134,30 +129,27 @@ TLVS = (
         optional(bits(16)),
         optional(bits(16)),
         tuples(st.tuples(st.integers(7, 255), st.binary(max_size=9)), 2),
-    )
-    | st.builds(
+    ),
+    NarrowIsReachability: st.builds(
         NarrowIsReachability, tuples(st.builds(NarrowNeighbor, bits(56), bits(6)), 4), bits(8)
-    )
-    | st.builds(IsReachability, tuples(neighbors(), 1), TOPOLOGY)
-    | reachability(4)
-    | reachability(6)
-    | st.builds(
+    ),
+    IsReachability: st.builds(IsReachability, tuples(neighbors(), 1), TOPOLOGY),
+    IpReachability: reachability(4) | reachability(6),
+    NarrowIpReachability: st.builds(
         NarrowIpReachability,
         tuples(st.builds(NarrowIpReach, prefixes(4), bits(6), st.booleans(), st.booleans()), 4),
         st.booleans(),
-    )
-    | st.builds(ProtocolsSupported, tuples(bits(8), 4))
-    | st.builds(InterfaceAddresses, st.just(4), tuples(bits(32), 4))
-    | st.builds(InterfaceAddresses, st.just(6), tuples(bits(128), 4))
-    | st.builds(TeRouterId, bits(32))
-    | st.builds(Hostname, NAMES)
-    | st.builds(
-        MultiTopology, tuples(st.builds(Topology, bits(12), st.booleans(), st.booleans()), 4)
-    )
-    | st.builds(BfdEnabled, tuples(st.tuples(bits(12), bits(8)), 4))
-    | THREE_WAYS
-    | RESTARTS
+    ),
+    InterfaceAddresses: st.builds(InterfaceAddresses, st.just(4), tuples(bits(32), 4))
+    | st.builds(InterfaceAddresses, st.just(6), tuples(bits(128), 4)),
+    Hostname: st.builds(Hostname, NAMES),
+}
+"""One for each class; those that declare their fields need no line here."""
+assert STRATEGIES.keys() == CLASSES.keys()
+UNKNOWN = st.builds(
+    UnknownTlv, bits(8).filter(lambda kind: kind not in known_tlvs()), st.binary(max_size=255)
 )
+TLVS = st.one_of(UNKNOWN, *STRATEGIES.values())
 TLV_LISTS = tuples(TLVS, 4)
 LEVEL = st.sampled_from((1, 2))
 CIRCUIT_TYPE = st.sampled_from((LevelSet.ONE, LevelSet.TWO, LevelSet.BOTH))

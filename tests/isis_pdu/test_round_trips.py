@@ -29,7 +29,7 @@ from fared.protocols.isis.pdu.codec import (
 from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
 from fared.protocols.isis.pdu.lsp_entries import pack, packed_of, split, unpack
 from fared.protocols.isis.pdu.model import Lsp, P2pHello, Psnp
-from fared.protocols.isis.pdu.tlv_decode import decode_tlvs
+from fared.protocols.isis.pdu.tlv_lists import decode_tlvs
 from fared.protocols.isis.pdu.tlvs import (
     AreaAddresses,
     Hostname,

@@ -5,14 +5,12 @@ import pytest
 from fared.paths.te.attributes import ISIS_TE, OSPF_TE, TeAttributes
 from fared.protocols.isis.pdu.is_reach import LinkSubTlv as IsisLink
 from fared.protocols.ospf.packet.te import LinkSubTlv as OspfLink
-from tests.formats import VALUES
 
 
 @pytest.mark.parametrize(("table", "others"), [(OSPF_TE, OspfLink), (ISIS_TE, IsisLink)])
 def test_every_attribute_has_a_type_of_its_own(table, others):
     assert [row.field for row in table.rows.values()] == list(TeAttributes.__struct_fields__)
     assert not set(table.rows) & set(others)
-    assert all(row.format in VALUES for row in table.rows.values())
 
 
 def test_what_a_protocol_cannot_express_is_clipped():

@@ -9,11 +9,10 @@ The fields of ``TeAttributes`` are the table of TE sub-TLVs: codecs of both prot
 strategies of tests follow from it.
 """
 
-from __future__ import annotations
-
+# Annotations are evaluated here, not text: sub-TLVs are read from them at start.
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ from msgspec.structs import replace
 from fared.core.json_text import render_number
 from fared.core.units import sane_capacity, sane_load
 from fared.core.wire import F32, U32, Format
-from fared.paths.te.sub_tlvs import EIGHT_BANDWIDTHS, LOSS, METRIC_24, MICROSECONDS, MIN_MAX, SubTlv
+from fared.paths.te.sub_tlvs import EIGHT_FLOATS, LOSS, METRIC_24, MICROSECONDS, MIN_MAX, SubTlv
 
 
 class TeAttributes(msgspec.Struct, frozen=True, gc=False):
@@ -33,9 +32,7 @@ class TeAttributes(msgspec.Struct, frozen=True, gc=False):
     te_metric: Annotated[int | None, SubTlv(5, 18, U32, in_isis=METRIC_24)] = None
     max_bandwidth: Annotated[float | None, SubTlv(6, 9, F32)] = None
     max_reservable_bandwidth: Annotated[float | None, SubTlv(7, 10, F32)] = None
-    unreserved_bandwidth: Annotated[tuple[float, ...] | None, SubTlv(8, 11, EIGHT_BANDWIDTHS)] = (
-        None
-    )
+    unreserved_bandwidth: Annotated[tuple[float, ...] | None, SubTlv(8, 11, EIGHT_FLOATS)] = None
     admin_group: Annotated[int | None, SubTlv(9, 3, U32)] = None
     delay: Annotated[int | None, SubTlv(27, 33, MICROSECONDS, a_bit=True)] = None
     min_max_delay: Annotated[tuple[int, int] | None, SubTlv(28, 34, MIN_MAX, a_bit=True)] = None
@@ -79,7 +76,7 @@ class TeAttributes(msgspec.Struct, frozen=True, gc=False):
             return capacity
         return min(available, capacity)
 
-    def resized(self, bandwidth: float) -> TeAttributes:
+    def resized(self, bandwidth: float) -> "TeAttributes":
         """Return the attributes after a change of capacity under the same load."""
         available = self.available_bandwidth
         if available is not None:
@@ -154,8 +151,7 @@ class SubTlvTable:
 
 
 _DECLARED: Final[dict[str, SubTlv]] = {
-    field: get_args(hint)[1]
-    for field, hint in get_type_hints(TeAttributes, include_extras=True).items()
+    field: hint.__metadata__[0] for field, hint in TeAttributes.__annotations__.items()
 }
 OSPF_TE: Final = SubTlvTable(SubTlvRow(f, s.ospf, s.format, s.a_bit) for f, s in _DECLARED.items())
 ISIS_TE: Final = SubTlvTable(

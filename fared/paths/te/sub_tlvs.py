@@ -49,7 +49,7 @@ def _delays_of(value: bytes) -> tuple[int, int]:
 
 METRIC_24: Final = Format(U24.item, U24.read, lambda value: _clipped(value).to_bytes(3, "big"))
 """RFC 5305 §3.7."""
-EIGHT_BANDWIDTHS: Final = Format("32s", _EIGHT.unpack, lambda values: _EIGHT.pack(*values))
+EIGHT_FLOATS: Final = Format("32s", _EIGHT.unpack, lambda values: _EIGHT.pack(*values))
 """Bytes/s for each priority."""
 MICROSECONDS: Final = Format("I", _delay_of, _clipped)
 MIN_MAX: Final = Format("8s", _delays_of, lambda pair: _PAIR.pack(*map(_clipped, pair)))

@@ -25,8 +25,7 @@ from fared.protocols.isis.pdu.codec import (
 )
 from fared.protocols.isis.pdu.model import Lsp, Pdu
 from fared.protocols.isis.pdu.render import render_pdu, tlv_order
-from fared.protocols.isis.pdu.tlv_decode import decode_tlvs
-from fared.protocols.isis.pdu.tlv_render import authentication_name, render_tlvs
+from fared.protocols.isis.pdu.tlv_lists import decode_tlvs, render_tlvs
 from fared.protocols.isis.pdu.tlvs import Authentication, of_type
 from fared.protocols.isis.pdu.triplet import DecodeOptions
 
@@ -83,7 +82,7 @@ def _render_auth(pdu: Pdu, key: AuthKey | None) -> Json:
     found = of_type(pdu.tlvs, Authentication)
     if not found:
         return {"type": "none", "verified": None}
-    rendered: Json = {"type": authentication_name(found[0])}
+    rendered: Json = {"type": found[0].name}
     if found[0].kind == 3 and len(found[0].value) >= 2:
         rendered["key_id"] = int.from_bytes(found[0].value[:2], "big")
     return {**rendered, "verified": None if key is None else True}

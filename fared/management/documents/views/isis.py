@@ -34,7 +34,8 @@ from fared.protocols.isis.ids import (
 from fared.protocols.isis.lsdb import StoredLsp
 from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
 from fared.protocols.isis.pdu.render import render_pdu
-from fared.protocols.isis.pdu.tlv_render import format_area, format_neighbor
+from fared.protocols.isis.pdu.tlv import format_neighbor
+from fared.protocols.isis.pdu.tlvs import format_area
 from fared.protocols.isis.settings import CircuitKind
 from fared.protocols.isis.snapshot import (
     AdjacencyView,

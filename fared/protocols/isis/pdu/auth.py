@@ -24,7 +24,7 @@ from fared.protocols.isis.pdu.header import (
     with_checksum,
 )
 from fared.protocols.isis.pdu.model import Lsp, Pdu
-from fared.protocols.isis.pdu.tlvs import TlvType
+from fared.protocols.isis.pdu.tlvs import Authentication, Hostname, PurgeOriginator
 from fared.protocols.isis.pdu.triplet import HEADER, read_triplets, write_triplet
 
 CLEARTEXT: Final = 1
@@ -35,9 +35,9 @@ _MAX_PASSWORD: Final = 254
 _APAD: Final = bytes.fromhex("878fe1f3")
 _ROUTER_FINGERPRINT: Final = 15
 _IN_PURGES: Final = (
-    TlvType.AUTHENTICATION,
-    TlvType.PURGE_ORIGINATOR,
-    TlvType.HOSTNAME,
+    Authentication.code,
+    PurgeOriginator.code,
+    Hostname.code,
     _ROUTER_FINGERPRINT,
 )
 """TLVs that a purge may carry under authentication (RFC 5304 §2, RFC 6232, RFC 6233, RFC 8196)."""
@@ -68,7 +68,7 @@ def sign(raw: bytes, key: AuthKey) -> bytes:
     # RFC 5304 §2, RFC 5310 §3.4: type, length and key id are set before the digest is computed,
     # after padding; lifetime and checksum of an LSP are zero meanwhile
     filler = _filler(key)
-    tlv = write_triplet(TlvType.AUTHENTICATION, bytes((kind_of_key(key),)) + _value(key, filler))
+    tlv = write_triplet(Authentication.code, bytes((kind_of_key(key),)) + _value(key, filler))
     kind, signed, start = read_pdu(insert_tlv(raw, tlv))
     if filler:
         end = start + len(tlv)
@@ -121,7 +121,7 @@ def without_password(raw: bytes) -> bytes:
     shown = bytearray(raw)
     with contextlib.suppress(DecodeError):
         for kind, first, last in read_triplets(raw, read_pdu(raw).tlvs, len(raw)):
-            if kind == TlvType.AUTHENTICATION and raw[first : first + 1] == bytes((CLEARTEXT,)):
+            if kind == Authentication.code and raw[first : first + 1] == bytes((CLEARTEXT,)):
                 shown[first + 1 : last] = b"*" * (last - first - 1)
     return raw if shown == raw else with_checksum(bytes(shown), checksum_of(bytes(shown)))
 
@@ -131,7 +131,7 @@ def _find(raw: RawPdu) -> tuple[int, int] | None:
     found = [
         (first, last)
         for kind, first, last in read_triplets(raw.data, raw.tlvs, len(raw.data))
-        if kind == TlvType.AUTHENTICATION and last > first
+        if kind == Authentication.code and last > first
     ]
     return found[0] if len(found) == 1 else None
 

@@ -32,18 +32,16 @@ from fared.protocols.isis.pdu.header import (
     with_lifetime,
 )
 from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Pdu, PduType, Psnp
-from fared.protocols.isis.pdu.tlv_decode import (
+from fared.protocols.isis.pdu.tlv_lists import (
     Pieces,
     decode_differing,
     decode_tlvs,
     differing,
-    tlvs_by_bytes,
-)
-from fared.protocols.isis.pdu.tlv_encode import (
     encode_tlv,
     encode_tlvs,
     entries_size,
     entry_size,
+    tlvs_by_bytes,
     tlvs_size,
 )
 from fared.protocols.isis.pdu.tlvs import Authentication, Tlv

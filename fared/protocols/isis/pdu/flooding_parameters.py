@@ -8,9 +8,8 @@ from __future__ import annotations
 import enum
 from typing import Any, Final
 
-import msgspec
-
 from fared.core.wire import DecodeError
+from fared.protocols.isis.pdu.tlv import Json, Tlv, unknown_document
 from fared.protocols.isis.pdu.triplet import DecodeOptions, read_triplets, write_triplet
 
 _ORDERED: Final = 0x80
@@ -39,7 +38,7 @@ _SIZES: Final[dict[int, int]] = {
 _FIELDS: Final[dict[int, str]] = {kind: kind.name.lower() for kind in _S}
 
 
-class FloodingParameters(msgspec.Struct, frozen=True):
+class FloodingParameters(Tlv, frozen=True, gc=False):
     """TLV 21; None where not sent.
 
     ``burst_size``: LSPs that may be received without a gap (§4.1). ``transmission_interval``:
@@ -48,6 +47,7 @@ class FloodingParameters(msgspec.Struct, frozen=True):
     that may be unacknowledged (§4.6). ``flags`` as sent (§4.4), ``unknown`` other sub-TLVs.
     """
 
+    code, label = 21, "flooding_parameters"
     burst_size: int | None = None
     transmission_interval: int | None = None
     lsps_per_psnp: int | None = None
@@ -61,37 +61,46 @@ class FloodingParameters(msgspec.Struct, frozen=True):
         """Whether LSPs are acknowledged in the order of arrival (§4.4, O-flag)."""
         return bool(self.flags and self.flags[0] & _ORDERED)
 
+    @classmethod
+    def decode(cls, data: bytes, start: int, end: int, options: DecodeOptions, /) -> Tlv:
+        """Decode the sub-TLVs."""
+        found: dict[str, Any] = {}
+        unknown: list[tuple[int, bytes]] = []
+        for kind, first, last in read_triplets(data, start, end):
+            value = data[first:last]
+            name = _FIELDS.get(kind)
+            size = _SIZES.get(kind, len(value))
+            sound = len(value) == size and (kind != _S.FLAGS or 1 <= size <= _MOST_FLAGS)
+            if name is not None and not sound and options.strict:
+                raise DecodeError("tlv", first, f"flooding sub-TLV {kind} of {len(value)} bytes")
+            if name is None or not sound or name in found:
+                unknown.append((kind, value))
+            else:
+                found[name] = value if kind == _S.FLAGS else int.from_bytes(value, "big")
+        return cls(**found, unknown=tuple(unknown))
 
-def decode_parameters(
-    data: bytes, start: int, end: int, options: DecodeOptions
-) -> FloodingParameters:
-    """Decode the TLV's value. Raises DecodeError ``tlv``."""
-    found: dict[str, Any] = {}
-    unknown: list[tuple[int, bytes]] = []
-    for kind, first, last in read_triplets(data, start, end):
-        value = data[first:last]
-        name = _FIELDS.get(kind)
-        size = _SIZES.get(kind, len(value))
-        sound = len(value) == size and (kind != _S.FLAGS or 1 <= size <= _MOST_FLAGS)
-        if name is not None and not sound and options.strict:
-            raise DecodeError("tlv", first, f"flooding sub-TLV {kind} of {len(value)} bytes")
-        if name is None or not sound or name in found:
-            unknown.append((kind, value))
-        else:
-            found[name] = value if kind == _S.FLAGS else int.from_bytes(value, "big")
-    return FloodingParameters(**found, unknown=tuple(unknown))
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode the sub-TLVs that are set. Raises ValueError if a field is too large."""
+        out = b""
+        for kind, name in _FIELDS.items():
+            value = getattr(self, name)
+            if isinstance(value, bytes):
+                out += write_triplet(kind, value)
+            elif value is not None:
+                try:
+                    out += write_triplet(kind, value.to_bytes(_SIZES[kind], "big"))
+                except OverflowError:
+                    raise ValueError(f"{name.replace('_', ' ')} {value}") from None
+        out += b"".join(write_triplet(kind, value) for kind, value in self.unknown)
+        return write_triplet(self.code, out)
 
-
-def encode_parameters(tlv: FloodingParameters) -> bytes:
-    """Encode the TLV's value. Raises ValueError if a field is too large."""
-    out = b""
-    for kind, name in _FIELDS.items():
-        value = getattr(tlv, name)
-        if isinstance(value, bytes):
-            out += write_triplet(kind, value)
-        elif value is not None:
-            try:
-                out += write_triplet(kind, value.to_bytes(_SIZES[kind], "big"))
-            except OverflowError:
-                raise ValueError(f"{name.replace('_', ' ')} {value}") from None
-    return out + b"".join(write_triplet(kind, value) for kind, value in tlv.unknown)
+    def document(self) -> Json:
+        """Return the parameters that were sent."""
+        sent: Json = {
+            name: v for name in _FIELDS.values() if (v := getattr(self, name)) is not None
+        }
+        if self.flags is not None:
+            sent |= {"flags": self.flags.hex(), "ordered": self.ordered}
+        if self.unknown:
+            sent["unknown"] = unknown_document(self.unknown)
+        return {self.label: sent}

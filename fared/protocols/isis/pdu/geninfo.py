@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fared.core.wire import DecodeError
-from fared.protocols.isis.pdu.tlvs import UnknownTlv
+from fared.protocols.isis.pdu.tlv import UnknownTlv
 
 GENINFO: Final = 251
 HEAD: Final = 3

@@ -10,13 +10,31 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, Prefix
+import msgspec
+
+from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.core.json_text import render_number
 from fared.core.wire import DecodeError
-from fared.protocols.isis.pdu.tlvs import IpReach
-from fared.protocols.isis.pdu.triplet import MAX_VALUE, DecodeOptions, read_triplets, write_triplet
+from fared.protocols.isis.pdu.tlv import (
+    TOPOLOGY,
+    Decoder,
+    Json,
+    Tlv,
+    read_topology,
+    unknown_document,
+)
+from fared.protocols.isis.pdu.triplet import (
+    MAX_VALUE,
+    DecodeOptions,
+    pack_entries,
+    read_triplets,
+    write_triplet,
+)
 
 _TAG: Final = 1
 _ATTRIBUTE_FLAGS: Final = 4
+_BIER: Final = 32
+"""The BIER info sub-TLV of a prefix: ``fared.protocols.isis.pdu.bier``."""
 
 _DOWN: Final = 0x80
 _IPV4_SUB_TLVS: Final = 0x40
@@ -28,6 +46,94 @@ _FLOAT = struct.Struct(">f")
 _WORD = struct.Struct(">I")
 _IPV4_HEAD = struct.Struct(">IB")
 _IPV6_HEAD = struct.Struct(">IBB")
+
+
+class IpReach(msgspec.Struct, frozen=True, gc=False):
+    """A reachable prefix: an entry of TLV 135, 235, 236 or 237 (RFC 5305 §4, 5308, 5120).
+
+    ``down`` is the up/down bit. ``external`` is the X bit of the IPv6 TLVs. ``tags`` are 32-bit
+    administrative tags (RFC 5130), ``flags`` the prefix attribute flags byte (RFC 7794; None:
+    not sent), ``capacity`` the path capacity, bytes/s, if the experimental sub-TLV was sent.
+    ``unknown`` are other sub-TLVs as (type, bytes), in order.
+    """
+
+    prefix: Prefix
+    metric: int
+    down: bool = False
+    external: bool = False
+    tags: tuple[int, ...] = ()
+    flags: int | None = None
+    capacity: float | None = None
+    unknown: tuple[tuple[int, bytes], ...] = ()
+
+    def document(self) -> Json:
+        """Return the prefix, and what was sent with it."""
+        out: Json = {"prefix": str(self.prefix), "metric": self.metric, "down": self.down}
+        if self.prefix.family != FAMILY_IPV4:
+            out["external"] = self.external
+        if self.tags:
+            out["tags"] = list(self.tags)
+        if self.flags is not None:
+            out["flags"] = self.flags
+        if self.capacity is not None:
+            out["capacity"] = render_number(self.capacity)
+        if self.unknown:
+            out |= _bier(self.unknown)
+            out["unknown"] = unknown_document(self.unknown)
+        return out
+
+
+def _bier(sub_tlvs: tuple[tuple[int, bytes], ...]) -> Json:
+    """The BIER info sub-TLVs (RFC 8401), if there are any; their codec is loaded for them only."""
+    if all(kind != _BIER for kind, _ in sub_tlvs):
+        return {}
+    from fared.protocols.isis.pdu.bier import read_bier  # noqa: PLC0415
+
+    return {"bier": [info.document() for info in read_bier(sub_tlvs)]}
+
+
+_CODES: Final = {
+    135: (FAMILY_IPV4, False, "ext_ip_reach"),
+    235: (FAMILY_IPV4, True, "mt_ip_reach"),
+    236: (FAMILY_IPV6, False, "ipv6_reach"),
+    237: (FAMILY_IPV6, True, "mt_ipv6_reach"),
+}
+"""Family, whether there is a topology, and the name in JSON."""
+_NAMES: Final = {(family, mt): (code, name) for code, (family, mt, name) in _CODES.items()}
+
+
+class IpReachability(Tlv, frozen=True, gc=False):
+    """TLV 135 or 236 by ``family``; TLV 235 or 237 where ``topology`` is not None."""
+
+    codes = tuple(_CODES)
+    family: int
+    prefixes: tuple[IpReach, ...]
+    topology: int | None = None
+
+    @classmethod
+    def decoder(cls, code: int, /) -> Decoder:
+        """Return what decodes the prefixes, after the topology if there is one."""
+        family, of_topology, _ = _CODES[code]
+
+        def decode(data: bytes, start: int, end: int, options: DecodeOptions, /) -> Tlv:
+            topology = read_topology(data, start, end) if of_topology else None
+            first = start + TOPOLOGY.size * of_topology
+            return cls(family, (*decode_prefixes(data, first, end, family, options),), topology)
+
+        return decode
+
+    def encode(self, capacity_code: int | None, /) -> bytes:
+        """Encode the prefixes, in several TLVs if need be."""
+        code, _ = _NAMES[self.family, self.topology is not None]
+        head = b"" if self.topology is None else TOPOLOGY.dump(self.topology)
+        entries = (encode_prefix(reach, capacity_code) for reach in self.prefixes)
+        return pack_entries(code, entries, head)
+
+    def document(self) -> Json:
+        """Return the prefixes, each with the topology if there is one."""
+        _, name = _NAMES[self.family, self.topology is not None]
+        head = {} if self.topology is None else {"topology": self.topology}
+        return {name: [{**head, **reach.document()} for reach in self.prefixes]}
 
 
 def decode_prefixes(

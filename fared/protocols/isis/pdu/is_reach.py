@@ -18,17 +18,112 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import msgspec
+
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, format_address
 from fared.core.wire import DecodeError
-from fared.paths.te.attributes import ISIS_TE, TeAttributes
+from fared.paths.te.attributes import ISIS_TE, NO_ATTRIBUTES, TeAttributes
 from fared.paths.te.sub_tlvs import MAX_24_BITS, Layout
-from fared.protocols.isis.pdu.tlvs import IsNeighbor
+from fared.protocols.isis.pdu.tlv import (
+    TOPOLOGY,
+    Decoder,
+    Json,
+    Tlv,
+    format_neighbor,
+    read_topology,
+    unknown_document,
+)
 from fared.protocols.isis.pdu.triplet import (
     HEADER,
     MAX_VALUE,
     DecodeOptions,
+    pack_entries,
     read_triplets,
     write_triplet,
 )
+
+
+class IsNeighbor(msgspec.Struct, frozen=True, gc=False):
+    """One entry of TLV 22 or 222 (RFC 5305 §3). ``neighbor`` is system id << 8 | pseudonode.
+
+    ``local_id`` and ``remote_id`` are the link identifiers (RFC 5307 §1.1), None where not
+    sent; addresses are those of sub-TLVs 6 and 8 (IPv4) and 12 and 13 (IPv6, RFC 6119).
+    ``unknown`` are other sub-TLVs as (type, bytes), in order; ``anomalous`` are the types of
+    sub-TLVs with the A bit (RFC 8570 §4.1).
+    """
+
+    neighbor: int
+    metric: int
+    attributes: TeAttributes = NO_ATTRIBUTES
+    local_addresses: tuple[int, ...] = ()
+    remote_addresses: tuple[int, ...] = ()
+    local_addresses6: tuple[int, ...] = ()
+    remote_addresses6: tuple[int, ...] = ()
+    local_id: int | None = None
+    remote_id: int | None = None
+    unknown: tuple[tuple[int, bytes], ...] = ()
+    anomalous: tuple[int, ...] = ()
+
+    def document(self) -> Json:
+        """Return neighbor, metric, and the sub-TLVs that were sent by the names of OSPF."""
+        sub: Json = {}
+        for name, family, addresses in (
+            ("local_addresses", FAMILY_IPV4, self.local_addresses),
+            ("remote_addresses", FAMILY_IPV4, self.remote_addresses),
+            ("local_addresses6", FAMILY_IPV6, self.local_addresses6),
+            ("remote_addresses6", FAMILY_IPV6, self.remote_addresses6),
+        ):
+            if addresses:
+                sub[name] = [format_address(family, address) for address in addresses]
+        if self.local_id is not None:
+            sub |= {"local_identifier": self.local_id, "remote_identifier": self.remote_id}
+        sub |= self.attributes.sent()
+        if self.anomalous:
+            sub["anomalous"] = list(self.anomalous)
+        if self.unknown:
+            sub["unknown"] = unknown_document(self.unknown)
+        return {"neighbor": format_neighbor(self.neighbor), "metric": self.metric, "sub": sub}
+
+
+_PLAIN: Final = 22
+_MULTI_TOPOLOGY: Final = 222
+
+
+class IsReachability(Tlv, frozen=True, gc=False):
+    """TLV 22, or TLV 222 where ``topology`` is not None."""
+
+    codes = (_PLAIN, _MULTI_TOPOLOGY)
+    neighbors: tuple[IsNeighbor, ...]
+    topology: int | None = None
+
+    @classmethod
+    def decoder(cls, code: int, /) -> Decoder:
+        """Return what decodes the neighbors, of TLV 222 after the topology."""
+        return cls.decode if code == _PLAIN else cls._decode_of_topology
+
+    @classmethod
+    def decode(cls, data: bytes, start: int, end: int, options: DecodeOptions, /) -> Tlv:
+        """Decode the neighbors of TLV 22."""
+        return cls(decode_neighbors(data, start, end, options))
+
+    @classmethod
+    def _decode_of_topology(cls, data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
+        topology = read_topology(data, start, end)
+        return cls(decode_neighbors(data, start + TOPOLOGY.size, end, options), topology)
+
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode the neighbors, in several TLVs if need be."""
+        entries = map(encode_neighbor, self.neighbors)
+        if self.topology is None:
+            return pack_entries(_PLAIN, entries)
+        return pack_entries(_MULTI_TOPOLOGY, entries, TOPOLOGY.dump(self.topology))
+
+    def document(self) -> Json:
+        """Return the neighbors, of TLV 222 each with the topology."""
+        entries = [neighbor.document() for neighbor in self.neighbors]
+        if self.topology is None:
+            return {"ext_is_reach": entries}
+        return {"mt_is_reach": [{"topology": self.topology, **entry} for entry in entries]}
 
 
 class LinkSubTlv(enum.IntEnum):

@@ -15,17 +15,16 @@ Conventions:
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fared.core.ids import format_node, format_system_id, isis_node
 from fared.protocols.isis.ids import LevelSet, format_lsp_id, system_of
 from fared.protocols.isis.pdu.codec import kind_of
 from fared.protocols.isis.pdu.header import read_pdu
 from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Pdu, Psnp
-from fared.protocols.isis.pdu.tlv_render import format_neighbor, render_tlvs
+from fared.protocols.isis.pdu.tlv import Json, format_neighbor
+from fared.protocols.isis.pdu.tlv_lists import render_tlvs
 from fared.protocols.isis.pdu.triplet import read_triplets
-
-Json = dict[str, Any]
 
 _LEVELS: Final = {
     LevelSet.ONE: "level-1",

@@ -10,7 +10,7 @@ from typing import Final
 
 from fared.core.wire import DecodeError
 from fared.protocols.igp.dynamic_flooding import Capability
-from fared.protocols.isis.pdu.tlvs import Tlv, UnknownTlv
+from fared.protocols.isis.pdu.tlv import Tlv, UnknownTlv
 from fared.protocols.isis.pdu.triplet import read_triplets, write_triplet
 
 ROUTER_CAPABILITY: Final = 242

@@ -1,56 +1,88 @@
-"""TLVs as values, decoded from bytes and encoded to bytes.
+"""The TLVs; all but those of reachability, LSP entries and flooding parameters are declared here.
 
-A TLV of a known type is one of the classes below; one of an unknown type, or with malformed
-contents, is an ``UnknownTlv``. Order is kept, so a decoded PDU is encoded to the same bytes if its
-sender packed its TLVs as the encoder does.
-
-Values hold numbers, bytes and each other, never what holds them: the collector skips them, and each
-takes 16 bytes less.
+A decoded PDU is encoded to the same bytes if its sender packed its TLVs as the encoder does. Other
+packages import the classes from here.
 """
 
-from __future__ import annotations
-
+# Annotations are evaluated here, not text: formats are read from them at start.
 import enum
-from typing import TypeVar
+import functools
+import struct
+from typing import Annotated, Final
 
 import msgspec
+from msgspec.structs import asdict
 
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.paths.te.attributes import NO_ATTRIBUTES, TeAttributes
-from fared.protocols.isis.ids import LspId, Snpa
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, dotted, format_address
+from fared.core.wire import U8, U16, U32, DecodeError, Format, integer
+from fared.protocols.isis.ids import Snpa, format_snpa
 from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
+from fared.protocols.isis.pdu.ip_reach import IpReach, IpReachability
+from fared.protocols.isis.pdu.is_reach import IsNeighbor, IsReachability
+from fared.protocols.isis.pdu.lsp_entries import LspEntries, LspEntry
+from fared.protocols.isis.pdu.narrow import (
+    NarrowIpReach,
+    NarrowIpReachability,
+    NarrowIsReachability,
+    NarrowNeighbor,
+)
+from fared.protocols.isis.pdu.tlv import (
+    SYSTEM_ID,
+    TOPOLOGY_ID,
+    Decoder,
+    FixedTlv,
+    Json,
+    ListTlv,
+    Tlv,
+    UnknownTlv,
+    decoder_of_list,
+    of_type,
+)
+from fared.protocols.isis.pdu.triplet import DecodeOptions, pack_entries, write_triplet
 
-
-class TlvType(enum.IntEnum):
-    """TLV types that are read or written."""
-
-    AREA_ADDRESSES = 1
-    IS_REACHABILITY = 2
-    IS_NEIGHBORS = 6
-    PADDING = 8
-    LSP_ENTRIES = 9
-    AUTHENTICATION = 10
-    LSP_BUFFER_SIZE = 14
-    PURGE_ORIGINATOR = 13
-    FLOODING_PARAMETERS = 21
-    EXTENDED_IS_REACHABILITY = 22
-    IP_INTERNAL_REACHABILITY = 128
-    PROTOCOLS_SUPPORTED = 129
-    IP_EXTERNAL_REACHABILITY = 130
-    IP_INTERFACE_ADDRESSES = 132
-    TE_ROUTER_ID = 134
-    EXTENDED_IP_REACHABILITY = 135
-    HOSTNAME = 137
-    BFD_ENABLED = 148
-    RESTART = 211
-    MT_IS_REACHABILITY = 222
-    MULTI_TOPOLOGY = 229
-    IPV6_INTERFACE_ADDRESSES = 232
-    MT_IP_REACHABILITY = 235
-    IPV6_REACHABILITY = 236
-    MT_IPV6_REACHABILITY = 237
-    THREE_WAY = 240
-
+__all__ = [
+    "FLAG_EXTERNAL",
+    "FLAG_NODE",
+    "FLAG_READVERTISED",
+    "MT_IPV4",
+    "MT_IPV6",
+    "NLPIDS",
+    "NLPID_IPV4",
+    "NLPID_IPV6",
+    "TOPOLOGIES",
+    "AreaAddresses",
+    "Authentication",
+    "BfdEnabled",
+    "FloodingParameters",
+    "Hostname",
+    "InterfaceAddresses",
+    "IpReach",
+    "IpReachability",
+    "IsNeighbor",
+    "IsNeighbors",
+    "IsReachability",
+    "LspBufferSize",
+    "LspEntries",
+    "LspEntry",
+    "MultiTopology",
+    "NarrowIpReach",
+    "NarrowIpReachability",
+    "NarrowIsReachability",
+    "NarrowNeighbor",
+    "Padding",
+    "ProtocolsSupported",
+    "PurgeOriginator",
+    "Restart",
+    "RestartFlag",
+    "TeRouterId",
+    "ThreeWay",
+    "ThreeWayState",
+    "Tlv",
+    "Topology",
+    "UnknownTlv",
+    "format_area",
+    "of_type",
+]
 
 NLPID_IPV4 = 0xCC
 NLPID_IPV6 = 0x8E
@@ -63,221 +95,242 @@ MT_IPV4 = 0
 MT_IPV6 = 2
 TOPOLOGIES = {FAMILY_IPV4: MT_IPV4, FAMILY_IPV6: MT_IPV6}
 """The MT id of each family (RFC 5120 §7.5)."""
+_PROTOCOLS: Final = {NLPID_IPV4: "ipv4", NLPID_IPV6: "ipv6"}
+_OVERLOAD: Final = 0x8000
+_ATTACHED: Final = 0x4000
+_MAX_AREA_ADDRESS: Final = 13
+_GENERIC: Final = 3
+_KEY_ID_SIZE: Final = 2
+_BFD_ENABLED = struct.Struct(">HB")
+_AUTHENTICATION_NAMES: Final = {1: "cleartext", 54: "md5"}
+_SHA_NAMES: Final = {
+    20: "hmac-sha-1",
+    32: "hmac-sha-256",
+    48: "hmac-sha-384",
+    64: "hmac-sha-512",
+}
 
 
-class UnknownTlv(msgspec.Struct, frozen=True, gc=False):
-    """A TLV carried as bytes."""
-
-    type: int
-    value: bytes
-
-
-class AreaAddresses(msgspec.Struct, frozen=True, gc=False):
+class AreaAddresses(Tlv, frozen=True, gc=False):
     """TLV 1: area addresses of 1 to 13 bytes."""
 
+    code, label = 1, "area_addresses"
     addresses: tuple[bytes, ...]
 
+    @classmethod
+    def decode(cls, data: bytes, start: int, end: int, _: DecodeOptions, /) -> Tlv:
+        """Decode the addresses, each after its size."""
+        addresses = []
+        while start < end:
+            size = data[start]
+            first = start + 1
+            start = first + size
+            if not 1 <= size <= _MAX_AREA_ADDRESS or start > end:
+                raise DecodeError("tlv", first - 1, f"area address of {size} bytes")
+            addresses.append(data[first:start])
+        return cls(tuple(addresses))
 
-class IsNeighbors(msgspec.Struct, frozen=True, gc=False):
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode each address after its size."""
+        return pack_entries(self.code, (bytes((len(a),)) + a for a in self.addresses))
+
+    def document(self) -> Json:
+        """Return the addresses in their usual form."""
+        return {self.label: [format_area(address) for address in self.addresses]}
+
+
+def format_area(address: bytes) -> str:
+    """Write an area address: ``49.0001``."""
+    digits = address.hex()
+    groups = [digits[:2], *(digits[at : at + 4] for at in range(2, len(digits), 4))]
+    return ".".join(groups)
+
+
+class IsNeighbors(ListTlv, frozen=True, gc=False):
     """TLV 6: MAC addresses of the neighbors received on the LAN."""
 
+    code, label, what = 6, "is_neighbors", "SNPAs"
+    item = integer(6, format_snpa)
     snpas: tuple[Snpa, ...]
 
 
-class Padding(msgspec.Struct, frozen=True, gc=False):
+class Padding(Tlv, frozen=True, gc=False):
     """TLV 8: that many zero bytes (0..255)."""
 
+    code, label = 8, "padding"
     size: int
 
+    @classmethod
+    def decode(cls, data: bytes, start: int, end: int, _: DecodeOptions, /) -> Tlv:
+        """Count the bytes; others than zeros are kept."""
+        value = data[start:end]
+        return UnknownTlv(cls.code, value) if any(value) else cls(len(value))
 
-class LspEntry(msgspec.Struct, frozen=True, gc=False):
-    """One LSP in an SNP; ``sequence_number`` 0 requests it."""
-
-    lsp_id: LspId
-    sequence_number: int
-    remaining_lifetime: int
-    checksum: int
-
-
-class LspEntries(msgspec.Struct, frozen=True, gc=False):
-    """TLV 9. ``packed``: encoded entries that follow ``entries`` (``lsp_entries``)."""
-
-    entries: tuple[LspEntry, ...]
-    packed: bytes = b""
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode the zeros."""
+        return write_triplet(self.code, bytes(self.size))
 
 
-class Authentication(msgspec.Struct, frozen=True, gc=False):
+class Authentication(Tlv, frozen=True, gc=False):
     """TLV 10: ``kind`` 1 clear text, 54 HMAC-MD5 (RFC 5304), 3 generic (RFC 5310).
 
     ``value`` is the password, the digest, or key id (2 bytes) and digest.
     """
 
+    code, label = 10, "authentication"
     kind: int
     value: bytes
 
+    @classmethod
+    def decode(cls, data: bytes, start: int, end: int, _: DecodeOptions, /) -> Tlv:
+        """Decode the type; the value depends on it."""
+        if start == end:
+            raise DecodeError("tlv", start, "authentication without a type")
+        return cls(data[start], data[start + 1 : end])
 
-class PurgeOriginator(msgspec.Struct, frozen=True, gc=False):
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode type and value."""
+        return write_triplet(self.code, bytes((self.kind,)) + self.value)
+
+    @property
+    def name(self) -> str:
+        """The algorithm as the configuration names it, or ``type-42``."""
+        if self.kind == _GENERIC:
+            return _SHA_NAMES.get(len(self.value) - _KEY_ID_SIZE, "cryptographic")
+        return _AUTHENTICATION_NAMES.get(self.kind, f"type-{self.kind}")
+
+    def document(self) -> Json:
+        """Return its parts; a clear text password is not shown."""
+        out: Json = {"type": self.kind, "type_name": self.name}
+        if self.kind == _GENERIC and len(self.value) >= _KEY_ID_SIZE:
+            out["key_id"] = int.from_bytes(self.value[:_KEY_ID_SIZE], "big")
+            out["digest"] = self.value[_KEY_ID_SIZE:].hex()
+        elif self.kind != 1:
+            out["digest"] = self.value.hex()
+        return {self.label: [out]}
+
+
+class PurgeOriginator(Tlv, frozen=True, gc=False):
     """TLV 13 (RFC 6232): the system that purged the LSP.
 
     If another system adds the TLV, ``system_id`` is that system and ``received_from`` its neighbor.
     """
 
-    system_id: int
-    received_from: int | None = None
+    code, label = 13, "purge_originator"
+    system_id: Annotated[int, SYSTEM_ID]
+    received_from: Annotated[int | None, SYSTEM_ID] = None
+
+    @classmethod
+    def decode(cls, data: bytes, start: int, end: int, _: DecodeOptions, /) -> Tlv:
+        """Decode one id or two, after their number."""
+        size = end - start
+        if not size or data[start] not in (1, 2) or size != 1 + SYSTEM_ID.size * data[start]:
+            raise DecodeError("tlv", start, f"purge originator of {size} bytes")
+        return cls(*[SYSTEM_ID.load(data, at) for at in range(start + 1, end, SYSTEM_ID.size)])
+
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode the number of ids, and them."""
+        systems = [id_ for id_ in (self.system_id, self.received_from) if id_ is not None]
+        value = bytes((len(systems),)) + b"".join(map(SYSTEM_ID.dump, systems))
+        return write_triplet(self.code, value)
 
 
-class LspBufferSize(msgspec.Struct, frozen=True, gc=False):
+class LspBufferSize(FixedTlv, frozen=True, gc=False):
     """TLV 14."""
 
-    size: int
+    code, label, what = 14, "lsp_buffer_size", "LSP buffer size"
+    size: Annotated[int, U16]
 
 
-class NarrowNeighbor(msgspec.Struct, frozen=True, gc=False):
-    """One entry of TLV 2. ``neighbor`` is system id << 8 | pseudonode, 56 bits."""
-
-    neighbor: int
-    metric: int
+def _protocol_name(nlpid: int) -> str:
+    return _PROTOCOLS.get(nlpid, f"nlpid-{nlpid:#04x}")
 
 
-class NarrowIsReachability(msgspec.Struct, frozen=True, gc=False):
-    """TLV 2. ``virtual`` is its first byte."""
-
-    neighbors: tuple[NarrowNeighbor, ...]
-    virtual: int = 0
-
-
-class IsNeighbor(msgspec.Struct, frozen=True, gc=False):
-    """One entry of TLV 22 or 222 (RFC 5305 §3). ``neighbor`` is system id << 8 | pseudonode.
-
-    ``local_id`` and ``remote_id`` are the link identifiers (RFC 5307 §1.1), None where not
-    sent; addresses are those of sub-TLVs 6 and 8 (IPv4) and 12 and 13 (IPv6, RFC 6119).
-    ``unknown`` are other sub-TLVs as (type, bytes), in order; ``anomalous`` are the types of
-    sub-TLVs with the A bit (RFC 8570 §4.1).
-    """
-
-    neighbor: int
-    metric: int
-    attributes: TeAttributes = NO_ATTRIBUTES
-    local_addresses: tuple[int, ...] = ()
-    remote_addresses: tuple[int, ...] = ()
-    local_addresses6: tuple[int, ...] = ()
-    remote_addresses6: tuple[int, ...] = ()
-    local_id: int | None = None
-    remote_id: int | None = None
-    unknown: tuple[tuple[int, bytes], ...] = ()
-    anomalous: tuple[int, ...] = ()
-
-
-class IsReachability(msgspec.Struct, frozen=True, gc=False):
-    """TLV 22, or TLV 222 where ``topology`` is not None."""
-
-    neighbors: tuple[IsNeighbor, ...]
-    topology: int | None = None
-
-
-class IpReach(msgspec.Struct, frozen=True, gc=False):
-    """A reachable prefix: an entry of TLV 135, 235, 236 or 237 (RFC 5305 §4, 5308, 5120).
-
-    ``down`` is the up/down bit. ``external`` is the X bit of the IPv6 TLVs. ``tags`` are 32-bit
-    administrative tags (RFC 5130), ``flags`` the prefix attribute flags byte (RFC 7794; None:
-    not sent), ``capacity`` the path capacity, bytes/s, if the experimental sub-TLV was sent.
-    ``unknown`` are other sub-TLVs as (type, bytes), in order.
-    """
-
-    prefix: Prefix
-    metric: int
-    down: bool = False
-    external: bool = False
-    tags: tuple[int, ...] = ()
-    flags: int | None = None
-    capacity: float | None = None
-    unknown: tuple[tuple[int, bytes], ...] = ()
-
-
-class IpReachability(msgspec.Struct, frozen=True, gc=False):
-    """TLV 135 or 236 by ``family``; TLV 235 or 237 where ``topology`` is not None."""
-
-    family: int
-    prefixes: tuple[IpReach, ...]
-    topology: int | None = None
-
-
-class NarrowIpReach(msgspec.Struct, frozen=True, gc=False):
-    """One entry of TLV 128 or 130 (RFC 1195). ``metric_external`` is the I/E bit."""
-
-    prefix: Prefix
-    metric: int
-    down: bool = False
-    metric_external: bool = False
-
-
-class NarrowIpReachability(msgspec.Struct, frozen=True, gc=False):
-    """TLV 128, or 130 where ``external``."""
-
-    prefixes: tuple[NarrowIpReach, ...]
-    external: bool = False
-
-
-class ProtocolsSupported(msgspec.Struct, frozen=True, gc=False):
+class ProtocolsSupported(ListTlv, frozen=True, gc=False):
     """TLV 129: NLPIDs."""
 
+    code, label, what = 129, "protocols", "NLPIDs"
+    item = U8
     nlpids: tuple[int, ...]
 
+    def document(self) -> Json:
+        """Return the NLPIDs and their names."""
+        return {**super().document(), "protocols_names": [*map(_protocol_name, self.nlpids)]}
 
-class InterfaceAddresses(msgspec.Struct, frozen=True, gc=False):
+
+_IPV4_ADDRESSES: Final = 132
+_IPV6_ADDRESSES: Final = 232
+_ADDRESSES: Final = {FAMILY_IPV4: U32, FAMILY_IPV6: integer(16)}
+
+
+class InterfaceAddresses(Tlv, frozen=True, gc=False):
     """TLV 132 or 232 by ``family``."""
 
+    codes = (_IPV4_ADDRESSES, _IPV6_ADDRESSES)
     family: int
     addresses: tuple[int, ...]
 
+    @classmethod
+    def decoder(cls, code: int, /) -> Decoder:
+        """Return what decodes addresses of the family."""
+        family = FAMILY_IPV4 if code == _IPV4_ADDRESSES else FAMILY_IPV6
+        return decoder_of_list(_ADDRESSES[family], "addresses", functools.partial(cls, family))
 
-class TeRouterId(msgspec.Struct, frozen=True, gc=False):
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode the addresses, in several TLVs if need be."""
+        code = _IPV4_ADDRESSES if self.family == FAMILY_IPV4 else _IPV6_ADDRESSES
+        return pack_entries(code, map(_ADDRESSES[self.family].dump, self.addresses))
+
+    def document(self) -> Json:
+        """Return the addresses."""
+        addresses = [format_address(self.family, address) for address in self.addresses]
+        return {"ip_addresses" if self.family == FAMILY_IPV4 else "ipv6_addresses": addresses}
+
+
+class TeRouterId(FixedTlv, frozen=True, gc=False):
     """TLV 134: an IPv4 address."""
 
-    address: int
+    code, label, what = 134, "te_router_id", "TE router id"
+    address: Annotated[int, U32.shown(dotted)]
 
 
-class Hostname(msgspec.Struct, frozen=True, gc=False):
+class Hostname(Tlv, frozen=True, gc=False):
     """TLV 137 (RFC 5301)."""
 
+    code, label = 137, "hostname"
     name: str
 
+    @classmethod
+    def decode(cls, data: bytes, start: int, end: int, _: DecodeOptions, /) -> Tlv:
+        """Decode it; what is not printable text is kept as bytes, since terminals show it."""
+        value = data[start:end]
+        try:
+            name = value.decode()
+        except UnicodeDecodeError:
+            return UnknownTlv(cls.code, value)
+        return cls(name) if name.isprintable() else UnknownTlv(cls.code, value)
 
-class Topology(msgspec.Struct, frozen=True, gc=False):
-    """One entry of TLV 229 (RFC 5120 §7.1)."""
-
-    topology: int
-    overload: bool = False
-    attached: bool = False
+    def encode(self, _: int | None, /) -> bytes:
+        """Encode the name."""
+        return write_triplet(self.code, self.name.encode())
 
 
-class MultiTopology(msgspec.Struct, frozen=True, gc=False):
-    """TLV 229."""
+def _read_bfd(value: bytes) -> tuple[int, int]:
+    field, nlpid = _BFD_ENABLED.unpack(value)
+    return field & TOPOLOGY_ID, nlpid
 
-    topologies: tuple[Topology, ...]
+
+def _bfd_document(pair: tuple[int, int]) -> Json:
+    topology, nlpid = pair
+    return {"topology": topology, "nlpid": nlpid, "protocol": _protocol_name(nlpid)}
 
 
-class BfdEnabled(msgspec.Struct, frozen=True, gc=False):
+class BfdEnabled(ListTlv, frozen=True, gc=False):
     """TLV 148 (RFC 6213 §2): pairs of topology and NLPID for which BFD is in use."""
 
+    code, label, what = 148, "bfd_enabled", "BFD protocols"
+    item = Format("3s", _read_bfd, lambda pair: _BFD_ENABLED.pack(*pair), _bfd_document)
     protocols: tuple[tuple[int, int], ...]
-
-
-class ThreeWayState(enum.IntEnum):
-    """Adjacency three-way states (RFC 5303 §3.1)."""
-
-    UP = 0
-    INITIALIZING = 1
-    DOWN = 2
-
-
-class ThreeWay(msgspec.Struct, frozen=True, gc=False):
-    """TLV 240 (RFC 5303); the last three None where the short form was sent."""
-
-    state: int
-    extended_local_circuit_id: int | None = None
-    neighbor_system_id: int | None = None
-    neighbor_extended_local_circuit_id: int | None = None
 
 
 class RestartFlag(enum.IntFlag):
@@ -290,41 +343,70 @@ class RestartFlag(enum.IntFlag):
     PA = 0x10
 
 
-class Restart(msgspec.Struct, frozen=True, gc=False):
+class Restart(FixedTlv, frozen=True, gc=False):
     """TLV 211 (RFC 8706); ``system_id`` is that of the neighbor that an answer is for, on a LAN."""
 
-    flags: int
-    remaining_time: int | None = None
-    system_id: int | None = None
+    code, label, what = 211, "restart", "restart"
+    # RFC 8706 §3.1: the remaining time and the system id are optional
+    forms = (1, 2, 3)
+    flags: Annotated[int, U8]
+    remaining_time: Annotated[int | None, U16] = None
+    system_id: Annotated[int | None, SYSTEM_ID] = None
+
+    def document(self) -> Json:
+        """Return the fields, and the names of the flags."""
+        fields = self.fields()
+        names = [str(flag.name) for flag in RestartFlag if self.flags & flag]
+        return {self.label: {"flags": fields.pop("flags"), "flags_names": names, **fields}}
 
 
-Tlv = (
-    UnknownTlv
-    | AreaAddresses
-    | IsNeighbors
-    | Padding
-    | LspEntries
-    | Authentication
-    | PurgeOriginator
-    | LspBufferSize
-    | FloodingParameters
-    | NarrowIsReachability
-    | IsReachability
-    | IpReachability
-    | NarrowIpReachability
-    | ProtocolsSupported
-    | InterfaceAddresses
-    | TeRouterId
-    | Hostname
-    | MultiTopology
-    | BfdEnabled
-    | ThreeWay
-    | Restart
-)
+class Topology(msgspec.Struct, frozen=True, gc=False):
+    """One entry of TLV 229 (RFC 5120 §7.1)."""
 
-_T = TypeVar("_T")
+    topology: int
+    overload: bool = False
+    attached: bool = False
 
 
-def of_type(tlvs: tuple[Tlv, ...], kind: type[_T]) -> tuple[_T, ...]:
-    """The TLVs of one class, in order."""
-    return tuple([tlv for tlv in tlvs if isinstance(tlv, kind)])
+def _read_topology(field: int) -> Topology:
+    return Topology(field & TOPOLOGY_ID, bool(field & _OVERLOAD), bool(field & _ATTACHED))
+
+
+def _write_topology(topology: Topology) -> int:
+    flags = topology.overload * _OVERLOAD | topology.attached * _ATTACHED
+    return topology.topology | flags
+
+
+class MultiTopology(ListTlv, frozen=True, gc=False):
+    """TLV 229."""
+
+    code, label, what = 229, "mt_topologies", "topologies"
+    item = Format("H", _read_topology, _write_topology, asdict)
+    topologies: tuple[Topology, ...]
+
+
+class ThreeWayState(enum.IntEnum):
+    """Adjacency three-way states (RFC 5303 §3.1)."""
+
+    UP = 0
+    INITIALIZING = 1
+    DOWN = 2
+
+
+class ThreeWay(FixedTlv, frozen=True, gc=False):
+    """TLV 240 (RFC 5303); the last three None where the short form was sent."""
+
+    code, label, what = 240, "three_way", "three-way adjacency"
+    # RFC 5303 §3.1: all fields but the state are optional
+    forms = (1, 2, 4)
+    state: Annotated[int, U8]
+    extended_local_circuit_id: Annotated[int | None, U32] = None
+    neighbor_system_id: Annotated[int | None, SYSTEM_ID] = None
+    neighbor_extended_local_circuit_id: Annotated[int | None, U32] = None
+
+    def document(self) -> Json:
+        """Return the fields, and the name of the state."""
+        fields = self.fields()
+        names = {int(state): state.name.lower() for state in ThreeWayState}
+        name = names.get(self.state, f"state-{self.state}")
+        return {self.label: {"state": fields.pop("state"), "state_name": name, **fields}}

@@ -23,7 +23,7 @@ from fared.protocols.isis.pdu.codec import (
     read_pdu,
 )
 from fared.protocols.isis.pdu.model import Csnp, Lsp, PduType, Psnp
-from fared.protocols.isis.pdu.tlv_decode import malformed_types
+from fared.protocols.isis.pdu.tlv_lists import malformed_types
 from fared.protocols.isis.pdu.tlvs import LspEntry
 from fared.protocols.isis.settings import IsisSettings
 from fared.protocols.isis.transmit import Transmitter
