@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-WORKERS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
+WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
+# only these files need to be read for the tests that run alone
+ALONE   = $(shell grep -rl --include="test_*.py" "mark\.alone" tests)
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
@@ -21,11 +23,11 @@ $(STAMP): pyproject.toml
 demo: install
 	$(BIN)/fared-lab demo containerlab/clos3.clab.yml
 
-# Workers with namespaces of their own, of which a third waits; what measures time has the machine to itself.
+# Workers with namespaces of their own, of which half waits; what measures time has the machine to itself.
 # What failed is run once more: a machine that stood still for a moment is no fault of fared.
 test: install
 	$(BIN)/pytest --cache-clear -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10 -m "not alone" || $(AGAIN)
-	$(BIN)/pytest --cache-clear --durations 10 -m alone || $(AGAIN)
+	$(BIN)/pytest --cache-clear --durations 10 -m alone $(ALONE) || $(AGAIN)
 
 check: install
 	$(BIN)/ruff check .

@@ -30,6 +30,14 @@ def topology(name: str, *, protocol: str = "ospf", rate: str | None = None, **ki
     return yaml.safe_dump({"name": name, "topology": document}, sort_keys=False)
 
 
+def patient(text: str) -> str:
+    """The same topology with a dead interval of 12 s: a daemon starts within it on any machine."""
+    document = yaml.safe_load(text)
+    defaults = document["topology"].setdefault("defaults", {})
+    defaults.setdefault("labels", {})["fared-lab.hello-interval"] = 3
+    return yaml.safe_dump(document, sort_keys=False)
+
+
 def rewrite_config(node: RunningNode, change: Callable[[dict[str, Any]], None]) -> None:
     """Change the configuration file of a router; its daemon does not notice yet."""
     file = node.directory / "fared.yaml"

@@ -183,7 +183,6 @@ def test_a_fault_left_unrepaired_misses_the_goal_of_the_report_with_its_reason()
 @pytest.mark.netns
 @pytest.mark.peers
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.timeout(400)
 def test_a_minute_of_faults_leaves_nothing_unrepaired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -20,7 +20,7 @@ from tests.stream import Stream
 from tests.two_leaves import WAYS, topology
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.timeout(240)]
 
 FAR = {"L1": "10.0.2.0/24", "L2": "10.0.1.0/24"}
 """The networks of the other leaf's hosts."""

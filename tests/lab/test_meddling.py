@@ -18,7 +18,7 @@ from fared.extensions.lab.waiting import await_paths
 from tests.stream import RATE, Stream
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.netns, pytest.mark.timeout(240)]
 CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
 FAR = "10.0.2.0/24"
 AT_ONCE = AUDIT_INTERVAL / 6

@@ -19,7 +19,7 @@ from tests.error_counters import Interface
 from tests.stream import Stream
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.netns, pytest.mark.timeout(240)]
 CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
 TO_L1, TO_L2 = "10.0.1.0/24", "10.0.2.0/24"
 HOLD_DOWN = 5.0

@@ -22,10 +22,10 @@ from fared.extensions.lab.waiting import await_paths
 from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
 from tests.lab_restarts import Restart
 from tests.stream import Stream
-from tests.two_leaves import WAYS, help_restarts, topology
+from tests.two_leaves import WAYS, help_restarts, patient, topology
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.timeout(240)]
 
 OLD, NEW = fared.__version__, "9.9.9~test"
 SOURCE = Path(fared.__file__).parent
@@ -54,7 +54,7 @@ def running(tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[
     """A small fabric in which all routers help those that restart gracefully."""
     directory = tmp_path_factory.mktemp("upgrade")
     path = directory / "upgrade.clab.yml"
-    path.write_text(topology("upgrade", protocol=request.param))
+    path.write_text(patient(topology("upgrade", protocol=request.param)))
     with Fabric.from_file(path, directory=directory / "state") as made:
         assert await_paths(made, 60.0) is not None
         help_restarts(made, request.param)

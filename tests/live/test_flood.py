@@ -27,7 +27,7 @@ from tests.live.daemons import LINKS, RIGHT, RIGHT_STUB, Live, Pair
 from tests.live.isis_daemons import IsisPair
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 NEIGHBOR, ALL_ROUTERS = "10.129.0.1", "224.0.0.5"
 A_PACKET = 30

@@ -47,7 +47,7 @@ from tests.live.storms import (
 from tests.recorded import ISIS, load
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 PURGES = 2_000
 FILLING = 20_000

@@ -21,7 +21,7 @@ from fared.management.api.client import ControlClient, DaemonUnreachableError
 from tests.stream import RATE, Stream
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 TOPOLOGY = """
 name: restart

@@ -20,10 +20,10 @@ from fared.extensions.lab.namespaces import Netns
 from tests.live.daemons import Live
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.alone]
+pytestmark = pytest.mark.netns
 
-DEAD = 4
-RETRANSMIT = 5.0
+DEAD = 15
+RETRANSMIT = 15.0
 """Seconds after which what was refused comes again."""
 DAY = 86_400
 LSAS = 50
@@ -120,7 +120,8 @@ def _contents(document: dict[str, Any]) -> set[str]:
 
 def _config(name: str, number: int) -> dict[str, Any]:
     links = {
-        cable: {"hello-interval": 1, "dead-interval": DEAD, "authentication": key}
+        cable: {"hello-interval": 1, "dead-interval": DEAD, "retransmit-interval": RETRANSMIT}
+        | {"authentication": key}
         for cable, key in CABLES.items()
         if name in cable
     }

@@ -93,7 +93,6 @@ def test_reloads_with_other_costs_lose_no_packet_and_no_adjacency(pair: Pair, co
     assert victim.complaints() == []
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("size", KERNELS)
 def test_a_kernel_full_of_interfaces_and_foreign_routes(size: tuple[int, int], tmp_path: Path):
     """Networks of all interfaces are advertised; routes of others stay as they are."""
@@ -161,7 +160,6 @@ def csnps(rng: random.Random, count: int) -> Iterator[bytes]:
         yield pdu
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("count", ENTRIES)
 def test_lsps_that_csnps_list_take_memory_only_while_there_is_room_for_them(
     count: int, tmp_path: Path

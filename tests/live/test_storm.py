@@ -28,7 +28,7 @@ from tests.live.storms import (
 from tests.recorded import OSPF, load
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 ALL_ROUTERS, VICTIM, NEIGHBOUR = "224.0.0.5", "10.129.0.0", "10.129.0.1"
 OTHERS = ("10.129.0.7", "192.0.2.1", "203.0.113.250", "0.0.0.0")

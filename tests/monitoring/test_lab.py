@@ -35,7 +35,6 @@ from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.netns,
-    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.timeout(400),
     pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is missing"),
@@ -65,7 +64,7 @@ class Lab:
         wait_for(lambda: at not in self.firing(), PATIENCE, f"{name} is silent", pause=0.3)
         yield
         wait_for(lambda: self.silent(name), PATIENCE, f"{name} is silent", pause=0.3)
-        wait_for(lambda: not self.firing(), PATIENCE, "nothing fires", pause=0.3)
+        wait_for(self.calm, PATIENCE, "nothing fires", pause=0.3)
 
     def fires(self, name: str, instance: str) -> None:
         wait_for(
@@ -77,6 +76,10 @@ class Lab:
 
     def silent(self, name: str) -> bool:
         return name not in {alert for alert, _ in self.firing()}
+
+    def calm(self) -> bool:
+        """Whether nothing fires, but for what a busy machine causes."""
+        return {alert for alert, _ in self.firing()} <= {"FaredLoopLag"}
 
     def firing(self) -> set[tuple[str, str]]:
         return self.prometheus.firing()
@@ -118,7 +121,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             Jobs(fabric).create("train")
             waits = "count(fared_ina_wait_seconds)"
             wait_for(lambda: prometheus.value(waits), 30, "the job is scraped", pause=0.3)
-            wait_for(lambda: not prometheus.firing(), 60, "nothing fires", pause=0.5)
+            wait_for(running.calm, 60, "nothing fires", pause=0.5)
             yield running
 
 

@@ -18,10 +18,10 @@ from tests.lab_restarts import Restart, told
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import Database, database, fared, full_neighbors, vtysh, wanted_neighbors
 from tests.stream import Stream
-from tests.two_leaves import WAYS, rewrite_config, topology
+from tests.two_leaves import WAYS, patient, rewrite_config, topology
 from tests.waiting import await_rest, wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 FRR = ("router ospf", "graceful-restart grace-period 60", "graceful-restart helper enable")
 BIRD = {
@@ -35,7 +35,7 @@ BIRD = {
 @pytest.fixture(scope="module")
 def peers(running: Running) -> Iterator[Peers]:
     """Every router restarts gracefully and helps: BIRD helps unless it is told not to."""
-    with running(topology("restarts", S1="frr", S2="bird")) as up:
+    with running(patient(topology("restarts", S1="frr", S2="bird"))) as up:
         for name in ("L1", "L2"):
             node = up.fabric.node(name)
             restart = {"enabled": True, "helper": True}
