@@ -16,8 +16,6 @@ JOB_REQUESTS: Final = f"{_AGGREGATION}.requests:REQUESTS"
 """Requests about jobs, by command."""
 PERFORM_JOB_REQUEST: Final = f"{_AGGREGATION}.requests:perform"
 """``(service, request)``: answers one of them."""
-JOB_METRICS: Final = f"{_AGGREGATION}.metrics:aggregation"
-"""``(document)``: the metrics of the document of jobs."""
 
 
 def extension(name: str) -> Any:  # noqa: ANN401 - each part has its own type

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
-from fared.daemon.people.metrics import _aggregation
+import msgspec
+
 from fared.extensions.ina.counted import UNREAD, type_of
+from fared.extensions.ina.document import InaJobs
+from fared.extensions.ina.service.metrics import aggregation
 from tests.api.documents.aggregation import INA
 
 ROOT = Path(__file__).parents[2]
@@ -15,11 +17,9 @@ PAGE, SOURCE = ROOT / "docs" / "ina.md", ROOT / "fared" / "extensions" / "ina"
 
 
 def found(document: object) -> dict[tuple[str, ...], float]:
-    source = SimpleNamespace(brief=lambda: document)
-    families = _aggregation(SimpleNamespace(ina=source))
     return {
         (sample.name, *sample.labels.values()): sample.value
-        for family in families
+        for family in aggregation(msgspec.convert(document, InaJobs))
         for sample in family.samples
     }
 
@@ -52,8 +52,3 @@ def test_each_counter_of_a_job_in_a_router_has_a_type():
         "address", "malformed-size", "no-job", "sender", "unexpected",
     }  # fmt: skip
     assert type_of("malformed-length") == UNREAD
-
-
-def test_there_are_none_where_aggregation_does_not_run():
-    assert not found(None)
-    assert not list(_aggregation(SimpleNamespace(ina=None)))

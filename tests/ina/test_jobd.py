@@ -8,6 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from fared.core.ids import NodeId
@@ -23,8 +24,12 @@ from fared.extensions.ina.control.exchange import (
     JobsShown,
     Show,
 )
+from fared.extensions.ina.document import InaJobs
+from fared.extensions.ina.jobd.report import brief
 from fared.extensions.ina.jobd.service import JobService
+from fared.extensions.ina.service.jobs import drawn
 from fared.extensions.ina.service.process import JobsProcess
+from fared.management.documents.fabric import DrawnBranch, DrawnJob, DrawnTree
 from tests.ina.absurd import ABSURD, MEMBERS, NODE, OTHER, forged, right
 
 HEAD, JOB = NodeId(NODE), 7
@@ -78,6 +83,18 @@ def test_an_absurd_job_is_logged_and_all_others_go_on(change):
         await soon()
         assert list(service.manager.jobs) == [JOB]
         assert [line.event for line in told.of(JobLog)] == ["ina-information-refused"]
+
+    run(body)
+
+
+def test_the_page_draws_the_leaves_and_the_trees_of_a_job():
+    async def body(service: JobService, told: Told) -> None:
+        service.take(flooded())
+        await soon()
+        (job,) = msgspec.json.decode(brief(service), type=InaJobs).jobs
+        at_root = DrawnBranch(router="0.0.0.5", parent=None)
+        tree = DrawnTree(root="0.0.0.5", weight=1, branches=[at_root])
+        assert drawn(job) == DrawnJob(name="job", leaves=["0.0.0.5", "0.0.0.6"], trees=[tree])
 
     run(body)
 

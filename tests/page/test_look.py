@@ -15,6 +15,7 @@ from bench import fabrics
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY
 from fared.management.documents.context import Derating
+from fared.management.documents.fabric import DrawnBranch, DrawnJob, DrawnTree
 from tests.api.watched import TedRouter, serving
 from tests.page.browser import browser
 
@@ -61,22 +62,14 @@ class Loaded(TedRouter):
         names = ("p2-S1", "p2-L1", "p1-L2", "plane1-SS1", "p1-S1")
         root, *others, top, far = (format_node(self.named[name]) for name in names)
         nodes = [(top, None), (root, top), (far, top)]
-        self.job = {
-            "name": "train",
-            "workers": [{"router": leaf} for leaf in others],
-            "trees": [
-                {
-                    "root": top,
-                    "weight": 2,
-                    "nodes": [{"router": node, "parent": parent} for node, parent in nodes],
-                }
-            ],
-        }
+        branches = [DrawnBranch(router=node, parent=parent) for node, parent in nodes]
+        tree = DrawnTree(root=top, weight=2, branches=branches)
+        self.job = DrawnJob(name="train", leaves=sorted(others), trees=[tree])
 
     def context(self):
         found = super().context()
         why = Derating("link-health", 0.5, found.wall, "212 of 90,000 packets were damaged")
-        found.ina = SimpleNamespace(brief=lambda: {"jobs": [self.job]})
+        found.jobs = SimpleNamespace(drawn=lambda: [self.job])
         found.derated = lambda interface: [why] if interface == "swp3" else []
         return found
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import asdict
 from prometheus_client.core import Metric
 
-from fared.daemon.extensions import JOB_METRICS, extension
 from fared.management.api.metrics import counter, gauge
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext
@@ -36,7 +35,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _databases(censuses)
     yield from _restarts(context)
     yield from _bfd(context)
-    yield from _aggregation(context)
+    yield from [] if context.jobs is None else context.jobs.metrics()
     yield from _routing(context)
     yield from _kernel(context, operations)
     yield from _sprayed(context)
@@ -99,13 +98,6 @@ def _restarts(context: ViewContext) -> Iterator[Metric]:
     helping = {(part["proto"],): len(part["helping"]) for part in parts}
     text = "Neighbors that restart gracefully, with the help of this router"
     yield gauge("restarting_neighbors", text, helping, ("proto",))
-
-
-def _aggregation(context: ViewContext) -> Iterator[Metric]:
-    """In-network aggregation, where it is enabled."""
-    document = None if context.ina is None else context.ina.brief()
-    if document is not None:
-        yield from extension(JOB_METRICS)(document)
 
 
 def _bfd(context: ViewContext) -> Iterator[Metric]:

@@ -85,7 +85,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             counters=self._counters,
             foreign=self._foreign_routes,
             bfd=self._bfd,
-            ina=self.services.ina,
+            jobs=self.services.ina,
             spraying=self.services.spraying,
             derated=self.operation.deratings,
             link_health=self.operation.link_health,

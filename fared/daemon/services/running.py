@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fared.daemon.services.bfd import BfdClient
     from fared.daemon.services.bier import BierService
     from fared.daemon.services.recorder import RouterRecorder
-    from fared.management.documents.context import AggregationService
+    from fared.management.documents.context import JobSource
 
 
 class ServiceHost(Protocol):
@@ -49,7 +49,7 @@ class Services:
         self._host = host
         self.bfd: BfdClient | None = None
         self.bier: BierService | None = None
-        self.ina: AggregationService | None = None
+        self.ina: JobSource | None = None
         self.recorder: RouterRecorder | None = None
         """What records the router; None: nothing has been recorded yet."""
 

@@ -24,14 +24,12 @@ _TABLES = MappingProxyType(
     }
 )
 """The documents for which a module has tables."""
-_EXTENSIONS = MappingProxyType({"fared-ina/1": "fared.extensions.ina.cli.tables"})
 _MODULES = MappingProxyType(
     {
         f"fared-{name}/1": f"fared.management.cli.{module}"
         for module, names in _TABLES.items()
         for name in names.split()
     }
-    | _EXTENSIONS
 )
 
 

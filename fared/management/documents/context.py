@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +18,7 @@ from fared.core.links import Link
 from fared.core.load_history import LoadHistory
 from fared.kernel.sysctl import SysctlRow
 from fared.management.documents.errors import CommandError
+from fared.management.documents.facts import Facts
 from fared.management.documents.human import PROTOCOLS
 from fared.management.documents.log_ring import LogRing
 from fared.paths.fib.model import FibState
@@ -30,7 +31,6 @@ from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
 
 if TYPE_CHECKING:
-    from fared.management.documents.schema.ina import InaJobs
     from fared.protocols.isis.snapshot import IsisSnapshot
     from fared.protocols.ospf.snapshot import OspfSnapshot
 
@@ -95,18 +95,17 @@ class BierFacts(Protocol):
         """Whether the daemon forwards, not the kernel."""
 
 
-class AggregationSource(Protocol):
-    """The jobs of in-network aggregation, as another process knows them."""
+class JobSource(Protocol):
+    """Jobs of a package that plugs in, as another process knows them."""
 
-    def brief(self) -> InaJobs | None:
-        """Return the document without reasons, of bounded size; None: nothing is known yet."""
-
-    async def show(self, name: str | None) -> InaJobs:
+    async def show(self, name: str | None) -> Facts:
         """Return the document of all jobs, or of one. Raises CommandError."""
 
+    def drawn(self) -> list[Any]:
+        """Return the jobs as ``show fabric`` has them (``fabric.DrawnJob``)."""
 
-class AggregationService(AggregationSource, Protocol):
-    """The same as a service of the daemon."""
+    def metrics(self) -> Iterator[Any]:
+        """Yield their metrics, as prometheus_client has them."""
 
     def stop(self) -> None:
         """End the connection to the other process."""
@@ -169,8 +168,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """Counts by protocol (empty: none), group and name."""
     foreign: Callable[[], Mapping[Prefix, int | None]] = dict
     """Protocol numbers of other programs' routes in the places of ours."""
-    ina: AggregationSource | None = None
-    """The jobs of aggregation; None: it is not enabled."""
+    jobs: JobSource | None = None
+    """The jobs of a package that plugs in; None: it is not enabled."""
     bfd: Callable[[], Any] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
     spraying: SprayFacts = NothingSprayed()

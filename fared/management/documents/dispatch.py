@@ -23,8 +23,8 @@ Answer = Built | Awaitable[Built]
 
 
 def load(protocols: Iterable[str]) -> None:
-    """Import all views but the rare ones; those of a protocol only if it runs."""
-    for document in all_documents():
+    """Import all views but rare ones and those of other packages; a protocol's if it runs."""
+    for document in all_documents(plugged_in=False):
         if not document.rare:
             view_of(document)
     load_views(protocols)

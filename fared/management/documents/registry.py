@@ -2,8 +2,8 @@
 
 The commands of the control socket, the paths of HTTP and their index, the commands of
 ``fared-cli``, ``tech-support`` and the tests are derived from it. A new ``show`` is a module of
-this package and its name here, where the order is that of lists. A module is imported when its
-document is asked for; a list of all of them imports all.
+this package and its name here, where the order is that of lists. Other packages plug theirs in. A
+module is imported when its document is asked for; a list of all of them imports all.
 """
 
 from __future__ import annotations
@@ -11,13 +11,25 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fared.management.documents.declare import PROTO, Answer, Argument, Document
 
 _HERE = "fared.management.documents"
-SHOWN = (
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module.rpartition(".")[0]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+_PLUGGED_IN = MappingProxyType({"ina": "fared.extensions.ina.document"})
+"""The modules of documents that other packages add, where these are installed."""
+_ALL_SHOWN = (
     "status",
     "interfaces",
     "load",
@@ -41,6 +53,9 @@ SHOWN = (
     "memory",
     "log",
     "config",
+)
+SHOWN = tuple(
+    name for name in _ALL_SHOWN if name not in _PLUGGED_IN or _is_installed(_PLUGGED_IN[name])
 )
 """``show NAME``."""
 COMMANDS = ("explain", "path", "validate")
@@ -114,16 +129,6 @@ _FORMER = (
         "If both protocols run, the file has that of OSPF unless --proto is given.",
         narrowed=True,
     ),
-    FormerDocument(
-        "ina",
-        "fared-ina/1",
-        "ina:ina",
-        "In-network aggregation: process and jobs, or jobs | job NAME | slots.",
-        (
-            Argument("what", word="jobs|job|slots"),
-            Argument("name", word="NAME"),
-        ),
-    ),
     FormerDocument("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
 )
 
@@ -144,9 +149,10 @@ _ANSWERS = MappingProxyType(
 """The modules of answers to other requests, by name in their format."""
 
 
-def all_documents() -> tuple[Document | FormerDocument, ...]:
-    """Return all documents, in the order of lists."""
-    return tuple(map(document_of, (*SHOWN, *COMMANDS)))
+def all_documents(*, plugged_in: bool = True) -> tuple[Document | FormerDocument, ...]:
+    """Return all documents, in the order of lists; or those of this package alone."""
+    names = (n for n in (*SHOWN, *COMMANDS) if plugged_in or n not in _PLUGGED_IN)
+    return tuple(map(document_of, names))
 
 
 def find(name: str) -> Document | FormerDocument | None:
@@ -187,4 +193,5 @@ def row_of(format_name: str) -> type[Answer] | None:
 
 
 def _module_of(name: str) -> Any:  # noqa: ANN401 - a module
-    return importlib.import_module(f"{_HERE}.{_ANSWERS.get(name, name).replace('-', '_')}")
+    here = f"{_HERE}.{_ANSWERS.get(name, name).replace('-', '_')}"
+    return importlib.import_module(_PLUGGED_IN.get(name, here))

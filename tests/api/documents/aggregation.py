@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fared.management.documents.schema import ina
+from fared.extensions.ina import document as ina
 from tests.api.documents.common import Json
 from tests.api.sample import sample
 

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Protocol
 
 from fared.core.ids import NodeId, format_node
 from fared.extensions.ina.control.advert import JobAdvert
 from fared.extensions.ina.control.errors import ManagerError
 from fared.extensions.ina.control.manager import JobManager
 from fared.extensions.ina.control.reasons import JobReasons, NoRoot
+from fared.extensions.ina.document import (
+    InaDirection,
+    InaHere,
+    InaJob,
+    InaJobs,
+    InaNode,
+    InaNoRoot,
+    InaProcessFacts,
+    InaTree,
+    InaTreeSlots,
+    InaWorker,
+    SummingRouter,
+)
 from fared.extensions.ina.jobd.rates import TreeRates
 from fared.extensions.ina.messages import InaState, JobState, TreeState
 from fared.extensions.ina.plan.model import Direction, Vertex, members
 from fared.extensions.ina.slots.setup import TreeRole, TreeSetup, tree_roles
 from fared.management.api.encode import encode
 
-if TYPE_CHECKING:
-    from fared.management.documents.schema.ina import (
-        InaDirection,
-        InaHere,
-        InaJob,
-        InaJobs,
-        InaNode,
-        InaNoRoot,
-        InaProcessFacts,
-        InaTree,
-        InaTreeSlots,
-        InaWorker,
-    )
-
-FORMAT: Final = "fared-ina/1"
 _MOST_DRAWN = 8192
 """Workers and edges of trees."""
 
@@ -86,7 +84,7 @@ def brief(service: JobFacts) -> bytes:
         room -= len(setup.workers) + sum(len(tree.parents) for tree in setup.trees)
         report = _AggregationReport(service, head, advert, explain=False)
         found.append(report.document() if room >= 0 else report.outline())
-    return encode({**_without_jobs(service), "routers": [], "jobs": found})
+    return encode(InaJobs(enabled=True, process=_process(service), jobs=found))
 
 
 def _state_of(service: JobFacts, job_id: int) -> JobState | None:
@@ -94,36 +92,17 @@ def _state_of(service: JobFacts, job_id: int) -> JobState | None:
     return next((job for job in jobs if job.job_id == job_id), None)
 
 
+def _process(service: JobFacts) -> InaProcessFacts | None:
+    return None if service.state is None else InaProcessFacts.of(service.state)
+
+
 def _without_jobs(service: JobFacts) -> InaJobs:
     """Return what ``fared-ina`` of this router tells, and who sums."""
-    state = service.state
-    process: InaProcessFacts | None = None
-    if state is not None:
-        process = {
-            "address": state.address,
-            "port": state.port,
-            "memory": state.memory,
-            "memory_limit": state.memory_limit,
-            "job_limit": state.job_limit,
-            "counters": state.counters,
-        }
-    return {
-        "format": FORMAT,
-        "enabled": True,
-        "what": "",
-        "name": "",
-        "process": process,
-        "routers": [
-            {
-                "router": format_node(node),
-                "hostname": service.hostname(node),
-                "address": found.address,
-                "memory": found.memory,
-            }
-            for node, found in sorted(service.manager.capabilities.items())
-        ],
-        "jobs": [],
-    }
+    routers = [
+        SummingRouter.of(found, router=format_node(node), hostname=service.hostname(node))
+        for node, found in sorted(service.manager.capabilities.items())
+    ]
+    return InaJobs(enabled=True, process=_process(service), routers=routers)
 
 
 class _AggregationReport:
@@ -155,32 +134,32 @@ class _AggregationReport:
         return self._document([self._tree(tree) for tree in self._setup.trees], workers)
 
     def _document(self, trees: list[InaTree], workers: list[InaWorker]) -> InaJob:
-        rates = [tree["seen"] for tree in trees if tree["seen"] is not None]
+        rates = [tree.seen for tree in trees if tree.seen is not None]
         progress = [one.progress for one in self._workers.values() if one.progress is not None]
         waits = {bfr_id for told in progress for bfr_id in told.waits_for}
         waits |= set() if self._told is None else set(self._told.waited_for)
-        return {
-            "name": self._job.name,
-            "job_id": self._setup.job_id,
-            "epoch": self._setup.epoch,
-            "reason": self._job.reason,
-            "head": format_node(self._head),
-            "head_hostname": self._service.hostname(self._head),
-            "payload": self._setup.payload,
-            "elastic": self._setup.elastic,
-            "lost": self._job.lost_ranks,
-            "share": self._advert.share,
-            "planned": sum(tree["planned"] or 0.0 for tree in trees),
-            "seen": sum(rates) if rates else None,
-            "waits_for": self._ranks_of(waits),
-            "repeated": sum(told.repeated for told in progress),
-            "wrong": sum(told.wrong for told in progress),
-            "workers": workers,
-            "trees": trees,
-            "others": [self._no_root(other) for other in self._reasons.others],
-            "problem": self._service.problems.get(self._setup.job_id),
-            "here": self._local(),
-        }
+        return InaJob(
+            name=self._job.name,
+            job_id=self._setup.job_id,
+            epoch=self._setup.epoch,
+            reason=self._job.reason,
+            head=format_node(self._head),
+            head_hostname=self._service.hostname(self._head),
+            payload=self._setup.payload,
+            elastic=self._setup.elastic,
+            lost=self._job.lost_ranks,
+            share=self._advert.share,
+            planned=sum(tree.planned or 0.0 for tree in trees),
+            seen=sum(rates) if rates else None,
+            waits_for=self._ranks_of(waits),
+            repeated=sum(told.repeated for told in progress),
+            wrong=sum(told.wrong for told in progress),
+            workers=workers,
+            trees=trees,
+            others=[self._no_root(other) for other in self._reasons.others],
+            problem=self._service.problems.get(self._setup.job_id),
+            here=self._local(),
+        )
 
     def _ranks_of(self, bfr_ids: Iterable[int]) -> list[int]:
         return sorted(self._ranks[bfr_id] for bfr_id in bfr_ids if bfr_id in self._ranks)
@@ -189,17 +168,11 @@ class _AggregationReport:
         told = self._told
         if told is None:
             return None
-        return {
-            "epoch": told.epoch,
-            "trees": told.trees,
-            "memory": told.memory,
-            "slots": told.slots,
-            "open_slots": told.open_slots,
-            "waits_for": self._ranks_of(told.waited_for),
-            "wait": told.wait,
-            "counters": told.counters,
-            "workers": {str(worker.rank): worker.state for worker in told.workers},
-        }
+        return InaHere.of(
+            told,
+            waits_for=self._ranks_of(told.waited_for),
+            workers={str(worker.rank): worker.state for worker in told.workers},
+        )
 
     def _worker(self, bfr_id: int, rank: int) -> InaWorker:
         endpoint = self._job.members[-bfr_id]
@@ -207,15 +180,14 @@ class _AggregationReport:
         seen = self._workers.get(bfr_id)
         known = seen is not None and seen.state != "absent"
         told = None if seen is None else seen.progress
-        return {
-            "rank": rank,
-            "address": endpoint.address,
-            "port": endpoint.port,
-            "router": format_node(leaf),
-            "hostname": self._service.hostname(leaf),
-            "state": seen.state if seen is not None and known else None,
-            "repeated": None if told is None else told.repeated,
-        }
+        return InaWorker.of(
+            endpoint,
+            rank=rank,
+            router=format_node(leaf),
+            hostname=self._service.hostname(leaf),
+            state=seen.state if seen is not None and known else None,
+            repeated=None if told is None else told.repeated,
+        )
 
     def _tree(self, tree: TreeSetup) -> InaTree:
         reason = self._reasons.of(tree.root, tree.parents)
@@ -223,50 +195,43 @@ class _AggregationReport:
         rate = self._service.rates.rate(self._setup.job_id, tree.tree_id) if same else None
         found = self._here.get(tree.tree_id) if same else None
         root = NodeId(tree.root)
-        return {
-            "tree": tree.tree_id,
-            "root": format_node(root),
-            "hostname": self._service.hostname(root),
-            "kind": None if reason is None else reason.kind,
-            "weight": tree.weight,
-            "window": tree.window,
-            "planned": None if reason is None else reason.rate,
-            "seen": rate,
-            "limits": [] if reason is None else [self._direction(link) for link in reason.links],
-            "limited_at": []
-            if reason is None
-            else [format_node(NodeId(v)) for v in reason.routers],
-            "nodes": [self._node(node, role) for node, role in tree_roles(tree).items()],
-            "here": None if found is None else self._slots(found),
-        }
+        return InaTree.of(
+            tree,
+            tree=tree.tree_id,
+            root=format_node(root),
+            hostname=self._service.hostname(root),
+            kind=None if reason is None else reason.kind,
+            planned=None if reason is None else reason.rate,
+            seen=rate,
+            limits=[] if reason is None else [self._direction(link) for link in reason.links],
+            limited_at=[] if reason is None else [format_node(NodeId(v)) for v in reason.routers],
+            nodes=[self._node(node, role) for node, role in tree_roles(tree).items()],
+            here=None if found is None else self._slots(found),
+        )
 
     def _slots(self, found: TreeState) -> InaTreeSlots:
-        return {
-            "slots": found.slots,
-            "open": found.open_slots,
-            "waits_for": self._ranks_of(found.waited_for),
-            "sums": found.sums,
-            "repeated": found.repeated,
-        }
+        return InaTreeSlots.of(
+            found, open=found.open_slots, waits_for=self._ranks_of(found.waited_for)
+        )
 
     def _node(self, node: Vertex, role: TreeRole) -> InaNode:
         bits, parent = role.bits, role.parent
-        return {
-            "router": format_node(NodeId(node)),
-            "hostname": self._service.hostname(NodeId(node)),
-            "parent": None if parent is None else format_node(NodeId(parent)),
-            "ranks": self._ranks_of(members(bits)),
-            "bits": f"{bits:0{self._setup.length // 4}x}",
-        }
+        return InaNode(
+            router=format_node(NodeId(node)),
+            hostname=self._service.hostname(NodeId(node)),
+            parent=None if parent is None else format_node(NodeId(parent)),
+            ranks=self._ranks_of(members(bits)),
+            bits=f"{bits:0{self._setup.length // 4}x}",
+        )
 
     def _direction(self, link: Direction) -> InaDirection:
         tail, head = (NodeId(node) for node in link)
-        return {
-            "tail": self._vertex(tail),
-            "tail_hostname": self._service.hostname(tail),
-            "head": self._vertex(head),
-            "head_hostname": self._service.hostname(head),
-        }
+        return InaDirection(
+            tail=self._vertex(tail),
+            tail_hostname=self._service.hostname(tail),
+            head=self._vertex(head),
+            head_hostname=self._service.hostname(head),
+        )
 
     def _vertex(self, vertex: NodeId) -> str:
         """Return the id of a router, or the address of a worker."""
@@ -278,8 +243,8 @@ class _AggregationReport:
             leaf = NodeId(found.lacks)
             reason = f"{reason} {self._service.hostname(leaf) or format_node(leaf)}"
         router = NodeId(found.router)
-        return {
-            "router": format_node(router),
-            "hostname": self._service.hostname(router),
-            "reason": reason,
-        }
+        return InaNoRoot(
+            router=format_node(router),
+            hostname=self._service.hostname(router),
+            reason=reason,
+        )

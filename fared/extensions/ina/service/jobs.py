@@ -38,17 +38,19 @@ from fared.extensions.ina.control.exchange import (
     Show,
     ToJobs,
 )
+from fared.extensions.ina.document import InaJob, InaJobs
 from fared.extensions.ina.service.by_bier import way_by_bier
 from fared.extensions.ina.service.network import is_behind, leaf_of, network_of
 from fared.extensions.ina.service.process import JobsProcess
 from fared.management.documents.errors import CommandError
+from fared.management.documents.fabric import DrawnBranch, DrawnJob, DrawnTree
 from fared.paths.rib.solver import RouteSolver
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.protocols import ISIS
 
 if TYPE_CHECKING:
-    from fared.management.documents.schema.ina import InaJobs
+    from prometheus_client.core import Metric
 
 _USUAL_MTU: Final = 1500
 _ANSWER_WITHIN: Final = 30.0
@@ -169,16 +171,29 @@ class InaService:
             raise CommandError("busy", "fared-jobs does not answer") from None
         finally:
             self._requests.pop(number, None)
-        document = msgspec.json.decode(found.document)
-        return cast("InaJobs", {**document, "jobs": msgspec.Raw(found.jobs)})
+        document = msgspec.json.decode(found.document, type=InaJobs)
+        document.jobs = cast("list[InaJob]", msgspec.Raw(found.jobs))
+        return document
 
     # -- operators ------------------------------------------------------------------------------
 
     def brief(self) -> InaJobs | None:
-        """Return the document for metrics and the page, as it was last told."""
+        """Return the document without reasons, of bounded size, as it was last told."""
         if isinstance(self._brief, bytes):
-            self._brief = cast("InaJobs", msgspec.json.decode(self._brief))
+            self._brief = msgspec.json.decode(self._brief, type=InaJobs)
         return self._brief
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the metrics of all jobs."""
+        from fared.extensions.ina.service.metrics import aggregation  # noqa: PLC0415 - not before it is scraped
+
+        if (known := self.brief()) is not None:
+            yield from aggregation(known)
+
+    def drawn(self) -> list[DrawnJob]:
+        """Return the jobs for the page."""
+        known = self.brief()
+        return [] if known is None else [drawn(job) for job in known.jobs]
 
     async def show(self, name: str | None) -> InaJobs:
         """Return the document of all jobs, or of one. Raises CommandError."""
@@ -228,3 +243,13 @@ class InaService:
 
 def _same(message: Checked) -> Checked:
     return message
+
+
+def drawn(job: InaJob) -> DrawnJob:
+    """Return the leaves and trees of a job."""
+    trees = [
+        DrawnTree.of(tree, branches=[DrawnBranch.of(node) for node in tree.nodes])
+        for tree in job.trees
+    ]
+    leaves = sorted({worker.router for worker in job.workers})
+    return DrawnJob(name=job.name, leaves=leaves, trees=trees)

@@ -10,8 +10,8 @@ from fared.management.api.requests import DaemonRequest, Value
 from fared.management.documents.errors import CommandError
 
 if TYPE_CHECKING:
+    from fared.extensions.ina.document import InaJobs
     from fared.extensions.ina.service.jobs import InaService
-    from fared.management.documents.schema.ina import InaJobs
 
 _LEAST_MTU, _MOST_MTU = 576, 65535
 _FLAG: Final = "true or false"

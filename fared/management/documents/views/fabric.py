@@ -12,9 +12,6 @@ from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY, format_bandwidth
 from fared.management.documents.context import ViewContext
 from fared.management.documents.fabric import (
-    DrawnBranch,
-    DrawnJob,
-    DrawnTree,
     FabricDocument,
     FabricNode,
     LinkColumns,
@@ -51,7 +48,7 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
         at=context.wall,
         clos=bool(image.shape.places),
         nodes=Rows(list(image.vertices.values()), lambda vertex: node_row(image, vertex)),
-        jobs=jobs(context),
+        jobs=[] if context.jobs is None else context.jobs.drawn(),
     )
 
 
@@ -131,28 +128,3 @@ def node_row(image: FabricImage, vertex: FabricVertex) -> FabricNode:
 def known(value: float) -> float | None:
     """Return whole bytes/s for JSON: a sixth of the size of floats; NaN is unknown."""
     return float(round(value)) if value == value else None  # noqa: PLR0124 - NaN
-
-
-def jobs(context: ViewContext) -> list[DrawnJob]:
-    """Return the jobs of in-network aggregation that this router knows."""
-    known = None if context.ina is None else context.ina.brief()
-    if known is None:
-        return []
-    return [
-        DrawnJob(
-            name=job["name"],
-            leaves=sorted({worker["router"] for worker in job["workers"]}),
-            trees=[
-                DrawnTree(
-                    root=tree["root"],
-                    weight=tree["weight"],
-                    branches=[
-                        DrawnBranch(router=node["router"], parent=node["parent"])
-                        for node in tree["nodes"]
-                    ],
-                )
-                for tree in job["trees"]
-            ],
-        )
-        for job in known["jobs"]
-    ]
