@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Annotated
 
 from fared.config.values import written
-from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration
-
-_PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
+from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration, parse_percent
 
 
 def _parse_bandwidth(value: str | float) -> float | None:
@@ -54,10 +51,7 @@ def _show_seconds(value: float) -> float:
 
 def _parse_ratio(value: str | float) -> float:
     if isinstance(value, str):
-        match = _PERCENT.match(value)
-        if match is None:
-            raise ValueError
-        value = round(float(match[1]) / 100, 9)
+        return parse_percent(value)
     if not 0 <= value <= 1:
         raise ValueError
     return float(value)

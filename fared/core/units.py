@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 BytesPerSecond = float
 
 _SUFFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BANDWIDTH = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit(?:/s)?|bps)?\s*$", re.IGNORECASE)
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(us|ms|s|m|h)?\s*$", re.IGNORECASE)
+_PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 MIN_CAPACITY = 1e3 / 8
@@ -52,6 +54,19 @@ def parse_duration(text: str | float) -> float:
     if match is None:
         raise ValueError(f"{text!r} is not a duration: a number with us, ms, s, m or h")
     return float(match[1]) * _SECONDS[(match[2] or "s").lower()]
+
+
+def parse_percent(
+    text: str,
+    accepts: Callable[[float], bool] = lambda ratio: ratio <= 1,
+    expected: str = "a percentage such as 25%",
+) -> float:
+    """Parse ``25%`` as a ratio that ``accepts`` allows. ValueError: TEXT is not EXPECTED."""
+    match = _PERCENT.match(text)
+    ratio = round(float(match[1]) / 100, 9) if match else -1.0
+    if match is None or not accepts(ratio):
+        raise ValueError(f"{text!r} is not {expected}")
+    return ratio
 
 
 def sane_capacity(value: BytesPerSecond | None) -> BytesPerSecond | None:

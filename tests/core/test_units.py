@@ -12,6 +12,7 @@ from fared.core.units import (
     format_bandwidth,
     parse_bandwidth,
     parse_duration,
+    parse_percent,
     sane_capacity,
     sane_load,
 )
@@ -32,6 +33,25 @@ from fared.core.units import (
 )
 def test_bandwidths_as_people_write_them(text, value):
     assert parse_bandwidth(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "ratio"), [("25%", 0.25), (" 0.7 % ", 0.007), ("0%", 0.0), ("100%", 1.0)]
+)
+def test_percentages_as_people_write_them(text, ratio):
+    assert parse_percent(text) == ratio
+
+
+@pytest.mark.parametrize("text", ["25", "-1%", "1e1%", "%", "x%", "101%", ""])
+def test_not_a_percentage(text):
+    with pytest.raises(ValueError, match="is not a percentage such as 25%"):
+        parse_percent(text)
+
+
+@pytest.mark.parametrize("text", ["0%", "50.1%"])
+def test_a_percentage_has_the_bounds_and_the_words_of_who_reads_it(text):
+    with pytest.raises(ValueError, match="is not up to half"):
+        parse_percent(text, lambda ratio: 0 < ratio <= 0.5, "up to half")
 
 
 @pytest.mark.parametrize(

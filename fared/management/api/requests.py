@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, get_arg
 
 import msgspec
 
-from fared.core.units import parse_duration
+from fared.core.units import parse_duration, parse_percent
 from fared.management.api.respond import Json
 from fared.management.documents.errors import CommandError
 
@@ -101,14 +101,8 @@ def _line(text: str) -> bool:
     return len(text) <= _MOST_LINE and text.isprintable()
 
 
-def _percent(text: str) -> float:
-    number, sign, rest = text.strip().partition("%")
-    if not sign or rest or not number.strip().replace(".", "", 1).isdecimal():
-        raise ValueError(f"{text!r} is not 0% to 99%")
-    found = float(number) / 100
-    if not found < 1:
-        raise ValueError(f"{text!r} is not 0% to 99%")
-    return found
+def _is_share(value: float) -> bool:
+    return 0 <= value < 1
 
 
 def duration(text: str) -> float:
@@ -156,10 +150,10 @@ Confirm = Annotated[
 _TEXT: Final = Value("text")
 _SHARE: Final = Value(
     "0 to less than 1",
-    lambda share: 0 <= share < 1,
+    _is_share,
     "PERCENT",
     "What is left of its capacity; 0%, the default: used if there is no other path.",
-    _percent,
+    lambda text: parse_percent(text, _is_share, "0% to 99%"),
 )
 _DIRECTORY: Final = Value(
     "an absolute path",

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import click
 import yaml
 
+from fared.core.units import parse_percent
 from fared.extensions.offline.plan.sets import DOUBLES
 from fared.management.cli.session import Failure
 
@@ -21,13 +22,7 @@ _GROUPS = "a file of groups is YAML: name: [pattern, ...], such as power: [S1, '
 
 def read_percent(text: str) -> float:
     """Return a part, 0..1, of ``25%``. Raises ValueError."""
-    try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        value = 0.0
-    if not text.endswith("%") or not 0.0 < value <= 100.0:
-        raise ValueError(f"{text!r} is not a percentage such as 25%")
-    return value / 100.0
+    return parse_percent(text, lambda part: 0 < part <= 1)
 
 
 class Doubles(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fared.core.units import parse_bandwidth, parse_duration
+from fared.core.units import parse_bandwidth, parse_duration, parse_percent
 from fared.extensions.offline.plan.jobs.circle import JobPattern
 from fared.extensions.offline.plan.jobs.measured import MeasuredJob
 
@@ -128,7 +128,7 @@ def _planned(job: _RawJob) -> PlannedJob:
     if job.busy is not None:
         busy = _value(f"{job.name}.busy", parse_duration, job.busy)
     else:
-        busy = period * _value(f"{job.name}.duty", _percent, job.duty)
+        busy = period * _value(f"{job.name}.duty", parse_percent, job.duty)
     if not 0.0 < busy <= period:
         raise JobFileError(f"{job.name}: it communicates for more than 0 and at most its period")
     if bool(job.hosts) == bool(job.links):
@@ -140,13 +140,6 @@ def _planned(job: _RawJob) -> PlannedJob:
     return PlannedJob(
         name=job.name, period=period, busy=busy, bandwidth=rate, hosts=job.hosts, links=links
     )
-
-
-def _percent(text: object) -> float:
-    try:
-        return float(str(text).removesuffix("%")) / 100.0
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not a percentage such as 40%") from error
 
 
 def _value(place: str, parse: Any, raw: object) -> float:  # noqa: ANN401 - a parser of core.units
