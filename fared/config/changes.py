@@ -14,7 +14,8 @@ import msgspec
 
 from fared.config.globs import GlobIndex, TooManyGlobsError, is_glob
 from fared.config.isis import IsisInterface
-from fared.config.model import Config, OspfArea, OspfInterface
+from fared.config.model import Config
+from fared.config.ospf import OspfArea, OspfInterface
 from fared.config.section import Reload, Section
 from fared.config.shapes import Field, fields_of
 

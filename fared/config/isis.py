@@ -12,16 +12,16 @@ from msgspec import field
 from fared.config import quantities, values
 from fared.config.authentication import IsisAuthentication
 from fared.config.bfd import BfdOptions
-from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
-from fared.config.redistribute import IsisRedistribute, LevelName
-from fared.config.restart import IsisGracefulRestart
+from fared.config.igp import FloodingOptions, Sources, SpfDelays
 from fared.config.section import Reload, Section
-from fared.config.shapes import Note, Scalar
-from fared.config.spf import SpfDelays
+from fared.config.shapes import EMPTY_IS_MEANT, Note, Scalar
 from fared.core.ids import SystemId, format_system_id
+from fared.protocols.igp.restart import ISIS_GRACE_PERIOD
 from fared.protocols.isis.ids import PATH_CAPACITY
-from fared.protocols.isis.settings import DEFAULT_LSP_MTU
+from fared.protocols.isis.settings import DEFAULT_LSP_MTU, MAX_PATH_METRIC
+
+LevelName = Literal["level-1", "level-2", "level-1-2"]
 
 _HEX = re.compile(r"^(?:[0-9a-fA-F]{2})(?:\.?[0-9a-fA-F]{2})*$")
 _SYSTEM_BYTES = 6
@@ -154,6 +154,48 @@ class LevelPropagation(Section, frozen=True):
 
     level1_to_level2: bool = True
     level2_to_level1: bool = False
+
+
+class _IsisSource(Section, frozen=True):
+    """``level`` None: level 2 if the router takes part in it, else level 1. ``tag`` 0: none."""
+
+    level: LevelName | None = None
+    metric: Annotated[int, values.whole(0, MAX_PATH_METRIC)] = 0
+    tag: Annotated[int, values.whole(0, 0xFFFFFFFF)] = 0
+
+
+class IsisRedistributed(_IsisSource, frozen=True):
+    """How IS-IS advertises routes of one source. ``prefixes`` empty: all of them."""
+
+    prefixes: list[values.AnyPrefixText] = field(default_factory=list)
+
+
+class IsisRedistributedDefault(_IsisSource, frozen=True):
+    """Default routes of the routed families; ``always``: also without static ones."""
+
+    always: bool = False
+
+
+class IsisRedistribute(Sources, frozen=True):
+    """The routes of other sources that IS-IS advertises."""
+
+    connected: Annotated[IsisRedistributed | None, EMPTY_IS_MEANT] = None
+    static: Annotated[IsisRedistributed | None, EMPTY_IS_MEANT] = None
+    default: Annotated[IsisRedistributedDefault | None, EMPTY_IS_MEANT] = None
+
+
+class IsisGracefulRestart(Section, frozen=True):
+    """Graceful restart of IS-IS (RFC 8706). ``enabled``: of this router, ``helper``: of neighbors.
+
+    ``grace_period``: seconds that a restart of this router takes at most. ``suppress_adjacency``:
+    neighbors are not to advertise this router, when it starts, before it has their databases.
+    """
+
+    enabled: bool = False
+    grace_period: quantities.WholeSeconds = ISIS_GRACE_PERIOD
+    helper: bool = False
+    strict_lsp_checking: bool = True
+    suppress_adjacency: bool = False
 
 
 class Isis(Section, frozen=True):

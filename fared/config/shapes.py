@@ -98,8 +98,18 @@ EMPTY_IS_MEANT = Note(before=lambda data: {} if data is None else data)
 """A section without content has all defaults."""
 
 
-class _Noted(msgspec.Struct, frozen=True, eq=False):
+class _Around(msgspec.Struct, frozen=True, eq=False):
     shape: Shape
+
+    def describe(self, definitions: Json) -> Json:
+        return self.shape.describe(definitions)
+
+    @property
+    def words(self) -> str:
+        return self.shape.words
+
+
+class _Noted(_Around, frozen=True, eq=False):
     note: Note
 
     def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
@@ -118,17 +128,12 @@ class _Noted(msgspec.Struct, frozen=True, eq=False):
     def write(self, value: Any) -> object:  # noqa: ANN401
         return self.shape.write(value) if self.note.show is None else self.note.show(value)
 
-    def describe(self, definitions: Json) -> Json:
-        return self.shape.describe(definitions)
-
     @property
     def words(self) -> str:
         return self.note.words or self.shape.words
 
 
-class _Optional(msgspec.Struct, frozen=True, eq=False):
-    shape: Shape
-
+class _Optional(_Around, frozen=True, eq=False):
     def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
         return None if data is None else self.shape.read(data, path, reading)
 
@@ -137,10 +142,6 @@ class _Optional(msgspec.Struct, frozen=True, eq=False):
 
     def describe(self, definitions: Json) -> Json:
         return {"anyOf": [self.shape.describe(definitions), {"type": "null"}]}
-
-    @property
-    def words(self) -> str:
-        return self.shape.words
 
 
 class _Entries(msgspec.Struct, frozen=True, eq=False):

@@ -6,16 +6,16 @@ last computation are passed with it to the FIB and become one record of ``show c
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
+from collections import Counter, deque
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar, overload
 
 import msgspec
 
 from fared.core.ids import Prefix
-from fared.router.packed_ring import PackedRing
 
+Record = TypeVar("Record", bound=msgspec.Struct)
 MAX_CAUSES = 8
 MOST_RECORDS = 256
 MOST_CHANGES = 16384
@@ -107,6 +107,40 @@ class LastChange(NamedTuple):
 
     at: float
     causes: tuple[str, ...]
+
+
+class PackedRing(Sequence[Record], Generic[Record]):
+    """At most so many records, the oldest first: many are kept, and few are ever read.
+
+    A struct of numbers takes a third as bytes.
+    """
+
+    def __init__(self, kind: type[Record], most: int) -> None:
+        self._kind = kind
+        self._packed: deque[bytes] = deque(maxlen=most)
+
+    def append(self, record: Record) -> None:
+        """Add a record; the oldest makes room."""
+        self._packed.append(msgspec.msgpack.encode(record))
+
+    def _decode(self, packed: bytes) -> Record:
+        return msgspec.msgpack.decode(packed, type=self._kind)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self._decode, self._packed)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        """Decode one record, or several."""
+        if isinstance(index, slice):
+            return [*map(self._decode, [*self._packed][index])]
+        return self._decode(self._packed[index])
 
 
 class Journal(msgspec.Struct):

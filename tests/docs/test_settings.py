@@ -13,7 +13,8 @@ from fared.config import ConfigErrors, load_text
 from fared.config.bier import BierRouter
 from fared.config.errors import format_path
 from fared.config.isis import Isis
-from fared.config.model import Api, Config, Fib, Ina, Ospf
+from fared.config.model import Api, Config, Fib, Ina
+from fared.config.ospf import Ospf
 from fared.config.section import Reload, Section
 from fared.config.shapes import fields_of
 from fared.kernel.sysctl import wanted_sysctls

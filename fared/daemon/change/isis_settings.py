@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fared.config import Config
-from fared.config.isis import Isis, keys_of_levels
-from fared.config.redistribute import IsisRedistributed, IsisRedistributedDefault
+from fared.config.isis import Isis, IsisRedistributed, IsisRedistributedDefault, keys_of_levels
 from fared.config.section import settings_of
 from fared.core.information import APPLICATION
 from fared.core.links import Link

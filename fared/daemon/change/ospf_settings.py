@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fared.config import Config
-from fared.config.model import Ospf
-from fared.config.redistribute import Redistribute, Redistributed, RedistributedDefault
+from fared.config.ospf import Ospf, Redistribute, Redistributed, RedistributedDefault
 from fared.config.section import settings_of
 from fared.config.values import TX_ONLY
 from fared.core.ids import AreaId, RouterId

@@ -7,7 +7,7 @@ import tracemalloc
 import cloudpickle
 import msgspec
 
-from fared.router.packed_ring import PackedRing
+from fared.router.convergence import PackedRing
 
 
 class Run(msgspec.Struct, frozen=True, array_like=True):
