@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fared.management.api.encode import BLOCK, encode, slices
 from fared.management.api.respond import Responder
-from fared.management.documents.rows import Rows
+from fared.management.documents.rows import Rows, Shared
 
 VALUES = st.recursive(
     st.none()
@@ -54,6 +54,16 @@ def test_rows_are_a_list_at_any_depth():
     }
     assert rows == expected
     assert (len(rows), rows[3], rows[1:3], [*rows]) == (100, {"n": 3}, expected[1:3], expected)
+
+
+def test_rows_that_many_rows_share_are_made_once():
+    """Ten thousand routes have the next hops of a few sets."""
+    made = []
+    hops = Shared(range(3), lambda n: made.append(n) or {"n": n})
+    routes = Rows(range(100), lambda n: {"route": n, "hops": hops if n % 2 else []})
+    expected = [{"route": n, "hops": [{"n": 0}, {"n": 1}, {"n": 2}] * (n % 2)} for n in range(100)]
+    assert json.loads(b"".join(slices({"routes": routes}, never))) == {"routes": expected}
+    assert made == [0, 1, 2]
 
 
 def test_nan_and_infinity_are_null():

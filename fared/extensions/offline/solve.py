@@ -16,6 +16,7 @@ from fared.core.ids import FAMILY_IPV4, NodeId, format_node
 from fared.daemon.loop.runtime import Runtime
 from fared.extensions.offline.ignored import Ignored
 from fared.extensions.offline.world import World
+from fared.management.api.encode import encode
 from fared.management.documents.context import ViewContext
 from fared.management.documents.log_ring import LogRing
 from fared.management.documents.views import explain, graph, routes
@@ -102,9 +103,7 @@ def routes_document(world: World, root: NodeId, settings: SolverSettings) -> Jso
     """``fared-routes/1`` with ``nodes`` and ``ignored``."""
     context = solve(world, root, settings)
     found = msgspec.to_builtins(graph.spf(context))["nodes"]
-    answer = routes.routes(context)
-    answer.routes = list(answer.routes)
-    document: Json = msgspec.to_builtins(answer)
+    document: Json = msgspec.json.decode(encode(routes.routes(context)))
     document["nodes"] = found
     document["ignored"] = [
         {"key": key, "reason": reason}

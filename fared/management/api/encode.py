@@ -15,7 +15,7 @@ from itertools import islice
 
 import msgspec
 
-from fared.management.documents.rows import Rows
+from fared.management.documents.rows import Rows, Shared
 
 SLICE = 0.004
 """Seconds of building and encoding in one turn of the loop."""
@@ -114,6 +114,9 @@ def _items(value: object) -> list[tuple[str, object]]:
 
 def _plain(value: object) -> object:
     """Convert values unknown to the encoders: rows inside a block."""
+    if isinstance(value, Shared):
+        value.json = value.json or msgspec.Raw(encode(list(value)))
+        return value.json
     if isinstance(value, Rows):
         return list(value)
     if isinstance(value, msgspec.Struct):

@@ -77,7 +77,7 @@ class RouteEntry(Facts):
     redistributed: bool
     discard: bool
     tag: int | None
-    nexthops: list[RouteNextHop]
+    nexthops: Sequence[RouteNextHop]
 
 
 class Routes(Answer, tag="fared-routes/1"):

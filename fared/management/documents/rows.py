@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
+import msgspec
+
 T = TypeVar("T")
 S = TypeVar("S")
 
@@ -44,3 +46,9 @@ class Rows(Sequence[T]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+class Shared(Rows[T]):
+    """Rows that many rows of a document have in common: their JSON text is made once."""
+
+    json: msgspec.Raw | None = None

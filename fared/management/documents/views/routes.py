@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -18,7 +19,7 @@ from fared.management.documents.context import (
     gateway,
 )
 from fared.management.documents.routes import RouteEntry, RouteNextHop, Routes
-from fared.management.documents.rows import Rows
+from fared.management.documents.rows import Rows, Shared
 from fared.management.documents.sliced import PORTION, Sliced, Work, each, in_order
 from fared.management.documents.views.adaptation import (
     announcements,
@@ -69,13 +70,13 @@ def _chosen(
 
 
 class _RouteRows:
-    """Builds the rows of routes; many share the list of next hops of a few sets."""
+    """Builds the rows of routes; many share the next hops of a few sets."""
 
     def __init__(self, context: ViewContext) -> None:
         self._context = context
         self._preferences = context.router.preferences
         self._tags = {i.name: i.engine.tags() for i in context.instances}
-        self._nexthops: dict[int, tuple[NextHopSet, list[RouteNextHop]]] = {}
+        self._nexthops: dict[int, tuple[NextHopSet, Sequence[RouteNextHop]]] = {}
         """By the id of the set, which is kept alive so that its id is not used again."""
 
     def row(self, entry: tuple[str, Prefix, Route]) -> RouteEntry:
@@ -95,18 +96,21 @@ class _RouteRows:
             nexthops=self._hops(None if route.discard else route.nexthops),
         )
 
-    def _hops(self, nexthops: NextHopSet | None) -> list[RouteNextHop]:
+    def _hops(self, nexthops: NextHopSet | None) -> Sequence[RouteNextHop]:
         if nexthops is None:
             return []
         known = self._nexthops.get(id(nexthops))
         if known is None:
-            context, hops = self._context, nexthops.hops
-            written = written_weights(context, hops)
-            total = sum(written)
-            pairs = zip(hops, written, strict=True)
-            shown = [_next_hop(context, hop, weight, total) for hop, weight in pairs]
+            written = written_weights(self._context, nexthops.hops)
+            pairs = list(zip(nexthops.hops, written, strict=True))
+            shown = Shared(pairs, partial(self._hop, total=sum(written)))
             known = self._nexthops[id(nexthops)] = (nexthops, shown)
         return known[1]
+
+    def _hop(self, entry: tuple[NextHop, int], total: int) -> RouteNextHop:
+        hop, weight = entry
+        facts = next_hop_facts(self._context, hop)
+        return RouteNextHop(**facts, weight=weight, share=round(weight / total, 4))
 
 
 def written_weights(context: ViewContext, hops: Sequence[NextHop]) -> tuple[int, ...]:
@@ -116,11 +120,6 @@ def written_weights(context: ViewContext, hops: Sequence[NextHop]) -> tuple[int,
     if not settings.resilient or len(weights) < 2:
         return weights
     return divide_buckets(weights, settings.buckets_of(len(weights)))
-
-
-def _next_hop(context: ViewContext, hop: NextHop, weight: int, total: int) -> RouteNextHop:
-    facts = next_hop_facts(context, hop)
-    return RouteNextHop(**facts, weight=weight, share=round(weight / total, 4))
 
 
 def next_hop_facts(context: ViewContext, hop: NextHop) -> dict[str, Any]:
