@@ -15,7 +15,7 @@ from bench import bfd
 from tests.live.daemons import LINKS, Json, Live, Pair, _config
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 DETECTION = 0.9
 """Seconds: 300 ms x 3."""

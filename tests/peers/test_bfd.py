@@ -33,12 +33,12 @@ pytestmark = [
     pytest.mark.netns,
     pytest.mark.peers,
     pytest.mark.slow,
-    pytest.mark.alone,
     WIRESHARK,
 ]
 
 MULTIPLIER = 3
-BOUNDS = {50: 0.8, 300: 2.5}
+FAST = 50
+BOUNDS = {FAST: 0.8, 300: 2.5}
 """By the interval of packets in milliseconds: seconds within which a failure has its effect.
 
 It is there after three intervals; a session that ran at 300 ms instead of 50, or a neighbor that
@@ -212,7 +212,11 @@ class Case:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((base, member, interval), id=f"{name}-{interval}ms")
+        pytest.param(
+            (base, member, interval),
+            id=f"{name}-{interval}ms",
+            marks=pytest.mark.alone if interval == FAST else (),
+        )
         for name, base, member in (("ospf", Star, BfdMember), ("isis", IsisStar, BfdIsisMember))
         for interval in BOUNDS
     ],
