@@ -11,6 +11,7 @@ from fared.config import ConfigErrors, Reload, diff, json_schema, load_text
 from fared.config.secrets import HIDDEN
 from fared.daemon.change.ospf_settings import interface_settings
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from tests.links import named
 
 SECRET = "s3cr3t-w0rd"
 ONE = f"{{algorithm: hmac-sha-256, key-id: 1, key: {SECRET}}}"
@@ -26,7 +27,7 @@ def text_of(authentication: str) -> str:
 
 
 def keyring(authentication: str) -> tuple[TimedKey, ...]:
-    settings = interface_settings(load_text(text_of(authentication)), "swp1")
+    settings = interface_settings(load_text(text_of(authentication)), named("swp1"))
     assert settings is not None
     return settings.authentication
 
@@ -164,7 +165,7 @@ def test_no_error_repeats_what_may_be_a_secret(authentication: str):
 
 def test_a_secret_is_not_in_the_document_nor_in_any_representation():
     config = load_text(text_of(f"{{keys: [{ONE}]}}"))
-    settings = interface_settings(config, "swp1")
+    settings = interface_settings(config, named("swp1"))
     for text in (json.dumps(config.document()), repr(config), str(config), repr(settings)):
         assert SECRET not in text
     (shown,) = config.document()["ospf"]["areas"]["0.0.0.0"]["interfaces"]["swp1"][

@@ -7,6 +7,7 @@ from fared.config.load import load_runnable
 from fared.core.bfd import BfdSettings, SessionSettings, Sha1Key
 from fared.daemon.change.isis_settings import circuit_settings
 from fared.daemon.change.ospf_settings import interface_settings
+from tests.links import named
 
 BASE = """
 bfd:
@@ -19,8 +20,8 @@ isis: {{net: 49.0102.5500.0001.00, interfaces: {{"e*": {{bfd: {0}}}}}}}
 
 def found(section: str) -> BfdSettings | None:
     config = load_text(BASE.format(section))
-    settings = interface_settings(config, "e1").bfd
-    assert circuit_settings(config, "e1").bfd == settings
+    settings = interface_settings(config, named("e1")).bfd
+    assert circuit_settings(config, named("e1")).bfd == settings
     return settings
 
 
@@ -87,8 +88,8 @@ def test_strict_mode_with_extended_sequence_numbers_is_warned_of(tmp_path):
     loaded = load_runnable(file)
     (warning,) = loaded.warnings
     assert "not strict" in str(warning)
-    assert interface_settings(loaded.config, "e1").bfd == BfdSettings()
+    assert interface_settings(loaded.config, named("e1")).bfd == BfdSettings()
     file.write_text(text % keys.replace("extended-sequence: true, ", ""))
     loaded = load_runnable(file)
     assert not loaded.warnings
-    assert interface_settings(loaded.config, "e1").bfd == BfdSettings(strict=True)
+    assert interface_settings(loaded.config, named("e1")).bfd == BfdSettings(strict=True)

@@ -18,6 +18,7 @@ from fared.core.ids import format_system_id
 from fared.daemon.change.isis_settings import circuit_settings, isis_settings
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind
+from tests.links import named
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
 REFERENCE = next(path for path in EXAMPLES if path.name == "fared.yaml").read_text()
@@ -40,7 +41,7 @@ def test_the_isis_leaf_needs_no_more_than_its_title_and_interfaces():
     assert settings.levels is LevelSet.ONE
     assert settings.families == (4, 6)
     assert format_system_id(settings.system_id) == "0102.5500.1011"
-    assert circuit_settings(load(path), "swp49").kind is CircuitKind.POINT_TO_POINT
+    assert circuit_settings(load(path), named("swp49")).kind is CircuitKind.POINT_TO_POINT
 
 
 def test_the_reference_states_the_defaults():

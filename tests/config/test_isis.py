@@ -14,6 +14,7 @@ from fared.daemon.change.isis_settings import circuit_settings, isis_settings
 from fared.protocols.igp.keys import Algorithm
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind, RedistributeSettings, Redistribution
+from tests.links import named
 
 TEXT = """
 isis:
@@ -66,16 +67,16 @@ def test_the_engine_gets_typed_settings():
 def test_circuits_use_the_most_specific_entry_within_the_levels_of_the_router():
     """An exact name before a glob; what the router does not run, no circuit runs."""
     config = load_text(TEXT)
-    assert circuit_settings(config, "eth0") is None
-    loopback = circuit_settings(config, "lo")
+    assert circuit_settings(config, named("eth0")) is None
+    loopback = circuit_settings(config, named("lo"))
     assert (loopback.kind, loopback.passive) == (CircuitKind.LOOPBACK, True)
-    leaf = circuit_settings(config, "swp1")
+    leaf = circuit_settings(config, named("swp1"))
     assert (leaf.levels, leaf.metric) == (LevelSet.ONE, 20)
     assert leaf.authentication[0].key.key_id == 300
-    lan = circuit_settings(config, "swp9")
+    lan = circuit_settings(config, named("swp9"))
     assert (lan.kind, lan.levels) == (CircuitKind.BROADCAST, LevelSet.TWO)
     only_two = load_text(TEXT.replace("level-1-2", "level-2"))
-    assert circuit_settings(only_two, "swp1").levels is LevelSet.NONE
+    assert circuit_settings(only_two, named("swp1")).levels is LevelSet.NONE
 
 
 def test_prefix_suppression_spares_passive_interfaces_unless_set_for_them():
@@ -94,7 +95,7 @@ def test_prefix_suppression_spares_passive_interfaces_unless_set_for_them():
     ):
         config = load_text(f"isis:\n  net: 49.0001.0102.5500.0001.00\n  {line}{entries}")
         names = ("lo", "host", "hidden", "shown", "link")
-        found = [n for n in names if circuit_settings(config, n).prefix_suppression]
+        found = [n for n in names if circuit_settings(config, named(n)).prefix_suppression]
         assert found == suppressed
 
 

@@ -15,6 +15,7 @@ from fared.protocols.ospf.settings import (
     Redistribution,
     TtlSecurity,
 )
+from tests.links import named
 
 CONFIG = load_text("""
 interfaces: {"swp*": {bandwidth: 100G}}
@@ -41,7 +42,7 @@ def test_engine_settings_carry_the_resolved_identity():
 
 def test_interface_settings_are_resolved_per_name():
     """A glob becomes the settings of one interface, with the operator's bandwidth."""
-    assert interface_settings(CONFIG, "swp1") == InterfaceSettings(
+    assert interface_settings(CONFIG, named("swp1")) == InterfaceSettings(
         area=AreaId(1),
         cost=7,
         hello_interval=2,
@@ -49,10 +50,10 @@ def test_interface_settings_are_resolved_per_name():
         mtu_ignore=True,
         capacity=100e9 / 8,
     )
-    loopback = interface_settings(CONFIG, "lo")
+    loopback = interface_settings(CONFIG, named("lo"))
     assert loopback is not None
     assert loopback.network_type is NetworkType.LOOPBACK
-    assert interface_settings(CONFIG, "eth0") is None
+    assert interface_settings(CONFIG, named("eth0")) is None
 
 
 def test_ttl_security_is_off_on_or_for_sending_only():
@@ -60,7 +61,7 @@ def test_ttl_security_is_off_on_or_for_sending_only():
     written = {"a": "true", "b": "tx-only", "c": "false"}
     keys = ", ".join(f"{name}: {{ttl-security: {value}}}" for name, value in written.items())
     config = load_text(f"ospf: {{areas: {{0: {{interfaces: {{{keys}, d: {{}}}}}}}}}}")
-    settings = [interface_settings(config, name) for name in "abcd"]
+    settings = [interface_settings(config, named(name)) for name in "abcd"]
     assert [found and found.ttl_security for found in settings] == [
         TtlSecurity.ON,
         TtlSecurity.TX_ONLY,
@@ -86,8 +87,8 @@ def test_prefix_suppression_of_the_router_does_not_apply_to_passive_interfaces()
 """
     for line, suppressed in (("prefix-suppression: true", ["hidden", "link"]), ("", ["hidden"])):
         config = load_text(f"ospf:\n  {line}{entries}")
-        settings = {n: interface_settings(config, n) for n in ("lo", "host", "hidden", "shown")}
-        settings["link"] = interface_settings(config, "link")
+        names = ("lo", "host", "hidden", "shown", "link")
+        settings = {name: interface_settings(config, named(name)) for name in names}
         assert [n for n, found in settings.items() if found.prefix_suppression] == suppressed
 
 
@@ -95,7 +96,7 @@ def test_broadcast_networks_and_priorities_reach_the_engine():
     """The default is point-to-point for every type of interface."""
     lan = "network-type: broadcast, priority: 0"
     config = load_text(f"ospf: {{areas: {{0: {{interfaces: {{a: {{{lan}}}, b: {{}}}}}}}}}}")
-    a, b = interface_settings(config, "a"), interface_settings(config, "b")
+    a, b = interface_settings(config, named("a")), interface_settings(config, named("b"))
     assert a is not None
     assert b is not None
     assert (a.network_type, a.router_priority) == (NetworkType.BROADCAST, 0)

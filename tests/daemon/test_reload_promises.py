@@ -30,6 +30,7 @@ from fared.extensions.sim.network import Network, Node
 from fared.extensions.sim.port import Port
 from fared.router import events
 from fared.router.settings import RouterSettings
+from tests.links import named
 
 Document = dict[str, Any]
 Path = tuple[Any, ...]
@@ -246,8 +247,8 @@ class Pair:
     def _settings(self, config: Config) -> dict[str, object]:
         """Of the interface, by protocol."""
         found = {
-            "ospf": interface_settings(config, "e1"),
-            "isis": circuit_settings(config, "e1"),
+            "ospf": interface_settings(config, named("e1")),
+            "isis": circuit_settings(config, named("e1")),
         }
         return {proto: settings for proto, settings in found.items() if settings is not None}
 

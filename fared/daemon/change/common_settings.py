@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 DISPLAYED_THRESHOLD, DISPLAYED_INTERVAL = 0.25, 30.0
 """Load is advertised rarely if no weights follow it, for display only."""
-LOOPBACK = "lo"
-"""The loopback, where the kernel's flag of a link is not known."""
 
 
 def weight_mode(config: Config) -> WeightMode:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from fared.config import Config
 from fared.config.isis import Isis, IsisRedistributed, IsisRedistributedDefault, keys_of_levels
 from fared.config.section import settings_of
 from fared.core.information import APPLICATION
 from fared.core.links import Link
-from fared.daemon.change.common_settings import LOOPBACK, advertise_settings, bier_settings
+from fared.daemon.change.common_settings import advertise_settings, bier_settings
 from fared.protocols.igp.database_limit import LimitSettings
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import (
@@ -82,33 +80,24 @@ def _advertised(
     return settings_of(Redistribution, section, levels=levels, prefixes=tuple(sorted(prefixes)))
 
 
-def circuit_settings(
-    config: Config, name: str, *, loopback: bool | None = None
-) -> CircuitSettings | None:
-    """Return IS-IS settings of one interface, globs resolved; None where IS-IS does not run.
+def circuit_settings(config: Config, link: Link, share: float = 1.0) -> CircuitSettings | None:
+    """Return IS-IS settings of an interface; None where IS-IS does not run.
 
-    ``loopback`` is the kernel's flag of the link; without it only ``lo`` is a loopback.
+    ``share``: the part of the capacity that is left, less than 1 on a derated link.
     """
-    section = config.isis_interface(name)
+    section = config.isis_interface(link.name)
     if section is None:
         return None
     router = config.section(Isis)
-    if loopback is None:
-        loopback = name == LOOPBACK
     return settings_of(
         CircuitSettings,
         section,
-        kind=CircuitKind.LOOPBACK if loopback else CircuitKind(section.network_type),
+        kind=CircuitKind.LOOPBACK if link.loopback else CircuitKind(section.network_type),
         levels=_LEVELS[router.level] & _LEVELS[router.levels_of(section)],
         prefix_suppression=router.suppresses(section),
         csnp_interval=float(section.csnp_interval),
-        capacity=config.interface_bandwidth(name),
+        share=share,
+        capacity=config.interface_bandwidth(link.name),
         authentication=section.authentication.keyring() if section.authentication else (),
         bfd=section.bfd.settings(config.bfd),
     )
-
-
-def isis_link(config: Config, link: Link, share: float) -> CircuitSettings | None:
-    """Settings of a link for IS-IS; ``share`` below 1 on a derated one."""
-    found = circuit_settings(config, link.name, loopback=link.loopback)
-    return found if found is None or share >= 1.0 else replace(found, share=share)

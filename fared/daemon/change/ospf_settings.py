@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from fared.config import Config
 from fared.config.ospf import Ospf, Redistribute, Redistributed, RedistributedDefault
 from fared.config.section import settings_of
@@ -11,7 +9,7 @@ from fared.config.values import TX_ONLY
 from fared.core.ids import AreaId, RouterId
 from fared.core.information import OPAQUE_TYPE
 from fared.core.links import Link
-from fared.daemon.change.common_settings import LOOPBACK, advertise_settings, bier_settings
+from fared.daemon.change.common_settings import advertise_settings, bier_settings
 from fared.protocols.igp.database_limit import LimitSettings
 from fared.protocols.ospf.settings import (
     AreaSettings,
@@ -94,36 +92,27 @@ def _advertised(section: Redistributed | RedistributedDefault | None) -> Redistr
     )
 
 
-def interface_settings(
-    config: Config, name: str, *, loopback: bool | None = None
-) -> InterfaceSettings | None:
-    """Return OSPF settings of one interface, globs resolved; None where OSPF does not run.
+def interface_settings(config: Config, link: Link, share: float = 1.0) -> InterfaceSettings | None:
+    """Return OSPF settings of an interface; None where OSPF does not run.
 
-    ``loopback`` is the kernel's flag of the link; without it only ``lo`` is a loopback.
+    ``share``: the part of the capacity that is left, less than 1 on a derated link.
     """
-    found = config.ospf_interface(name)
+    found = config.ospf_interface(link.name)
     if found is None:
         return None
     area, section = found
-    if loopback is None:
-        loopback = name == LOOPBACK
     return settings_of(
         InterfaceSettings,
         section,
         area=area,
-        network_type=NetworkType.LOOPBACK if loopback else NetworkType(section.network_type),
+        network_type=NetworkType.LOOPBACK if link.loopback else NetworkType(section.network_type),
         router_priority=section.priority,
         router_dead_interval=section.dead_interval,
         rxmt_interval=section.retransmit_interval,
         prefix_suppression=config.section(Ospf).suppresses(section),
         ttl_security=_TTL_SECURITY[section.ttl_security],
-        capacity=config.interface_bandwidth(name),
+        share=share,
+        capacity=config.interface_bandwidth(link.name),
         authentication=section.authentication.keyring() if section.authentication else (),
         bfd=section.bfd_settings(config.bfd),
     )
-
-
-def ospf_link(config: Config, link: Link, share: float) -> InterfaceSettings | None:
-    """Settings of a link for OSPF; ``share`` below 1 on a derated one."""
-    found = interface_settings(config, link.name, loopback=link.loopback)
-    return found if found is None or share >= 1.0 else replace(found, share=share)

@@ -124,9 +124,9 @@ def _ospf(config: Config, router_id: int, hostname: str) -> EngineSettings:
 
 
 def _ospf_link(config: Config, link: Link, share: float) -> object:
-    from fared.daemon.change.ospf_settings import ospf_link  # noqa: PLC0415 - where it is spoken
+    from fared.daemon.change.ospf_settings import interface_settings  # noqa: PLC0415 - where it is spoken
 
-    return ospf_link(config, link, share)
+    return interface_settings(config, link, share)
 
 
 def _isis(config: Config, router_id: int, hostname: str) -> EngineSettings:
@@ -136,9 +136,9 @@ def _isis(config: Config, router_id: int, hostname: str) -> EngineSettings:
 
 
 def _isis_link(config: Config, link: Link, share: float) -> object:
-    from fared.daemon.change.isis_settings import isis_link  # noqa: PLC0415 - where it is spoken
+    from fared.daemon.change.isis_settings import circuit_settings  # noqa: PLC0415 - where it is spoken
 
-    return isis_link(config, link, share)
+    return circuit_settings(config, link, share)
 
 
 ENGINE_SETTINGS: Mapping[str, Callable[[Config, int, str], EngineSettings]] = MappingProxyType(
