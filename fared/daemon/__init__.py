@@ -4,9 +4,9 @@ from fared.runtime.startup import (
     import_when_needed,
     leave_empty,
     leave_untranslated,
+    load_msgspec,
     relax_collector,
     skip_last_collection,
-    without,
 )
 
 relax_collector()
@@ -14,11 +14,9 @@ skip_last_collection()
 leave_untranslated()
 import_when_needed(
     *("hashlib", "hmac", "difflib", "tokenize", "shutil", "locale"),
-    *("msgspec.inspect", "msgspec.toml", "msgspec.yaml"),
     *("structlog.stdlib", "structlog.threadlocal", "numpy.lib.npyio"),
     functions={
         "urllib.parse": ("quote_from_bytes",),
-        "msgspec._json_schema": ("schema", "schema_components"),
         "numpy.linalg": ("eigvals", "inv", "lstsq", "matrix_power"),
         "numpy.lib._arraypad_impl": ("__all__", "pad"),
         "numpy.lib._histograms_impl": (
@@ -36,5 +34,4 @@ import_when_needed(
     },
 )
 leave_empty("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "asyncio.sslproto")
-with without("typing_extensions"):
-    import msgspec  # noqa: F401
+load_msgspec()

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from fared.core.sysctl import SysctlRow
 from fared.paths.fib.disputes import Disputes
 
 PROC_SYS = Path("/proc/sys")
@@ -42,23 +43,6 @@ class Wanted(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """The name as sysctl(8) writes it; dots in interface names become slashes."""
         return self.path.translate(str.maketrans("/.", "./"))
-
-
-class SysctlRow(msgspec.Struct, frozen=True):
-    """One line of the report.
-
-    ``found``: the value before any change, None where the kernel has no such setting. ``action``:
-    ``none`` (correct), ``set``, ``left`` (mode check, or another program keeps writing another
-    value), ``failed``, ``missing``, ``unread``. ``error``: why it could not be set or read.
-    """
-
-    name: str
-    wanted: str
-    found: str | None
-    action: str
-    ok: bool
-    why: str
-    error: str | None = None
 
 
 def hash_seed(router_id: int) -> int:

@@ -7,7 +7,7 @@ from collections import Counter, deque
 import msgspec
 
 from fared.core.load_history import LoadHistory
-from fared.kernel.sysctl import SysctlRow
+from fared.core.sysctl import SysctlRow
 
 LAGS = 20
 """One lag is measured in a second: more than Prometheus lets pass between two scrapes."""

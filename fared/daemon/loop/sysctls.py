@@ -7,10 +7,11 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from fared.core.links import Link
+from fared.core.sysctl import SysctlRow
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.daemon.loop.runtime import Runtime
 from fared.kernel.netconf import SettingsWatch
-from fared.kernel.sysctl import SettingsKeeper, SysctlMode, SysctlRow, Wanted
+from fared.kernel.sysctl import SettingsKeeper, SysctlMode, Wanted
 
 _SOON = 0.05
 """Seconds after an interface appeared until its settings are checked."""

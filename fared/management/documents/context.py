@@ -16,7 +16,7 @@ from fared.config import Config
 from fared.core.ids import HOSTS_AREA, Prefix, format_address, format_node, parse_prefix
 from fared.core.links import Link
 from fared.core.load_history import LoadHistory
-from fared.kernel.sysctl import SysctlRow
+from fared.core.sysctl import SysctlRow
 from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Facts
 from fared.management.documents.human import PROTOCOLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fared.kernel.sysctl import SysctlRow
+from fared.core.sysctl import SysctlRow
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Fields, count, judged, red, yellow
 from fared.management.documents.convergence import StageTime
