@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from fared.extensions.offline.cli.tables import write_offline
+from fared.extensions.offline.documents import OfflineRoutes, RoutesAll, RoutesDiff
 from fared.management.cli.main import main
+from fared.management.documents.paper import Paper
 from tests.offline.fabrics import answer, run_spf
 
 LEAF_2 = "10.0.2.0/24"
@@ -18,7 +20,7 @@ LEAF_2 = "10.0.2.0/24"
 def shown(document, width=80) -> str:
     console = Console(width=width, highlight=False, markup=False)
     with console.capture() as captured:
-        write_offline(document, console)
+        msgspec.convert(document, OfflineRoutes | RoutesAll | RoutesDiff).show(Paper(console, 0.0))
     return captured.get()
 
 

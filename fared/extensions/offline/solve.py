@@ -5,20 +5,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from fared.config import Config
 from fared.core.bier import CODE_OF, LENGTHS, BierSettings
 from fared.core.ids import FAMILY_IPV4, NodeId, format_node
 from fared.daemon.loop.runtime import Runtime
+from fared.extensions.offline.documents import IgnoredEntry, OfflineBier, OfflineRoutes
 from fared.extensions.offline.ignored import Ignored
 from fared.extensions.offline.world import World
-from fared.management.api.encode import encode
 from fared.management.documents.context import ViewContext
+from fared.management.documents.explain import Explain
 from fared.management.documents.log_ring import LogRing
+from fared.management.documents.spf import SpfNode
 from fared.management.documents.views import explain, graph, routes
 from fared.management.documents.views.bier import bier
 from fared.paths.fib.model import FibState
@@ -26,8 +26,6 @@ from fared.paths.rib.settings import SolverSettings
 from fared.paths.rib.solver import WeightMode
 from fared.paths.ted.links import networks_of_block
 from fared.router.router import Router
-
-Json = dict[str, Any]
 
 
 def solve(
@@ -75,7 +73,7 @@ def _compute_bier(router: Router, world: World) -> None:
 
 def bier_document(
     world: World, root: NodeId, settings: SolverSettings, sub_domain: int
-) -> Json | None:
+) -> OfflineBier | None:
     """``fared-bier/1`` with the BIFTs of a router; None if nobody is in the sub-domain.
 
     The length of bit strings is the most frequent one. Hosts of the root count as itself.
@@ -96,24 +94,31 @@ def bier_document(
     mine = [(metric.get(at, 0), at, info.bfr_id) for node, at, info in infos if node == root]
     own = min(mine)[-1] if mine else 0  # that of its loopback: hosts have a metric
     found = bier(solve(world, root, settings, BierSettings(sub_domain, own, length)), bift=True)
-    return {**msgspec.to_builtins(found), "root": format_node(root)}
+    return OfflineBier.of(found, root=format_node(root))
 
 
-def routes_document(world: World, root: NodeId, settings: SolverSettings) -> Json:
-    """``fared-routes/1`` with ``nodes`` and ``ignored``."""
+def routes_document(world: World, root: NodeId, settings: SolverSettings) -> OfflineRoutes:
+    """``fared-routes/1`` with ``nodes`` and ``ignored``; it keeps nothing of the router."""
     context = solve(world, root, settings)
-    found = msgspec.to_builtins(graph.spf(context))["nodes"]
-    document: Json = msgspec.json.decode(encode(routes.routes(context)))
-    document["nodes"] = found
-    document["ignored"] = [
-        {"key": key, "reason": reason}
-        for key, reason in (*world.ignored, *_cut_off(context, found))
-    ]
-    return document
+    nodes = graph.spf(context).nodes or []
+    found = routes.routes(context)
+    rows = list(found.routes)
+    shared = {id(row.nexthops): row.nexthops for row in rows}
+    hops = {key: list(shown) for key, shown in shared.items()}
+    for row in rows:
+        row.nexthops = hops[id(row.nexthops)]
+    ignored = (*world.ignored, *_cut_off(context, nodes))
+    return OfflineRoutes(
+        root=found.root,
+        af=found.af,
+        routes=rows,
+        nodes=nodes,
+        ignored=[IgnoredEntry(key=key, reason=reason) for key, reason in ignored],
+    )
 
 
-def _cut_off(context: ViewContext, found: list[Any]) -> Iterator[Ignored]:
-    reached = {(node["area"], node["id"]) for node in found}
+def _cut_off(context: ViewContext, found: list[SpfNode]) -> Iterator[Ignored]:
+    reached = {(node.area, node.id) for node in found}
     solver, proto = context.router.solver, context.instances[0].name
     for area in solver.areas:
         for node in solver.ted(area).blocks:
@@ -121,7 +126,6 @@ def _cut_off(context: ViewContext, found: list[Any]) -> Iterator[Ignored]:
                 yield Ignored(format_node(node), "unreachable")
 
 
-def explain_document(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Json:
+def explain_document(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Explain:
     """``fared-explain/1``. Raises CommandError for an invalid prefix or one without a route."""
-    document: Json = msgspec.to_builtins(explain.explain(solve(world, root, settings), prefix))
-    return document
+    return explain.explain(solve(world, root, settings), prefix)

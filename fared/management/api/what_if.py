@@ -39,7 +39,7 @@ class FailureQuestions:
         self._turn = asyncio.Lock()
 
     async def answer(self, args: Json) -> bytes:
-        """Return ``fared-what-if/1`` (``schema.what_if``). Raises CommandError.
+        """Return ``fared-what-if/1`` (``cli.what_if.WhatIfAnswer``). Raises CommandError.
 
         ``from`` and ``to``: ids of the ends of a link; ``share``: what is left of its capacity in
         both directions, 0: it fails; ``roots``: ids of routers with commas between, by default the

@@ -18,15 +18,22 @@ _SHORT = 16
 """Digits of an F-BM that fit beside its BFR-ids: those of 64 bits."""
 
 
-class BierNextHop(Facts):
-    """A BFR neighbor toward a BFER, and the number of tables of 16 in which it is the one.
-
-    ``neighbor`` is None for a host.
-    """
+class BierFarEnd(Facts):
+    """A BFR neighbor, or a host (``neighbor`` None); ``interface`` is empty where it is unknown."""
 
     interface: str
     neighbor: str | None
     hostname: str | None
+
+    @property
+    def via(self) -> str:
+        """The interface, or the neighbor where that is not known."""
+        return self.interface or self.hostname or self.neighbor or ""
+
+
+class BierNextHop(BierFarEnd):
+    """The way to a BFER, and the number of tables of 16 in which it is the one."""
+
     address: str | None
     weight: int
     tables: int
@@ -49,15 +56,12 @@ class Bfer(Facts):
     problem: str
 
 
-class BfrNeighborEntry(Facts):
+class BfrNeighborEntry(BierFarEnd):
     """A BFR neighbor, the BFERs that any table has behind it, and copies sent to it.
 
     ``problem``: why it gets none, though it runs BIER; empty if it may.
     """
 
-    interface: str
-    neighbor: str | None
-    hostname: str | None
     address: str | None
     bfr_ids: str
     packets: int
@@ -65,12 +69,9 @@ class BfrNeighborEntry(Facts):
     problem: str
 
 
-class BiftMask(Facts):
+class BiftMask(BierFarEnd):
     """A neighbor of a table, its F-BM in hexadecimal, and the BFR-ids in it."""
 
-    interface: str
-    neighbor: str | None
-    hostname: str | None
     f_bm: str
     bfr_ids: str
 
@@ -162,8 +163,8 @@ def _over(bfer: Bfer) -> Cell:
     if bfer.local:
         return "this router"
     if len(bfer.nexthops) == 1:
-        return bfer.nexthops[0].interface
-    return "  ".join(f"{hop.interface} {hop.tables}" for hop in bfer.nexthops)
+        return bfer.nexthops[0].via
+    return "  ".join(f"{hop.via} {hop.tables}" for hop in bfer.nexthops)
 
 
 def _show_bifts(bifts: list[BiftEntry], paper: Paper) -> None:
@@ -172,9 +173,7 @@ def _show_bifts(bifts: list[BiftEntry], paper: Paper) -> None:
         title = f"Set {bift.set}, BIFT-id {bift.bift_id:#x}, entropy {bift.entropy}"
         paper.heading(title, first=number == 0)
         short = all(len(mask.f_bm) <= _SHORT for mask in bift.masks)
-        rows = [
-            (m.interface, m.hostname or m.neighbor or "", m.f_bm, m.bfr_ids) for m in bift.masks
-        ]
+        rows = [(m.via, m.hostname or m.neighbor or "", m.f_bm, m.bfr_ids) for m in bift.masks]
         if bift.local:
             rows.append(("", "this router", "", bift.local))
         columns = ("Interface", "~Neighbor", "F-BM", "~BFR-ids")

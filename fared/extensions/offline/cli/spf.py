@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
+import msgspec
 
 from fared.core.ids import NodeId, dotted, format_node, parse_area
 from fared.extensions.offline.changes import Changes
@@ -22,13 +22,16 @@ from fared.extensions.offline.cli.arguments import (
     WhatIf,
     read_changes,
 )
-from fared.extensions.offline.cli.tables import render
 from fared.extensions.offline.difference import difference
+from fared.extensions.offline.documents import OfflineRoutes, RoutesAll, RoutesDiff
 from fared.extensions.offline.file import read_database
 from fared.extensions.offline.solve import bier_document, explain_document, routes_document
 from fared.extensions.offline.world import FileError, SavedDatabase, World
 from fared.management.cli.session import Failure
+from fared.management.documents.declare import Answer
 from fared.management.documents.errors import CommandError
+from fared.management.documents.explain import Explain
+from fared.management.documents.paper import Paper, console
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
 
@@ -37,7 +40,7 @@ _DATABASES = (
     " from-pcap' makes one from a capture"
 )
 
-Json = dict[str, Any]
+_PIPE_WIDTH = 160
 
 _EPILOG = """
 Routers are named by router id, system id or hostname. A,B stands for all parallel links between two
@@ -194,7 +197,7 @@ def _compute(
     every: bool,
     diff: bool,
     sub_domain: int | None,
-) -> Json:
+) -> Answer:
     before = database.world(part, family, Changes())
     names = Names(before)
     changes = read_changes(names, given)
@@ -207,14 +210,14 @@ def _compute(
             raise Failure(f"no router is in BIER sub-domain {sub_domain}")
         return found
 
-    def answer(node: NodeId) -> Json:
+    def answer(node: NodeId) -> OfflineRoutes | RoutesDiff:
         document = routes_document(after, node, settings)
         if not diff:
             return document
         return difference(routes_document(before, node, settings), document, given.described())
 
     if every:
-        return {"format": "fared-routes-all/1", "roots": [answer(node) for node in after.routers]}
+        return RoutesAll(roots=[answer(node) for node in after.routers])
     return answer(_root(database, names, root, after))
 
 
@@ -281,7 +284,7 @@ def _root(database: SavedDatabase, names: Names, text: str | None, after: World)
     return root
 
 
-def _explain(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Json:
+def _explain(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Explain:
     try:
         return explain_document(world, root, settings, prefix)
     except CommandError as error:
@@ -290,9 +293,17 @@ def _explain(world: World, root: NodeId, settings: SolverSettings, prefix: str) 
         raise Failure(str(error)) from error
 
 
-def _print(document: Json, *, as_json: bool) -> None:
+def _print(document: Answer, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-        return
+        plain = msgspec.to_builtins(document)
+        click.echo(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(render(document), nl=False)
 
-    click.echo(render(document), nl=False)
+
+def render(document: Answer) -> str:
+    """Format a document as tables, as wide as the terminal, with colours only there."""
+    target = console(None if sys.stdout.isatty() else _PIPE_WIDTH)
+    with target.capture() as captured:
+        document.show(Paper(target, 0.0))
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 import click
 import msgspec
@@ -18,17 +17,45 @@ from fared.core.ids import NodeId, format_node
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
 from fared.extensions.offline.difference import difference
+from fared.extensions.offline.documents import RouteDifference
 from fared.extensions.offline.file import read_database
 from fared.extensions.offline.solve import routes_document
 from fared.extensions.offline.world import FileError, World
+from fared.management.documents.declare import Answer
+from fared.management.documents.facts import Facts, Seconds
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
 from fared.runtime.child import end_with_parent, give_way
 
-Json = dict[str, Any]
 MOST_ROUTES = 40
 """Routes that are sent for each root: a leaf of a large fabric may have a thousand that change, of
 64 next hops each."""
+
+
+class RootDifference(Facts):
+    """The routes of a router that change, as ``fared-cli spf --root ROOT --diff`` prints them.
+
+    ``changed`` counts them; ``routes`` has the first ``MOST_ROUTES``.
+    """
+
+    root: str
+    hostname: str | None
+    changed: int
+    routes: list[RouteDifference]
+    unchanged: int
+
+
+class WhatIfAnswer(Answer, tag="fared-what-if/1"):
+    """``/api/v1/what-if``: computed for some routers from the present database.
+
+    ``changes`` are the options of ``fared-cli spf`` that ask the same. ``omitted``: routers for
+    which there was no time.
+    """
+
+    changes: list[str]
+    roots: list[RootDifference]
+    omitted: list[str]
+    seconds: Seconds
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -62,7 +89,7 @@ def main() -> int:
     return 0
 
 
-def answer(question: Question, text: bytes, began: float) -> Json:
+def answer(question: Question, text: bytes, began: float) -> WhatIfAnswer:
     """Return ``fared-what-if/1``; ``began`` is on the monotonic clock.
 
     Raises FileError, or click.ClickException where the database lacks what is named.
@@ -74,34 +101,29 @@ def answer(question: Question, text: bytes, began: float) -> Json:
     after = database.world(None, question.family, read_changes(names, given))
     mode = WeightMode(question.weights)
     settings = SolverSettings(max_paths=question.max_paths, mode=mode, flows=question.flows)
-    roots: list[Json] = []
+    roots: list[RootDifference] = []
     omitted: list[str] = []
     for root in question.roots:
         if time.monotonic() - began > question.seconds:
             omitted.append(root)
         else:
             roots.append(_changed(before, after, names.node(root, "roots"), settings, given))
-    return {
-        "format": "fared-what-if/1",
-        "changes": given.described(),
-        "roots": roots,
-        "omitted": omitted,
-        "seconds": round(time.monotonic() - began, 3),
-    }
+    seconds = round(time.monotonic() - began, 3)
+    return WhatIfAnswer(changes=given.described(), roots=roots, omitted=omitted, seconds=seconds)
 
 
 def _changed(
     before: World, after: World, root: NodeId, settings: SolverSettings, given: WhatIf
-) -> Json:
+) -> RootDifference:
     old, new = (routes_document(world, root, settings) for world in (before, after))
     found = difference(old, new, given.described())
-    return {
-        "root": format_node(root),
-        "hostname": before.hostnames.get(root),
-        "changed": len(found["routes"]),
-        "routes": found["routes"][:MOST_ROUTES],
-        "unchanged": found["unchanged"],
-    }
+    return RootDifference(
+        root=format_node(root),
+        hostname=before.hostnames.get(root),
+        changed=len(found.routes),
+        routes=found.routes[:MOST_ROUTES],
+        unchanged=found.unchanged,
+    )
 
 
 if __name__ == "__main__":
