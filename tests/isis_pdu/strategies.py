@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from fared.core.ids import Prefix
 from fared.paths.te.attributes import ISIS_TE
 from fared.protocols.isis.ids import PATH_CAPACITY, LevelSet
+from fared.protocols.isis.pdu.flooding_parameters import FLOODING_FIELDS
 from fared.protocols.isis.pdu.is_reach import LinkSubTlv
 from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
 from fared.protocols.isis.pdu.tlv import FixedTlv, ListTlv, formats, known_tlvs
@@ -122,13 +123,11 @@ STRATEGIES = {cls: declared(cls) for cls in CLASSES if issubclass(cls, (FixedTlv
     PurgeOriginator: st.builds(PurgeOriginator, bits(48), optional(bits(48))),
     FloodingParameters: st.builds(
         FloodingParameters,
-        optional(bits(32)),
-        optional(bits(32)),
-        optional(bits(16)),
-        optional(st.binary(min_size=1, max_size=8)),
-        optional(bits(16)),
-        optional(bits(16)),
-        tuples(st.tuples(st.integers(7, 255), st.binary(max_size=9)), 2),
+        *[
+            optional(values_of(shape) if shape else st.binary(min_size=1, max_size=8))
+            for _, shape in FLOODING_FIELDS.values()
+        ],
+        unknown=tuples(st.tuples(st.integers(7, 255), st.binary(max_size=9)), 2),
     ),
     NarrowIsReachability: st.builds(
         NarrowIsReachability, tuples(st.builds(NarrowNeighbor, bits(56), bits(6)), 4), bits(8)
