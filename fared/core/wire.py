@@ -111,8 +111,9 @@ class Format:
             return value if read is None else read(value)
 
         def load_all(block: bytes) -> tuple[Any, ...]:
-            values = [value for (value,) in unpack_all(block)]
-            return tuple(values if read is None else map(read, values))
+            if read is None:
+                return tuple([value for (value,) in unpack_all(block)])
+            return tuple([read(value) for (value,) in unpack_all(block)])
 
         self.item, self.size = item, compiled.size
         self.read, self.write, self.text = read, write, text
@@ -127,11 +128,7 @@ class Format:
 
 def integer(size: int, text: Callable[[Any], Any] | None = None) -> Format:
     """Return the format of an unsigned integer of so many bytes."""
-    return Format(f"{size}s", _from_bytes, lambda value: value.to_bytes(size, "big"), text)
-
-
-def _from_bytes(data: bytes) -> int:
-    return int.from_bytes(data, "big")
+    return Format(f"{size}s", int.from_bytes, lambda value: value.to_bytes(size, "big"), text)
 
 
 U8: Final = Format("B")

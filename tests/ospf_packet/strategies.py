@@ -17,12 +17,7 @@ from fared.protocols.ospf.packet.body import encode_body
 from fared.protocols.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts
 from fared.protocols.ospf.packet.grace import GraceLsa
 from fared.protocols.ospf.packet.lsa import LsaHeader, LsaKey, encode_lsa
-from fared.protocols.ospf.packet.opaque import (
-    AreaLeader,
-    RouterInformation,
-    TeLink,
-    TeRouterAddress,
-)
+from fared.protocols.ospf.packet.opaque import TeLink, TeRouterAddress
 from fared.protocols.ospf.packet.packets import (
     DatabaseDescription,
     Hello,
@@ -30,6 +25,7 @@ from fared.protocols.ospf.packet.packets import (
     LsRequest,
     LsUpdate,
 )
+from fared.protocols.ospf.packet.router_info import AreaLeader, RouterInformation
 from fared.protocols.ospf.packet.te import SIZES
 from tests.formats import anomalies, te_attributes
 
@@ -83,7 +79,7 @@ router_information = st.builds(
     st.none() | hostnames,
     st.none() | st.builds(AreaLeader, u8, u8),
     st.none() | tuples_of(u8),
-    triplets((1, 7, 17, 18)),
+    unknown=triplets((1, 7, 17, 18)),
 )
 
 prefix_facts = st.builds(
@@ -97,7 +93,7 @@ prefix_facts = st.builds(
     triplets(()),
 )
 extended_prefixes = st.builds(ExtendedPrefixLsa, tuples_of(prefix_facts), triplets((1,)))
-graces = st.builds(GraceLsa, u32, u8, st.none() | u32, triplets((1, 2, 3)))
+graces = st.builds(GraceLsa, u32, u8, st.none() | u32, unknown=triplets((1, 2, 3)))
 
 BODIES = {
     "router": (1, 0, routers),

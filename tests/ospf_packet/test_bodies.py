@@ -23,10 +23,10 @@ from fared.protocols.ospf.packet.lsa import (
 )
 from fared.protocols.ospf.packet.opaque import (
     OpaqueType,
-    RouterInformation,
     TeLink,
     TeRouterAddress,
 )
+from fared.protocols.ospf.packet.router_info import RouterInformation
 
 TE = opaque_link_state_id(OpaqueType.TRAFFIC_ENGINEERING, 1)
 RI = opaque_link_state_id(OpaqueType.ROUTER_INFORMATION, 0)

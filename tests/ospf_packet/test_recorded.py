@@ -16,8 +16,9 @@ from fared.protocols.ospf.packet.bodies import (
 from fared.protocols.ospf.packet.body import decode_body, encode_body
 from fared.protocols.ospf.packet.codec import decode_packet, encode_packet, packet_length
 from fared.protocols.ospf.packet.lsa import encode_lsa, lsa_checksum_ok
-from fared.protocols.ospf.packet.opaque import RouterInformation, TeLink
+from fared.protocols.ospf.packet.opaque import TeLink
 from fared.protocols.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
+from fared.protocols.ospf.packet.router_info import RouterInformation
 from tests.recorded import OSPF, load
 
 POINT_TO_POINT, LAN, HMAC = OSPF

@@ -19,7 +19,7 @@ from fared.protocols.ospf.packet.extended_prefix import (
     capacity_sub_tlv,
 )
 from fared.protocols.ospf.packet.lsa import encode_lsa
-from fared.protocols.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
+from fared.protocols.ospf.packet.opaque import TeLink, TeRouterAddress
 from fared.protocols.ospf.packet.packets import (
     DatabaseDescription,
     Hello,
@@ -27,6 +27,7 @@ from fared.protocols.ospf.packet.packets import (
     LsRequest,
     LsUpdate,
 )
+from fared.protocols.ospf.packet.router_info import RouterInformation
 from tests.wireshark import ATTRIBUTES, NEEDED, RAW_IP, assert_sound, dissect
 
 pytestmark = NEEDED

@@ -31,10 +31,7 @@ from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, decode_lsa, en
 from fared.protocols.ospf.packet.opaque import TeLink, TeRouterAddress
 from fared.protocols.ospf.packet.packets import AuType, LsUpdate, Packet
 from fared.protocols.ospf.packet.render import render_body, render_lsa, render_packet
-from fared.protocols.ospf.packet.router_info import (
-    decode_router_information,
-    encode_router_information,
-)
+from fared.protocols.ospf.packet.router_info import RouterInformation
 from fared.protocols.ospf.packet.te import decode_te
 from fared.protocols.ospf.packet.tlv import read_tlvs, write_tlv
 
@@ -218,9 +215,9 @@ def _decode_tlvs_form(data: bytes) -> Json:
             tlvs |= render_body(body)
             encoded += encode_body(body)
         elif kind == _HOSTNAME_TLV:
-            information = decode_router_information(one, start)
+            information = RouterInformation.decode(one, start)
             tlvs["hostname"] = information.hostname
-            encoded += encode_router_information(information)
+            encoded += information.encode()
         else:
             unknown.append({"type": kind, "hex": value.hex()})
             encoded += write_tlv(kind, value)

@@ -168,7 +168,7 @@ def decoder_of_list(item: Format, what: str, make: Callable[..., Tlv]) -> Decode
 class _Form:
     """Some of the fields of a class, compiled."""
 
-    __slots__ = ("_reads", "_struct", "_writes", "count", "size")
+    __slots__ = ("_reads", "_struct", "_writes", "count", "load", "size")
 
     def __init__(self, shapes: list[Format]) -> None:
         self._struct = struct.Struct(">" + "".join([shape.item for shape in shapes]))
@@ -176,8 +176,11 @@ class _Form:
         self._reads = [(at, shape.read) for at, shape in places if shape.read is not None]
         self._writes = [(at, shape.write) for at, shape in places if shape.write is not None]
         self.count, self.size = len(shapes), self._struct.size
+        self.load: Callable[[bytes, int], Iterable[Any]] = (
+            self._converted if self._reads else self._struct.unpack_from
+        )
 
-    def load(self, data: bytes, start: int) -> list[Any]:
+    def _converted(self, data: bytes, start: int) -> list[Any]:
         values = [*self._struct.unpack_from(data, start)]
         for at, read in self._reads:
             values[at] = read(values[at])

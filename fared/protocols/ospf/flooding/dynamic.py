@@ -35,7 +35,7 @@ from fared.protocols.ospf.packet.lsa import (
     LsType,
     describes_router,
 )
-from fared.protocols.ospf.packet.opaque import RouterInformation
+from fared.protocols.ospf.packet.router_info import RouterInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -19,12 +19,10 @@ from fared.protocols.ospf.packet.bodies import (
 )
 from fared.protocols.ospf.packet.body import encode_network_lsa, encode_router_lsa
 from fared.protocols.ospf.packet.opaque import (
-    AreaLeader,
-    RouterInformation,
     TeLink,
     TeRouterAddress,
 )
-from fared.protocols.ospf.packet.router_info import encode_router_information
+from fared.protocols.ospf.packet.router_info import AreaLeader, RouterInformation
 from fared.protocols.ospf.packet.te import encode_te_link, encode_te_router_address
 
 _HOST_LENGTH = 32
@@ -147,15 +145,13 @@ def network_lsa(instance: Instance, interface: Interface) -> bytes | None:
 def router_information(instance: Instance) -> bytes:
     """The body of the router information LSA (RFC 7770 §2), with a hostname (RFC 5642)."""
     dynamic = instance.settings.reduction.dynamic
-    return encode_router_information(
-        RouterInformation(
-            capabilities=_CAPABILITIES,
-            hostname=instance.settings.hostname,
-            # RFC 9667 §5.2.1, §5.2.2
-            area_leader=AreaLeader(LEADER_PRIORITY, ALGORITHM) if dynamic else None,
-            dynamic_flooding=(ALGORITHM,) if dynamic else None,
-        )
-    )
+    return RouterInformation(
+        capabilities=_CAPABILITIES,
+        hostname=instance.settings.hostname,
+        # RFC 9667 §5.2.1, §5.2.2
+        area_leader=AreaLeader(LEADER_PRIORITY, ALGORITHM) if dynamic else None,
+        dynamic_flooding=(ALGORITHM,) if dynamic else None,
+    ).encode()
 
 
 def te_router_address(instance: Instance) -> bytes:

@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from fared.core.ids import dotted
+from fared.core.text import flag_names, type_name
+from fared.protocols.ospf.packet.tlv import Json
+
 
 class RouterLinkType(enum.IntEnum):
     """Link types in a router LSA (RFC 2328 §A.4.2)."""
@@ -34,9 +38,20 @@ class RouterLink(NamedTuple):
     link_data: int
     metric: int
 
+    def document(self) -> Json:
+        """Return the fields, and the name of the type."""
+        return {
+            "type": self.link_type,
+            "type_name": type_name(RouterLinkType, self.link_type),
+            "id": dotted(self.link_id),
+            "data": dotted(self.link_data),
+            "metric": self.metric,
+        }
+
 
 B_BIT, E_BIT, V_BIT = 0x01, 0x02, 0x04
 """Flags of a router LSA (RFC 2328 §A.4.2)."""
+_FLAGS = enum.IntFlag("_FLAGS", {"B": B_BIT, "E": E_BIT, "V": V_BIT})
 
 
 class RouterLsa(msgspec.Struct, frozen=True):
@@ -45,6 +60,14 @@ class RouterLsa(msgspec.Struct, frozen=True):
     flags: int
     links: tuple[RouterLink, ...]
 
+    def document(self) -> Json:
+        """Return flags and links."""
+        return {
+            "flags": self.flags,
+            "flags_names": flag_names(_FLAGS, self.flags),
+            "links": [link.document() for link in self.links],
+        }
+
 
 class NetworkLsa(msgspec.Struct, frozen=True):
     """Network LSA body (RFC 2328 §A.4.3)."""
@@ -52,12 +75,23 @@ class NetworkLsa(msgspec.Struct, frozen=True):
     network_mask: int
     attached_routers: tuple[int, ...]
 
+    def document(self) -> Json:
+        """Return mask and routers."""
+        return {
+            "network_mask": dotted(self.network_mask),
+            "attached_routers": [*map(dotted, self.attached_routers)],
+        }
+
 
 class SummaryLsa(msgspec.Struct, frozen=True):
     """Summary LSA body, types 3 and 4 (RFC 2328 §A.4.4)."""
 
     network_mask: int
     metric: int
+
+    def document(self) -> Json:
+        """Return mask and metric."""
+        return {"network_mask": dotted(self.network_mask), "metric": self.metric}
 
 
 class AsExternalLsa(msgspec.Struct, frozen=True):
@@ -68,3 +102,13 @@ class AsExternalLsa(msgspec.Struct, frozen=True):
     metric: int
     forwarding_address: int
     external_route_tag: int
+
+    def document(self) -> Json:
+        """Return the fields."""
+        return {
+            "network_mask": dotted(self.network_mask),
+            "metric_type": 2 if self.type_2 else 1,
+            "metric": self.metric,
+            "forwarding_address": dotted(self.forwarding_address),
+            "tag": self.external_route_tag,
+        }

@@ -24,18 +24,10 @@ from fared.protocols.ospf.packet.extended_prefix import (
     decode_extended_prefix,
     encode_extended_prefix,
 )
-from fared.protocols.ospf.packet.grace import GraceLsa, decode_grace, encode_grace
+from fared.protocols.ospf.packet.grace import GraceLsa
 from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsaKey, LsType
-from fared.protocols.ospf.packet.opaque import (
-    OpaqueType,
-    RouterInformation,
-    TeLink,
-    TeRouterAddress,
-)
-from fared.protocols.ospf.packet.router_info import (
-    decode_router_information,
-    encode_router_information,
-)
+from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink, TeRouterAddress
+from fared.protocols.ospf.packet.router_info import RouterInformation
 from fared.protocols.ospf.packet.te import decode_te, encode_te_link, encode_te_router_address
 
 LsaBody = (
@@ -222,12 +214,12 @@ _DECODERS: dict[int, Callable[[bytes], LsaBody]] = {
 }
 _OPAQUE_DECODERS: dict[tuple[int, int], Callable[[bytes, int], LsaBody | None]] = {
     (LsType.OPAQUE_AREA, OpaqueType.TRAFFIC_ENGINEERING): decode_te,
-    (LsType.OPAQUE_LINK, OpaqueType.GRACE): decode_grace,
+    (LsType.OPAQUE_LINK, OpaqueType.GRACE): GraceLsa.decode,
     **{
         (ls_type, kind): decoder
         for ls_type in (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
         for kind, decoder in (
-            (OpaqueType.ROUTER_INFORMATION, decode_router_information),
+            (OpaqueType.ROUTER_INFORMATION, RouterInformation.decode),
             (OpaqueType.EXTENDED_PREFIX, decode_extended_prefix),
         )
     },
@@ -239,7 +231,7 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     AsExternalLsa: encode_as_external_lsa,
     TeRouterAddress: encode_te_router_address,
     TeLink: encode_te_link,
-    RouterInformation: encode_router_information,
+    RouterInformation: RouterInformation.encode,
     ExtendedPrefixLsa: encode_extended_prefix,
-    GraceLsa: encode_grace,
+    GraceLsa: GraceLsa.encode,
 }

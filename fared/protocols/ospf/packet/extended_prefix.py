@@ -14,13 +14,16 @@ from typing import Final
 import msgspec
 
 from fared.core.ids import Prefix, ipv4_prefix
+from fared.core.text import type_name
 from fared.core.wire import DecodeError
-from fared.protocols.ospf.packet.tlv import read_tlvs, write_tlv
+from fared.protocols.ospf.packet.tlv import Json, read_tlvs, unknown_document, write_tlv
 
 PATH_CAPACITY: Final = 32768
 """Default code point of the path capacity sub-TLV: the first of 32768-33023 (experimental)."""
 _EXTENDED_PREFIX: Final = 1
 _IPV4_UNICAST: Final = 0
+_BIER: Final = 9
+"""The BIER sub-TLV of a prefix: ``fared.protocols.ospf.packet.bier``."""
 _MAX_LENGTH: Final = 32
 _HEAD = struct.Struct(">BBBB")
 _FLOAT = struct.Struct(">f")
@@ -52,12 +55,40 @@ class PrefixFacts(msgspec.Struct, frozen=True):
                 return capacity if math.isfinite(capacity) and capacity >= 0 else None
         return None
 
+    def document(self) -> Json:
+        """Return the fields and all sub-TLVs; ``path_capacity`` is that of the default code."""
+        return {
+            "route_type": self.route_type,
+            "route_type_name": type_name(RouteType, self.route_type),
+            "prefix": str(self.prefix),
+            "flags": self.flags,
+            "path_capacity": self.capacity(PATH_CAPACITY),
+            **_bier(self.sub_tlvs),
+            "sub_tlvs": unknown_document(self.sub_tlvs),
+        }
+
+
+def _bier(sub_tlvs: tuple[tuple[int, bytes], ...]) -> Json:
+    """The BIER sub-TLVs (RFC 8444), if there are any; their codec is loaded for them only."""
+    if all(kind != _BIER for kind, _ in sub_tlvs):
+        return {}
+    from fared.protocols.ospf.packet.bier import read_bier  # noqa: PLC0415
+
+    return {"bier": [info.document() for info in read_bier(sub_tlvs)]}
+
 
 class ExtendedPrefixLsa(msgspec.Struct, frozen=True):
     """Extended prefix opaque LSA body: IPv4 unicast prefixes, other TLVs as received."""
 
     prefixes: tuple[PrefixFacts, ...]
     unknown: tuple[tuple[int, bytes], ...] = ()
+
+    def document(self) -> Json:
+        """Return the prefixes."""
+        return {
+            "prefixes": [facts.document() for facts in self.prefixes],
+            "unknown": unknown_document(self.unknown),
+        }
 
 
 def capacity_sub_tlv(capacity: float, code_point: int) -> tuple[int, bytes]:

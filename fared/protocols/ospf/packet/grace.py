@@ -1,19 +1,13 @@
 """Grace LSA (RFC 3623 appendix A): a link-local opaque LSA that announces a graceful restart."""
 
-from __future__ import annotations
-
+# Annotations are evaluated here, not text: TLVs are read from them when a body is decoded.
 import enum
-from typing import Final
+from typing import Annotated, Any, Self
 
-import msgspec
-
-from fared.core.wire import DecodeError
-from fared.protocols.ospf.packet.tlv import read_tlvs, write_tlv
-
-_PERIOD: Final = 1
-_REASON: Final = 2
-_ADDRESS: Final = 3
-_SIZES: Final = ((_PERIOD, 4), (_REASON, 1), (_ADDRESS, 4))
+from fared.core.ids import dotted
+from fared.core.text import type_name
+from fared.core.wire import U8, U32, DecodeError
+from fared.protocols.ospf.packet.tlv import Json, TlvBody, fixed, unknown_document
 
 
 class RestartReason(enum.IntEnum):
@@ -32,50 +26,33 @@ class RestartReason(enum.IntEnum):
 
 def restart_reason(value: int) -> str:
     """``software-restart``, or ``type-42`` for a reason without a name here."""
-    known = {int(reason): reason.name.lower().replace("_", "-") for reason in RestartReason}
-    return known.get(value, f"type-{value}")
+    return type_name(RestartReason, value)
 
 
-class GraceLsa(msgspec.Struct, frozen=True):
+class GraceLsa(TlvBody, frozen=True):
     """The body: ``period`` in seconds from the origination, ``reason`` as received.
 
     ``address`` is that of the restarting router's interface, on broadcast networks.
     """
 
-    period: int
-    reason: int = RestartReason.UNKNOWN
-    address: int | None = None
-    unknown: tuple[tuple[int, bytes], ...] = ()
+    period: Annotated[int, fixed(1, U32)]
+    reason: Annotated[int, fixed(2, U8)] = int(RestartReason.UNKNOWN)
+    address: Annotated[int | None, fixed(3, U32)] = None
 
+    @classmethod
+    def _made(
+        cls, found: dict[str, Any], unknown: tuple[tuple[int, bytes], ...], start: int
+    ) -> Self:
+        if "period" not in found:
+            raise DecodeError("tlv", start, "grace LSA without a grace period")
+        return super()._made(found, unknown, start)
 
-def decode_grace(data: bytes, start: int) -> GraceLsa:
-    """Decode the TLVs from ``start`` to the end of ``data``; of several of one type the first.
-
-    Raises DecodeError ``tlv``, also without a grace period.
-    """
-    sizes = dict(_SIZES)
-    found: dict[int, int] = {}
-    unknown: list[tuple[int, bytes]] = []
-    for kind, first, last in read_tlvs(data, start, len(data)):
-        if kind not in sizes:
-            unknown.append((kind, data[first:last]))
-            continue
-        if last - first != sizes[kind]:
-            raise DecodeError("tlv", first, f"TLV {kind} of {last - first} bytes, not as specified")
-        found.setdefault(kind, int.from_bytes(data[first:last], "big"))
-    if _PERIOD not in found:
-        raise DecodeError("tlv", start, "grace LSA without a grace period")
-    reason = found.get(_REASON, int(RestartReason.UNKNOWN))
-    return GraceLsa(found[_PERIOD], reason, found.get(_ADDRESS), tuple(unknown))
-
-
-def encode_grace(body: GraceLsa) -> bytes:
-    """Encode the body."""
-    values = {_PERIOD: body.period, _REASON: body.reason, _ADDRESS: body.address}
-    parts = [
-        write_tlv(kind, value.to_bytes(size, "big"))
-        for kind, size in _SIZES
-        if (value := values[kind]) is not None
-    ]
-    parts += (write_tlv(kind, value) for kind, value in body.unknown)
-    return b"".join(parts)
+    def document(self) -> Json:
+        """Return the fields, and the name of the reason."""
+        return {
+            "grace_period": self.period,
+            "reason": self.reason,
+            "reason_name": restart_reason(self.reason),
+            "address": None if self.address is None else dotted(self.address),
+            "unknown": unknown_document(self.unknown),
+        }

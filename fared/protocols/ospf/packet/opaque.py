@@ -1,4 +1,4 @@
-"""Opaque LSA bodies: TE (RFC 3630, 4203, 7471) and router information (RFC 7770, 5642)."""
+"""Opaque types, and the bodies of TE LSAs (RFC 3630, 4203, 7471)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import enum
 
 import msgspec
 
+from fared.core.ids import dotted
 from fared.paths.te.attributes import TeAttributes
+from fared.protocols.ospf.packet.tlv import Json, unknown_document
 
 
 class OpaqueType(enum.IntEnum):
@@ -22,6 +24,10 @@ class TeRouterAddress(msgspec.Struct, frozen=True):
     """TE LSA with the router address TLV (RFC 3630 §2.4.1)."""
 
     address: int
+
+    def document(self) -> Json:
+        """Return the address."""
+        return {"te_router_address": dotted(self.address)}
 
 
 class TeLink(msgspec.Struct, frozen=True):
@@ -43,22 +49,21 @@ class TeLink(msgspec.Struct, frozen=True):
     unknown: tuple[tuple[int, bytes], ...] = ()
     router_address: int | None = None
 
-
-class AreaLeader(msgspec.Struct, frozen=True):
-    """Eligibility as area leader, and the flooding algorithm it would demand (RFC 9667 §5.2.1)."""
-
-    priority: int
-    algorithm: int
-
-
-class RouterInformation(msgspec.Struct, frozen=True):
-    """Router information LSA (RFC 7770): capabilities and the dynamic hostname (RFC 5642).
-
-    ``dynamic_flooding`` lists the flooding algorithms that are supported (RFC 9667 §5.2.2).
-    """
-
-    capabilities: int | None = None
-    hostname: str | None = None
-    area_leader: AreaLeader | None = None
-    dynamic_flooding: tuple[int, ...] | None = None
-    unknown: tuple[tuple[int, bytes], ...] = ()
+    def document(self) -> Json:
+        """Return the fields, None where not sent; with the router address if there is one."""
+        address = None if self.router_address is None else dotted(self.router_address)
+        return {
+            **({} if address is None else {"te_router_address": address}),
+            "te_link": {
+                "link_type": self.link_type,
+                "link_id": None if self.link_id is None else dotted(self.link_id),
+                "local_addresses": [*map(dotted, self.local_addresses)],
+                "remote_addresses": [*map(dotted, self.remote_addresses)],
+                "local_identifier": self.local_identifier,
+                "remote_identifier": self.remote_identifier,
+                **dict.fromkeys(self.attributes.__struct_fields__),
+                **self.attributes.sent(),
+                "anomalous": list(self.anomalous),
+                "unknown": unknown_document(self.unknown),
+            },
+        }

@@ -31,7 +31,8 @@ from fared.protocols.ospf.origination import contents
 from fared.protocols.ospf.packet.bodies import E_BIT, V_BIT, NetworkLsa, RouterLsa
 from fared.protocols.ospf.packet.body import LsaBody, decode_body, is_te_lsa, opaque_type
 from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
-from fared.protocols.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
+from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink
+from fared.protocols.ospf.packet.router_info import RouterInformation
 from fared.protocols.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.protocols.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed
 from fared.protocols.ospf.ted.lost_links import shrunk, withdraw
