@@ -6,15 +6,13 @@ Opened at start, before the router exists, and closed last.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
-from fared.config import Config
 from fared.daemon.change.machine import named_interfaces, router_id_of, sysctls_of
-from fared.daemon.change.operation import Operation
 from fared.daemon.change.settings import fib_settings
 from fared.daemon.loop.errors import DaemonError
-from fared.daemon.loop.inputs import Inputs
-from fared.daemon.loop.runtime import Runtime
+from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.daemon.loop.sysctls import SettingsGuard
 from fared.kernel import monitor
 from fared.kernel.fib import KernelFib
@@ -25,46 +23,49 @@ ADOPT_WITHIN = 10.0
 """Seconds for attempts to read the kernel before start-up fails."""
 
 
-class KernelHost(Protocol):
-    """The parts of the daemon that the kernel's side uses."""
-
-    config: Config
-    runtime: Runtime
-    operation: Operation
-    log: Any  # structlog's filtering logger has no public type
-
-
 class KernelSide:
     """The FIB, the monitor, and the guard of the sysctls that routing needs."""
 
-    def __init__(self, host: KernelHost, inputs: Inputs) -> None:
-        self._host = host
-        fib = host.config.fib
+    def __init__(
+        self,
+        running: RunningConfig,
+        runtime: Runtime,
+        report: Callable[[monitor.KernelEvent], None],
+        settled: Callable[[], None],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+    ) -> None:
+        """``report`` and ``settled`` are called from the start of the monitor on.
+
+        Raises DaemonError.
+        """
+        self._running, self._log = running, log
+        fib = running.config.fib
         self.fib = KernelFib(
             table=fib.table,
             protocol=fib.protocol,
             metric=fib.metric,
-            settings=fib_settings(host.config),
+            settings=fib_settings(running.config),
         )
         self.monitor = monitor.KernelMonitor(
-            inputs.kernel_event,
+            report,
             protocol=fib.protocol,
             fib_port=self.fib.port_id,
             taken=self.fib.taken,
             ours=self.fib.notices.add,
-            settled=inputs.links_settled,
+            settled=settled,
         )
+        self.router_id = self._router_id()
         self.sysctls = SettingsGuard(
             SysctlMode(fib.sysctls),
             self._wanted_sysctls,
             lambda: self.monitor.links,
-            host.runtime,
-            host.log,
+            runtime,
+            log,
         )
 
-    def router_id(self) -> int:
+    def _router_id(self) -> int:
         """The router id, 0 if none is needed. Raises DaemonError."""
-        config = self._host.config
+        config = self._running.config
         found = router_id_of(config, list(self.monitor.links.values()))
         if found is None and any(section.needs_router_id for section in config.protocols.values()):
             raise DaemonError(
@@ -75,7 +76,7 @@ class KernelSide:
 
     def _wanted_sysctls(self) -> list[Wanted]:
         links = list(self.monitor.links.values())
-        return sysctls_of(self._host.config, self._host.operation.router_id, links)
+        return sysctls_of(self._running.config, self.router_id, links)
 
     async def adoptable(self) -> FibState:
         """Return our objects in the kernel. Raises DaemonError if they cannot be read."""
@@ -94,9 +95,9 @@ class KernelSide:
     def report_missing(self) -> None:
         """Warn of interfaces that the file names and the kernel does not have."""
         present = {link.name for link in self.monitor.links.values()}
-        for name in named_interfaces(self._host.config):
+        for name in named_interfaces(self._running.config):
             if name not in present:
-                self._host.log.warning(
+                self._log.warning(
                     "interface-missing", interface=name, effect="runs when it appears"
                 )
 
@@ -106,6 +107,6 @@ class KernelSide:
         ``by_flow``: no packets are sprayed. Of sprayed prefixes the packets that a route of others
         leads keep their path.
         """
-        sections = self._host.config.protocols.values()
+        sections = self._running.config.protocols.values()
         wanted = any(section.redistribute.wanted for section in sections)
         self.monitor.watch_routes(wanted=wanted or not by_flow)

@@ -18,9 +18,9 @@ import pytest
 from fared.config import load_runnable
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon import daemon as module
-from fared.daemon import kernel
+from fared.daemon import kernel, parts
 from fared.daemon.daemon import Daemon
-from fared.daemon.loop import health
+from fared.daemon.loop import health, inputs
 from fared.management.api.client import ControlClient
 from fared.management.api.control import ControlServer
 from fared.paths.fib.simulated import SimulatedFib
@@ -134,8 +134,8 @@ class Stage:
         monkeypatch.setattr(kernel, "KernelFib", lambda **_: self.note("fib") or self.fib)
         monkeypatch.setattr(kernel.monitor, "KernelMonitor", self._monitor)
         sockets = {"ospf": lambda *_: self._sockets("ospf")}
-        monkeypatch.setattr(module, "SOCKETS", sockets)
-        monkeypatch.setattr(module, "FAREWELL", 0.01)
+        monkeypatch.setattr(inputs, "SOCKETS", sockets)
+        monkeypatch.setattr(parts, "FAREWELL", 0.01)
 
     def _control(self, *arguments: Any) -> ControlServer:
         stage = self

@@ -155,9 +155,9 @@ async def test_the_process_is_started_again_when_it_ends(supervisor: Any):
     assert supervisor.priority
     for starts in (2, 3):
         os.kill(supervisor.pid, signal.SIGKILL)
+        await loop_until(lambda wanted=starts: supervisor.starts == wanted, 20, "another process")
         supervisor.reported_at = 0.0
-        await loop_until(lambda: supervisor.reported_at, 20, "a report")
-        assert supervisor.starts == starts
+        await loop_until(lambda: supervisor.reported_at, 20, "its report")
     ends = [line for line in supervisor.log.lines if line == ("error", "bfd-process-ended")]
     assert len(ends) == 2
 

@@ -345,7 +345,7 @@ async def test_sockets_are_not_read_while_too_many_packets_wait(busy):
 async def test_while_too_many_packets_wait_hellos_are_read_in_each_turn(busy):
     """Those that have sockets of their own: four seconds without one end an adjacency."""
     turns: list[int] = []
-    busy.burst.receive_hellos = lambda: turns.append(len(busy.handed))
+    busy.burst._receive_hellos = lambda: turns.append(len(busy.handed))
     fill(busy, 10_000)
     busy.burst.end()
     while busy.burst.waiting > 8192:

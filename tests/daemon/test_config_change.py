@@ -40,7 +40,14 @@ class Host(ReloadedHost):
         super().__init__(file)
         self.runtime.unconfirmed_until = None
         self.heard: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self.changes = ConfigChanges(self, load_runnable(file))
+        self.changes = ConfigChanges(
+            self,
+            load_runnable(file),
+            self.reloader,
+            runtime=self.runtime,
+            stopping=self.stopping,
+            log=self.log,
+        )
 
     @property
     def cost(self) -> int | None:
@@ -314,7 +321,7 @@ async def test_keys_are_kept_and_never_shown(host: Host):
 
 async def saved_by(host: Host) -> Any:
     """The document of the file."""
-    return json.loads(encode(await ConfigDocuments(host).saved()))
+    return json.loads(encode(await ConfigDocuments(host, host.runtime).saved()))
 
 
 async def test_the_saved_configuration_is_that_of_the_file(host: Host):

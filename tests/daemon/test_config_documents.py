@@ -42,7 +42,7 @@ def started(monkeypatch) -> list[str]:
 async def test_the_file_is_read_once_by_a_process_of_its_own_until_it_is_written_again(
     host: SimpleNamespace, started: list[str]
 ):
-    documents = ConfigDocuments(host)
+    documents = ConfigDocuments(host, host.runtime)
     answers = await asyncio.gather(*(documents.answer({"saved": True}) for _ in range(16)))
     assert started == [host.path]
     assert {encode(answer) for answer in answers} == {encode(answers[0])}
@@ -56,7 +56,7 @@ async def test_the_file_is_read_once_by_a_process_of_its_own_until_it_is_written
 async def test_a_file_with_errors_is_refused_with_all_of_them(
     host: SimpleNamespace, started: list[str]
 ):
-    documents = ConfigDocuments(host)
+    documents = ConfigDocuments(host, host.runtime)
     host.file.write_text("ospf: {aera: {}}\n")
     for _ in range(2):
         with pytest.raises(CommandError, match="'areas'"):
@@ -65,7 +65,7 @@ async def test_a_file_with_errors_is_refused_with_all_of_them(
 
 
 async def test_what_runs_is_written_once_until_it_changes(host: SimpleNamespace, monkeypatch):
-    documents, made = ConfigDocuments(host), []
+    documents, made = ConfigDocuments(host, host.runtime), []
     encoded = config_documents._encoded
     monkeypatch.setattr(config_documents, "_encoded", lambda c: made.append(c) or encoded(c))
     for _ in range(3):

@@ -22,7 +22,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 def capacity(daemon: Daemon, name: str = "swp1") -> float | None:
     """What OSPF takes for the capacity of a link, bytes/s."""
-    snapshot = daemon.runner.router.instances["ospf"].engine.snapshot(0.0)
+    snapshot = daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0)
     (found,) = (i.capacity for i in snapshot.interfaces if i.name == name)
     return found
 
@@ -141,5 +141,5 @@ async def test_transit_traffic_has_time_to_leave_before_a_shutdown(stage):
 
 
 async def _drained(daemon: Daemon) -> None:
-    while not daemon.runner.router.settings.drained:  # noqa: ASYNC110 - there is no event for it
+    while not daemon.parts.runner.router.settings.drained:  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(0.001)

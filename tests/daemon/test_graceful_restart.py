@@ -40,6 +40,8 @@ class Host:
         )
         self.runner = SimpleNamespace(router=router, feed=self.fed.append)
 
+        self.restarts = GracefulRestart(self, self.runner, self.leave, self.log)
+
     @property
     def left(self) -> bool:
         return self.gone.is_set()
@@ -60,7 +62,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 
 
 def begun(directory: Path, *, routes: bool = True, **host) -> GracefulRestartBegun | None:
-    return GracefulRestart(Host(directory, **host)).begun(routes=routes)
+    return Host(directory, **host).restarts.begun(routes=routes)
 
 
 def announce(directory: Path, **host) -> Host:
@@ -70,7 +72,7 @@ def announce(directory: Path, **host) -> Host:
 
 
 async def _restart(daemon: Host, *, graceful: bool = True) -> None:
-    await GracefulRestart(daemon).restart(graceful=graceful)
+    await daemon.restarts.restart(graceful=graceful)
     assert not daemon.left, "the answer goes first"
     await daemon.gone.wait()
 
@@ -107,7 +109,7 @@ def test_after_a_boot_of_the_machine_the_start_is_an_ordinary_one(tmp_path: Path
 
 def test_after_a_clean_stop_the_start_is_an_ordinary_one(tmp_path: Path):
     begun(tmp_path)
-    GracefulRestart(Host(tmp_path)).stopped()
+    Host(tmp_path).restarts.stopped()
     assert begun(tmp_path) is None
     assert [file.name for file in tmp_path.glob("*.restart*")] == ["fared.sock.restart"]
 
@@ -134,7 +136,7 @@ def test_a_configuration_that_could_not_start_is_not_restarted_with(tmp_path: Pa
     host = Host(tmp_path)
     Path(host.path).write_text("ospf: {areas: nowhere}\n")
     with pytest.raises(CommandError, match="areas"):
-        asyncio.run(GracefulRestart(host).restart())
+        asyncio.run(host.restarts.restart())
     assert not host.left
     assert host.fed == []
 
@@ -157,7 +159,7 @@ NESTED = "[" * 2000 + "]" * 2000
 def test_a_damaged_file_is_logged_and_the_start_is_an_ordinary_one(tmp_path: Path, content: str):
     (tmp_path / "fared.sock.restart").write_text(content)
     host = Host(tmp_path)
-    assert GracefulRestart(host).begun(routes=True) is None
+    assert host.restarts.begun(routes=True) is None
     assert [event for event, _ in host.log] == ["restart-state-unreadable"]
     written = json.loads((tmp_path / "fared.sock.restart").read_text())
     assert written["planned"] is False
@@ -166,7 +168,7 @@ def test_a_damaged_file_is_logged_and_the_start_is_an_ordinary_one(tmp_path: Pat
 def test_a_directory_that_cannot_be_written_is_logged(tmp_path: Path):
     (tmp_path / "fared.sock.restart.new").mkdir()
     host = Host(tmp_path)
-    GracefulRestart(host).running()
+    host.restarts.running()
     assert [event for event, _ in host.log] == ["restart-state-not-kept"]
 
 
@@ -177,6 +179,6 @@ def test_with_both_protocols_the_longest_grace_period_counts(tmp_path: Path):
         " graceful-restart: {enabled: true, grace-period: 90}}\n"
     )
     host.config = load_text(text)
-    assert GracefulRestart(host).period == 90.0
+    assert host.restarts.period == 90.0
     host.config = load_text(text.replace("enabled: true, grace-period: 60", "enabled: false"))
-    assert GracefulRestart(host).period == 90.0
+    assert host.restarts.period == 90.0

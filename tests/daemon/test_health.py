@@ -11,6 +11,7 @@ import pytest
 from fared.daemon.loop import health as module
 from fared.daemon.loop.defence import Defence
 from fared.daemon.loop.health import Health
+from fared.daemon.loop.periodic import Periodic
 from fared.daemon.loop.runtime import Runtime
 from fared.paths.weights.adaptation import AdaptationSettings
 from fared.protocols.igp.events import LoadsMeasured
@@ -53,7 +54,7 @@ class Host:
         self.runtime = Runtime(0.0, 1, "test.yaml", 0.0)
         self.monitor = SimpleNamespace(refresh=lambda: None)
         self.notifier = SimpleNamespace(watchdog_interval=None)
-        self.operation = SimpleNamespace(watches_links=False)
+        self.operation = SimpleNamespace(watches_links=False, check_clock=lambda: None)
         self.log = SimpleNamespace(
             info=lambda event, **_: self.said.append(event),
             warning=lambda event, **_: self.said.append(event),
@@ -63,6 +64,20 @@ class Host:
         self.sysctls = SimpleNamespace(check=lambda: None)
         self.runner = SimpleNamespace(feed=self.fed.append, router=None)
         self.measure_every(period)
+
+    def health(self) -> Health:
+        return Health(
+            self.runner,
+            self.runtime,
+            self.operation,
+            jobs=Periodic(self.defence.guard),
+            monitor=self.monitor,
+            sysctls=self.sysctls,
+            auditor=self.auditor,
+            notifier=self.notifier,
+            look_for_floods=lambda: None,
+            log=self.log,
+        )
 
     def measure_every(self, period: float) -> None:
         adaptation = AdaptationSettings(measure_period=period)
@@ -84,7 +99,7 @@ def measured(
     source.answers += answers
 
     async def work() -> None:
-        health = Health(host, lambda: None, lambda: None)
+        health = host.health()
         for _ in answers:
             health.measure_load()
 
@@ -123,7 +138,7 @@ def test_a_changed_period_applies_from_the_reload_on(source):
     host = Host(3600.0)
 
     async def work() -> float:
-        health = Health(host, lambda: None, lambda: None)
+        health = host.health()
         health.reconfigured()  # before the start there is nothing to do
         health.start()
         health.reconfigured()
@@ -144,8 +159,8 @@ def test_a_changed_period_applies_from_the_reload_on(source):
 async def test_a_late_loop_is_remembered_until_the_next_scrape(monkeypatch):
     """Afterwards it is in time, a second later as much as 19 seconds later."""
     loop = asyncio.get_running_loop()
-    health = Health(Host(1.0), lambda: None, lambda: None)
-    lags = health._host.runtime.recent_lags
+    host = Host(1.0)
+    health, lags = host.health(), host.runtime.recent_lags
     now = 100.0
     monkeypatch.setattr(loop, "time", lambda: now)
     monkeypatch.setattr(health._jobs, "due", lambda _: now + 1.0)
@@ -154,4 +169,4 @@ async def test_a_late_loop_is_remembered_until_the_next_scrape(monkeypatch):
         now += late
         health._measure_lag()
         assert max(lags) == worst
-        assert health._host.runtime.event_loop_lag == late
+        assert host.runtime.event_loop_lag == late

@@ -91,17 +91,17 @@ def test_each_failure_is_reported_in_one_line(stage):
     stage.fails["privileges"] = PrivilegeError("CAP_NET_RAW", "open raw sockets")
     daemon = stage.make()
     with pytest.raises(DaemonError, match="CAP_NET_RAW is missing"):
-        run(str(stage.file), Loaded(daemon.config))
+        run(str(stage.file), Loaded(daemon.running.config))
     other = InstanceLock(str(stage.socket))
     other.take()
     with pytest.raises(DaemonError, match="another daemon is running"):
-        run(str(stage.file), Loaded(daemon.config))
+        run(str(stage.file), Loaded(daemon.running.config))
     other.release()
 
 
 async def test_a_reload_applies_changes_but_those_that_need_a_restart(stage):
     async with stage.running() as daemon:
-        before = daemon.config
+        before = daemon.running.config
         stage.write(cost=77, router_id="10.255.0.9", on_exit="keep")
         answer = await stage.ask("reload")
         assert answer["applied"] is True
@@ -112,13 +112,15 @@ async def test_a_reload_applies_changes_but_those_that_need_a_restart(stage):
         }
         (swp1,) = (
             interface
-            for interface in daemon.runner.router.instances["ospf"].engine.snapshot(0.0).interfaces
+            for interface in daemon.parts.runner.router.instances["ospf"]
+            .engine.snapshot(0.0)
+            .interfaces
             if interface.name == "swp1"
         )
         assert swp1.cost == 77
-        assert daemon.operation.router_id == 0x0AFF0001
-        assert daemon.config.router_id == before.router_id
-        assert daemon.config.fib.on_exit == "keep"
+        assert daemon.parts.operation.router_id == 0x0AFF0001
+        assert daemon.running.config.router_id == before.router_id
+        assert daemon.running.config.fib.on_exit == "keep"
         assert daemon.runtime.last_reload_ok
 
 
@@ -164,9 +166,12 @@ async def test_the_boot_count_is_written_at_the_reload_that_adds_a_key_for_it(st
             assert (await stage.ask("reload"))["applied"] is True
             count = int((stage.state / "ospf-boot-count").read_text())
             assert (
-                daemon.runner.router.instances["ospf"].engine._instance.settings.boot_count == count
+                daemon.parts.runner.router.instances["ospf"].engine._instance.settings.boot_count
+                == count
             )
-        assert [record["event"] for record in daemon.views.context().log].count("boot-count") == 1
+        assert [record["event"] for record in daemon.parts.views.context().log].count(
+            "boot-count"
+        ) == 1
 
 
 @pytest.mark.parametrize(
@@ -180,15 +185,17 @@ async def test_a_file_with_an_error_changes_nothing(stage, text, complaint):
     """The running configuration remains; the error is in the answer and in the status."""
     async with stage.running() as daemon:
         before, engine = (
-            daemon.config,
-            daemon.runner.router.instances["ospf"].engine.snapshot(0.0).interfaces,
+            daemon.running.config,
+            daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0).interfaces,
         )
         stage.file.write_text(text)
         answer = await stage.ask("reload")
         assert answer["applied"] is False
         assert any(word in " ".join(answer["errors"]) for word in complaint.split("|"))
-        assert daemon.config is before
-        assert daemon.runner.router.instances["ospf"].engine.snapshot(0.0).interfaces == engine
+        assert daemon.running.config is before
+        assert (
+            daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0).interfaces == engine
+        )
         assert not daemon.runtime.last_reload_ok
         assert daemon.runtime.last_reload_error
 

@@ -201,10 +201,10 @@ async def test_a_running_daemon_derates_damps_and_releases(tmp_path, monkeypatch
     section = {"counters": str(counters), "interfaces": {"swp1": {"mode": "act"}}}
     stage.file.write_text(stage.file.read_text() + f"\nlink-health: {section}\n")
     async with stage.running() as daemon:
-        operation = daemon.operation
+        operation = daemon.parts.operation
 
         def seen() -> Any:
-            snapshot = daemon.runner.router.instances["ospf"].engine.snapshot(0.0)
+            snapshot = daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0)
             return next(i for i in snapshot.interfaces if i.name == "swp1")
 
         whole = seen().capacity
@@ -220,7 +220,7 @@ async def test_a_running_daemon_derates_damps_and_releases(tmp_path, monkeypatch
         assert row["health"]["errors"] == 12
         values = {
             name: sample.value
-            for family in daemon.views.families()
+            for family in daemon.parts.views.families()
             if family is not None
             for sample in family.samples
             if sample.labels.get("interface") == "swp1"
@@ -229,10 +229,10 @@ async def test_a_running_daemon_derates_damps_and_releases(tmp_path, monkeypatch
         assert values["fared_link_share_ratio"] == 0.25
         assert values["fared_link_errors"] == 12
         assert values["fared_link_suppressed"] == 0
-        link = daemon.monitor.links[2]
+        link = daemon.parts.monitor.links[2]
         for _ in range(3):
-            daemon.runner.feed_all(operation.link_changed(replace(link, up=False), link))
-            daemon.runner.feed_all(operation.link_changed(link, replace(link, up=False)))
+            daemon.parts.runner.feed_all(operation.link_changed(replace(link, up=False), link))
+            daemon.parts.runner.feed_all(operation.link_changed(link, replace(link, up=False)))
         assert seen().state == "Down"
         assert operation.watch is not None
         operation.watch._watched["swp1"].damping._penalty = 1.0

@@ -9,11 +9,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from fared.config import load_text
 from fared.daemon.services import recorder as module
 from fared.daemon.services.recorder import RouterRecorder
 from fared.extensions.sim.fabric import Fabric, clos3
@@ -45,7 +43,6 @@ class Stage:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
         monkeypatch.setenv("STATE_DIRECTORY", str(state))  # of the replays
-        self.config = load_text(f"state-directory: {state}")
         self.fabric: Fabric = clos3(2, 2, network=Network(seed=3))
         self.network = self.fabric.network
         self.network.start_all()
@@ -54,12 +51,8 @@ class Stage:
         self.log = Log()
         monkeypatch.setattr(module, "_now", lambda: self.network.now)
         monkeypatch.setattr(module, "INTERVAL", FOREVER)
-        self.recorder = RouterRecorder(self, guard)  # type: ignore[arg-type]
+        self.recorder = RouterRecorder(self, str(state), guard, self.log)  # type: ignore[arg-type]
         self._router = self.node.running
-
-    @property
-    def runner(self) -> SimpleNamespace | Stage:
-        return self
 
     @property
     def router(self) -> object:

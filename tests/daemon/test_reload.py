@@ -44,6 +44,18 @@ class Host:
         self.ends = False
         self.told_ready = asyncio.Event()
 
+    def reloader(self, **more: Any) -> Reloader:
+        return Reloader(
+            self,
+            self,
+            runner=self.runner,
+            monitor=self.monitor,
+            runtime=self.runtime,
+            notifier=self.notifier,
+            log=self.log,
+            **more,
+        )
+
     def _ready(self) -> None:
         self.order.append("ready")
         self.told_ready.set()
@@ -92,7 +104,7 @@ def test_the_file_is_read_beside_the_loop(tmp_path, monkeypatch):
 
     async def scenario() -> Any:
         asyncio.get_running_loop().call_later(0.01, may_end.set)
-        return await Reloader(host).reload()
+        return await host.reloader().reload()
 
     assert asyncio.run(scenario()).applied
 
@@ -105,7 +117,7 @@ def test_changed_links_are_passed_to_the_router_in_slices(tmp_path):
     file.write_text(OSPF % 20)
 
     async def scenario() -> Any:
-        reloader = Reloader(host, clock=lambda: len(host.fed) / 1000)
+        reloader = host.reloader(clock=lambda: len(host.fed) / 1000)
         plan = await reloader.planned()
         return await turns_during(reloader.apply(plan))
 
@@ -120,7 +132,7 @@ def test_links_with_unchanged_settings_are_not_updated(tmp_path):
     file.write_text(OSPF % 10)
     host = Host(file, links=3)
     file.write_text("ospf: {areas: {0: {interfaces: {'swp*': , swp2: {cost: 5}}}}}\n")
-    answer = asyncio.run(Reloader(host).reload())
+    answer = asyncio.run(host.reloader().reload())
     assert answer.applied
     assert [(told.event.link.name, told.event.settings.cost) for told in host.fed] == [("swp2", 5)]
 
@@ -129,7 +141,7 @@ def test_a_reload_warns_in_its_answer_and_in_the_log(tmp_path):
     file = tmp_path / "fared.yaml"
     file.write_text(OSPF % 10 + "isis: {net: 49.0001.0102.5500.0001.00, max-paths: 3}\n")
     host = Host(file)
-    (warning,) = asyncio.run(Reloader(host).reload()).warnings
+    (warning,) = asyncio.run(host.reloader().reload()).warnings
     assert warning.startswith(f"{file}:2:")
     assert ("configuration", {"warning": warning}) in host.said
 
@@ -139,7 +151,7 @@ def test_a_refused_file_changes_nothing(tmp_path):
     file.write_text(OSPF % 10)
     host, before = Host(file), load_runnable(file).config
     file.write_text("ospf: []\n")
-    answer = asyncio.run(Reloader(host).reload())
+    answer = asyncio.run(host.reloader().reload())
     assert (answer.applied, len(answer.errors)) == (False, 1)
     assert host.config == before
     assert host.order == []
@@ -153,7 +165,7 @@ def test_sighup_reloads_one_file_after_the_other_and_tells_systemd(tmp_path):
     file.write_text(OSPF % 20)
 
     async def scenario() -> None:
-        reloader = Reloader(host)
+        reloader = host.reloader()
         reloader.hang_up()
         await reloader.reload()
         await asyncio.wait_for(host.told_ready.wait(), 30)
@@ -172,7 +184,7 @@ def test_systemd_is_not_told_of_a_reload_before_the_start_has_ended(tmp_path):
     host.startup.ready = False
 
     async def scenario() -> None:
-        reloader = Reloader(host)
+        reloader = host.reloader()
         reloader.hang_up()
         await reloader.reload()
 
@@ -188,7 +200,7 @@ def test_nothing_is_applied_once_the_daemon_stops(tmp_path):
     host = Host(file)
     host.ends = True
     file.write_text(OSPF % 20)
-    answer = asyncio.run(asyncio.wait_for(_outcome(Reloader(host)), 30))
+    answer = asyncio.run(asyncio.wait_for(_outcome(host.reloader()), 30))
     assert "stopping" in answer
     assert host.order == []
 
@@ -204,7 +216,7 @@ def test_a_text_is_compared_with_what_runs_beside_the_loop_too(tmp_path):
     file = tmp_path / "fared.yaml"
     file.write_text(OSPF % 10)
     host = Host(file)
-    answer = asyncio.run(Reloader(host).diff(ConfigDiffRequest(text=OSPF % 20)))
+    answer = asyncio.run(host.reloader().diff(ConfigDiffRequest(text=OSPF % 20)))
     (change,) = answer.changes
     assert (change.old, change.new, change.action) == (10, 20, "update-in-place")
 
@@ -228,8 +240,8 @@ async def test_the_garbage_collector_is_paused_while_a_large_file_is_read(tmp_pa
     monkeypatch.setattr(module, "load_runnable", load)
     monkeypatch.setattr(module, "_plan", watched)
     file.write_text(OSPF % 20)
-    assert (await Reloader(host).reload()).applied
+    assert (await host.reloader().reload()).applied
     assert seen == [False, True]
     file.write_text("nonsense: 1\n")
-    assert not (await Reloader(host).reload()).applied
+    assert not (await host.reloader().reload()).applied
     assert gc.isenabled()

@@ -111,7 +111,7 @@ def test_a_quiet_router_has_ticks_for_its_hellos_only(pair, monkeypatch):
     io = SimpleNamespace(send=lambda packet: sent.append(pair.clock.now) or send(packet))
     monkeypatch.setitem(left.runner._io, left.protocol, io)
     ticks = []
-    left.runner.on_tick = ticks.append
+    left.runner._on_tick = ticks.append
     pair.run(60)
     assert len(ticks) > 50
     assert ticks == sent
@@ -127,7 +127,7 @@ def test_periodic_jobs_share_the_wakeups_of_hellos(monkeypatch):
     for name, interval in (("load", 1.0), ("lag", 1.0), ("speed", 5.0)):
         jobs.every(interval, name, lambda: ran.append(pair.clock.now))
     ticks = []
-    left.runner.on_tick = lambda now: ticks.append(now) or jobs.share(now)
+    left.runner._on_tick = lambda now: ticks.append(now) or jobs.share(now)
     pair.run(15)  # the hello interval is shorter: their times meet
     ran.clear()
     pair.run(60)
@@ -168,8 +168,8 @@ class Recorded:
         self.calls: list[tuple[str, int]] = []
         self._left = [list(outputs)]
         log = SimpleNamespace(debug=lambda *_, **__: None, warning=lambda *_, **__: None)
-        runner = Runner(self, self, {"ospf": self}, log)
-        runner.read_links = lambda: self.calls.append(("read links", 0))
+        read_links = lambda: self.calls.append(("read links", 0))  # noqa: E731
+        runner = Runner(self, self, {"ospf": self}, log, read_links=read_links)
         runner.feed("input")
 
     def handle(self, event: object, _now: float) -> None:

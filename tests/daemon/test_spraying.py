@@ -258,7 +258,7 @@ def test_a_removal_that_fails_is_reported():
 
 def service(world: World, marks: tuple[int, ...] = ()) -> spraying.SprayService:
     fib = SimpleNamespace(marks=set(marks))
-    runner = SimpleNamespace(feed=world.fed.append, spray=None)
+    runner = SimpleNamespace(feed=world.fed.append, serve=lambda *_: None)
     return spraying.SprayService(fib, runner, world.log, Defence(world.log))
 
 

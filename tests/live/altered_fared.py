@@ -12,7 +12,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from fared.daemon import daemon
+from fared.daemon import parts
 from fared.daemon.main import main
 
 if TYPE_CHECKING:
@@ -53,5 +53,5 @@ if __name__ == "__main__":
     _set_back(int(os.environ.get("FARED_TEST_CLOCK_BEHIND", "0")))
     if os.environ.get("FARED_TEST_STRICT"):
         _refuse_equal_numbers()
-    daemon.FAREWELL = float(os.environ.get("FARED_TEST_FAREWELL", daemon.FAREWELL))
+    parts.FAREWELL = float(os.environ.get("FARED_TEST_FAREWELL", parts.FAREWELL))
     main()

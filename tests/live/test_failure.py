@@ -8,43 +8,40 @@ import pytest
 from fared.config import Loaded, load_text
 from fared.daemon.daemon import Daemon
 from fared.daemon.loop.errors import DaemonError
-from fared.paths.fib.model import FibState
 from tests.waiting import loop_until
-
-
-class NoKernel:
-    async def adoptable(self) -> FibState:
-        return FibState()
 
 
 class StandIn(Daemon):
     """The daemon without a kernel: only its life as a process."""
 
-    def _open(self) -> None:
+    def _open(self) -> SimpleNamespace:
         self.withdrawn = False
-        self._kernel = NoKernel()
-        self.runner = SimpleNamespace(counts={})
+        return SimpleNamespace(
+            begin=self._begin,
+            work=lambda: None,
+            rest=lambda: None,
+            changes=SimpleNamespace(reloader=SimpleNamespace(hang_up=lambda: None)),
+            services=SimpleNamespace(end_recording=self._nothing),
+        )
 
-    def _begin(self, _: FibState) -> None:
+    async def _begin(self) -> None:
         asyncio.get_running_loop().call_soon(self.fail)
+
+    async def _nothing(self) -> None:
+        pass
 
     def fail(self) -> None:
         raise ValueError("half done")
 
-    def _start_http(self) -> None:
+    def _start_http(self, _: object) -> None:
         return None
 
-    async def _shut_down(self) -> None:
+    async def _shut_down(self, _: object) -> None:
         self.withdrawn = True
 
 
 @pytest.fixture
-def config(tmp_path, monkeypatch):
-    class NoHealth:
-        def __init__(self, *_) -> None:
-            self.start = self.stop = lambda: None
-
-    monkeypatch.setattr("fared.daemon.loop.health.Health", NoHealth)
+def config(tmp_path):
     return load_text(f"{{api: {{socket: {tmp_path}/s, http: 'off'}}, ospf: {{}}}}")
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fared.config import ConfigErrors, Loaded
 from fared.daemon.change.config_file import EDITED, ConfigFile
 from fared.daemon.change.history import Entry, History, How, State
-from fared.daemon.change.reload import Plan, Reloader, ReloadHost, changes_of, plan_of
+from fared.daemon.change.reload import Plan, Reloader, changes_of, plan_of
+from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.management.api.caller import CALLER
 from fared.management.documents.config_changes import (
     ConfigChanged,
@@ -45,11 +47,21 @@ class ConfigChanges:
     ``loaded``: what the daemon has started with.
     """
 
-    def __init__(self, host: ReloadHost, loaded: Loaded) -> None:
-        self._host = host
-        self.reloader = Reloader(host, reloaded=self._reloaded)
-        self._file = ConfigFile(host.path, loaded)
-        self._history = History(host.config.state_directory, host.log)
+    def __init__(
+        self,
+        running: RunningConfig,
+        loaded: Loaded,
+        make_reloader: Callable[..., Reloader],
+        *,
+        runtime: Runtime,
+        stopping: Callable[[], bool],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+    ) -> None:
+        """``make_reloader`` takes what is to be called after a reload."""
+        self._running, self._runtime, self._stopping, self._log = running, runtime, stopping, log
+        self.reloader = make_reloader(reloaded=self._reloaded)
+        self._file = ConfigFile(running.path, loaded)
+        self._history = History(running.config.state_directory, log)
         self._first: str | None = loaded.text
         """The text of the start, until it is in the history."""
         self._unconfirmed: _Unconfirmed | None = None
@@ -75,7 +87,7 @@ class ConfigChanges:
                 return self._cannot_save(error)
             self._settled()
             await asyncio.to_thread(self._history.settle, waiting.entry, "final")
-            self._host.log.info("config-confirmed", number=waiting.entry.number, user=CALLER.get())
+            self._log.info("config-confirmed", number=waiting.entry.number, user=CALLER.get())
             return ConfigChanged(applied=True, confirmed=True)
 
     async def rollback(self, asked: ConfigRollbackRequest) -> ConfigChanged:
@@ -102,7 +114,7 @@ class ConfigChanges:
             await self._begin()
             found = await asyncio.to_thread(self._history.entries)
         return ConfigHistory(
-            unconfirmed_until=self._host.runtime.unconfirmed_until,
+            unconfirmed_until=self._runtime.unconfirmed_until,
             entries=[ConfigEntry.of(entry, back=back) for back, entry in enumerate(found)],
         )
 
@@ -126,7 +138,7 @@ class ConfigChanges:
             await asyncio.to_thread(self._file.check if within else self._file.save, text)
         except OSError as error:
             return self._cannot_save(error)
-        former = Loaded(self._host.config, (), await self._newest_text())
+        former = Loaded(self._running.config, (), await self._newest_text())
         await self.reloader.apply(plan)
         entry = await self._note(plan, how, CALLER.get(), comment, unconfirmed=within is not None)
         if within is not None:
@@ -136,20 +148,20 @@ class ConfigChanges:
     def _cannot_save(self, error: OSError) -> ConfigChanged:
         reason = error.strerror or str(error)
         why = f"{reason}; nothing was changed (docs: operating, Changes)"
-        return ConfigChanged(applied=False, errors=[f"cannot write {self._host.path}: {why}"])
+        return ConfigChanged(applied=False, errors=[f"cannot write {self._running.path}: {why}"])
 
     def _await_confirmation(self, entry: Entry, text: str, former: Loaded, within: float) -> None:
         timer = asyncio.get_running_loop().call_later(within, self._expire)
         self._unconfirmed = _Unconfirmed(entry, text, former, timer)
-        self._host.runtime.unconfirmed_until = time.time() + within
-        self._host.log.info("config-unconfirmed", number=entry.number, seconds=within)
+        self._runtime.unconfirmed_until = time.time() + within
+        self._log.info("config-unconfirmed", number=entry.number, seconds=within)
 
     def _expire(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._expired())
 
     async def _expired(self) -> None:
         async with self.reloader.turn:
-            if self._unconfirmed is not None and not self._host.stopping():
+            if self._unconfirmed is not None and not self._stopping():
                 await self._undo("fared")
 
     async def _undo(self, user: str) -> tuple[Plan, list[str]]:
@@ -157,21 +169,21 @@ class ConfigChanges:
         waiting = self._unconfirmed
         assert waiting is not None, "the caller has looked"
         self._settled()
-        plan = await asyncio.to_thread(plan_of, self._host.config, waiting.former)
+        plan = await asyncio.to_thread(plan_of, self._running.config, waiting.former)
         await self.reloader.apply(plan)
         await asyncio.to_thread(self._history.settle, waiting.entry, "expired")
         reason = "not confirmed in time" if user == "fared" else "undone"
         await self._note(plan, "return", user, reason)
         warnings = await self._edits()
         for warning in warnings:
-            self._host.log.warning("configuration", warning=warning)
+            self._log.warning("configuration", warning=warning)
         return plan, warnings
 
     async def _edits(self) -> list[str]:
         """Warn of edits of the file that do not run."""
         with contextlib.suppress(OSError):  # it cannot be read: reloads and starts say so
             if await asyncio.to_thread(self._file.edited):
-                return [f"{self._host.path}: {EDITED}"]
+                return [f"{self._running.path}: {EDITED}"]
         return []
 
     async def _reloaded(self, plan: Plan) -> None:
@@ -189,7 +201,7 @@ class ConfigChanges:
         """Nothing waits any longer."""
         if self._unconfirmed is not None:
             self._unconfirmed.timer.cancel()
-        self._unconfirmed = self._host.runtime.unconfirmed_until = None
+        self._unconfirmed = self._runtime.unconfirmed_until = None
 
     def _refuse_second(self) -> None:
         if self._unconfirmed is not None:
@@ -211,7 +223,7 @@ class ConfigChanges:
             returned = await asyncio.to_thread(self._is_former, text)
             await asyncio.to_thread(self._history.settle, newest, "expired")
             if returned:
-                self._host.log.warning("config-returned", number=newest.number, reason="restart")
+                self._log.warning("config-returned", number=newest.number, reason="restart")
                 await self._add(text, "return", "fared", "the daemon had restarted")
             else:  # somebody edited the file meanwhile
                 await self._add(text, "start", "fared", "")
@@ -228,7 +240,7 @@ class ConfigChanges:
         )
         event = "config-returned" if how == "return" else "config-applied"
         facts = {"number": entry.number, "how": how, "user": user, "comment": comment}
-        self._host.log.info(event, changes=count, **facts)
+        self._log.info(event, changes=count, **facts)
         return entry
 
     async def _add(

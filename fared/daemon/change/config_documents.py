@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
 from fared.config import Config
-from fared.daemon.loop.runtime import Runtime
+from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.management.api.respond import Json
 from fared.management.documents.config import ConfigDocument
 from fared.management.documents.errors import CommandError
@@ -22,14 +22,6 @@ from fared.runtime import children
 
 _TIME_LIMIT = 60.0
 """Seconds for reading the file."""
-
-
-class ConfigHost(Protocol):
-    """The parts of the daemon that the documents are about."""
-
-    path: str
-    config: Config
-    runtime: Runtime
 
 
 class _Saved(NamedTuple):
@@ -43,8 +35,8 @@ class _Saved(NamedTuple):
 class ConfigDocuments:
     """Makes the documents of ``show config``."""
 
-    def __init__(self, host: ConfigHost) -> None:
-        self._host = host
+    def __init__(self, running: RunningConfig, runtime: Runtime) -> None:
+        self._what, self._runtime = running, runtime
         self._turn = asyncio.Lock()
         self._saved: _Saved | None = None
         self._running: tuple[Config, bytes] | None = None
@@ -59,14 +51,14 @@ class ConfigDocuments:
 
     async def _shown(self) -> ConfigDocument:
         async with self._turn:
-            config = self._host.config
+            config = self._what.config
             if self._running is None or self._running[0] is not config:
                 self._running = config, await asyncio.to_thread(_encoded, config)
-            return self._document(self._running[1], self._host.runtime.loaded_at, saved=False)
+            return self._document(self._running[1], self._runtime.loaded_at, saved=False)
 
     async def saved(self) -> ConfigDocument:
         """Answer ``show config --saved``. Raises CommandError."""
-        path = self._host.path
+        path = self._what.path
         async with self._turn:
             try:
                 found = await asyncio.to_thread(os.stat, path)
@@ -81,7 +73,7 @@ class ConfigDocuments:
 
     def _document(self, config: bytes, loaded_at: float, *, saved: bool) -> ConfigDocument:
         return ConfigDocument(
-            file=self._host.path, loaded_at=loaded_at, config=msgspec.Raw(config), saved=saved
+            file=self._what.path, loaded_at=loaded_at, config=msgspec.Raw(config), saved=saved
         )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -19,15 +20,14 @@ from fared.daemon.change.boot_count import BootCount
 from fared.daemon.change.drains import Drain, Drains
 from fared.daemon.change.machine import system_hostname
 from fared.daemon.change.settings import counts_boots, link_events, router_settings
-from fared.daemon.loop.health import Health
-from fared.daemon.loop.runner import Runner
-from fared.kernel.monitor import KernelMonitor
+from fared.daemon.loop.runtime import RunningConfig
 from fared.management.api.caller import CALLER
 from fared.management.documents.context import Derating, LinkHealthFacts
 from fared.management.documents.errors import CommandError
 from fared.management.documents.operation import DrainDocument, LimitsDocument
 from fared.protocols.igp import events as igp
 from fared.router import events
+from fared.router.router import Router
 from fared.router.settings import RouterSettings
 
 if TYPE_CHECKING:
@@ -38,40 +38,41 @@ CLOCK_TOLERANCE = 1.0
 """Seconds of drift between wall clock and loop clock after which the engines get a new offset."""
 
 
-class OperationHost(Protocol):
-    """The parts of the daemon that the settings come from and go to."""
-
-    config: Config
-    runner: Runner
-    monitor: KernelMonitor
-    health: Health
-    log: Any  # structlog's filtering logger has no public type
-
-
 class Operation:
     """Passes the router its settings after any change.
 
-    ``router_id`` is the one that the daemon resolved, 0 if none is needed.
+    ``router_id`` is the one that the daemon resolved, 0 if none is needed; ``router`` and ``feed``
+    are used once it has its first settings.
     """
 
-    def __init__(self, host: OperationHost) -> None:
-        self._host = host
-        self._boot_count = BootCount(host.config.state_directory, host.log)
-        self.drains = Drains(host.config.state_directory, host.log)
+    def __init__(
+        self,
+        running: RunningConfig,
+        router_id: int,
+        links: Callable[[], Mapping[int, Link]],
+        *,
+        router: Callable[[], Router],
+        feed: Callable[[Iterable[events.Input]], None],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+    ) -> None:
+        self.router_id = router_id
+        self._running, self._links, self._log = running, links, log
+        self._router, self._feed = router, feed
+        self._boot_count = BootCount(running.config.state_directory, log)
+        self.drains = Drains(running.config.state_directory, log)
         self.watch: LinkWatch | None = None
         """Judges links; None: none is watched."""
         self._epoch = 0.0
         """Unix time at the loop's time 0, as last passed to the engines."""
-        self.router_id = 0
 
     @property
     def hostname(self) -> str:
         """The advertised hostname."""
-        return self._host.config.hostname or system_hostname()
+        return self._running.config.hostname or system_hostname()
 
     def settings(self) -> RouterSettings:
         """The present settings."""
-        config, wall_ns = self._host.config, time.time_ns()
+        config, wall_ns = self._running.config, time.time_ns()
         settings = router_settings(config, self.router_id, self.hostname)
         if self.drains.router is not None:
             settings = settings.drain()
@@ -81,8 +82,7 @@ class Operation:
 
     def apply(self) -> None:
         """Pass the present settings to the router."""
-        self._host.runner.feed(events.RouterSettingsApplied(self.settings()))
-        self._host.health.reconfigured()
+        self._feed([events.RouterSettingsApplied(self.settings())])
 
     def share(self, name: str) -> float:
         """The part of a link's capacity that is advertised, 1 unless it is derated."""
@@ -103,16 +103,14 @@ class Operation:
 
     def watch_links(self) -> None:
         """Watch the links that ``link-health`` names, or end that."""
-        section = self._host.config.link_health
+        section = self._running.config.link_health
         if self.watch is not None:
             self.watch.configure(section)
         elif section.interfaces:
             from fared.daemon.services.link_health import LinkWatch  # noqa: PLC0415 - most watch none
 
-            host, clock = self._host, asyncio.get_running_loop().time
-            self.watch = LinkWatch(
-                section, lambda: host.monitor.links, self._treated, clock, host.log
-            )
+            clock = asyncio.get_running_loop().time
+            self.watch = LinkWatch(section, self._links, self._treated, clock, self._log)
 
     @property
     def watches_links(self) -> bool:
@@ -125,7 +123,7 @@ class Operation:
             self.watch.check()
 
     def _treated(self, link: Link) -> None:
-        self._host.runner.feed_all(self.link_events(link))
+        self._feed(self.link_events(link))
 
     def link_changed(self, link: Link, previous: Link | None) -> list[events.Input]:
         """A link changed in the kernel: return its events."""
@@ -143,7 +141,7 @@ class Operation:
         """The events of a link, by default for the running configuration."""
         if self.watch is not None and link.up and self.watch.suppressed(link.name):
             link = replace(link, up=False)
-        return link_events(config or self._host.config, link, self.share(link.name))
+        return link_events(config or self._running.config, link, self.share(link.name))
 
     def drain(self, asked: DrainRequest) -> DrainDocument:
         """Drain the router, or lower the capacity of a link. Raises CommandError.
@@ -158,12 +156,12 @@ class Operation:
         return self._set_drain(interface, None)
 
     def _set_drain(self, interface: str | None, drain: Drain | None) -> DrainDocument:
-        known = {link.name: link for link in self._host.monitor.links.values()}
+        known = {link.name: link for link in self._links().values()}
         event = "undrain" if drain is None else "drain"
         what: dict[str, Any] = {} if drain is None else {"user": drain.user, "reason": drain.reason}
         if interface is None:
             lost = self.drains.set_router(drain)
-            self._host.log.info(event, **what)
+            self._log.info(event, **what)
             self.apply()
             return _answer(None, drain, lost)
         if interface not in known and interface not in self.drains.links:
@@ -174,34 +172,34 @@ class Operation:
             raise CommandError("busy", str(error)) from None
         if drain is not None:
             what |= {"share": drain.share}
-        self._host.log.info(event, interface=interface, **what)
+        self._log.info(event, interface=interface, **what)
         if interface in known:
-            self._host.runner.feed_all(self.link_events(known[interface]))
+            self._feed(self.link_events(known[interface]))
         return _answer(interface, drain, lost)
 
     async def retire(self) -> None:
         """Before a shutdown: keep transit traffic away for the time that is configured."""
-        times = {n: part.drained_on_shutdown for n, part in self._host.config.protocols.items()}
+        times = {n: part.drained_on_shutdown for n, part in self._running.config.protocols.items()}
         waits = {name for name, seconds in times.items() if seconds > 0.0}
         if waits:
-            settings = self._host.runner.router.settings.drain_some(waits)
-            self._host.log.info("drain", reason="shutdown", seconds=max(times.values()))
-            self._host.runner.feed(events.RouterSettingsApplied(settings))
+            settings = self._router().settings.drain_some(waits)
+            self._log.info("drain", reason="shutdown", seconds=max(times.values()))
+            self._feed([events.RouterSettingsApplied(settings)])
             await asyncio.sleep(max(times.values()))
 
     def clear_limits(self) -> LimitsDocument:
         """Zero the counts of full databases, and ask neighbors again for what was ignored."""
-        self._host.log.info("limits-cleared")
-        self._host.runner.feed(igp.LimitsReset())
+        self._log.info("limits-cleared")
+        self._feed([igp.LimitsReset()])
         return LimitsDocument(cleared=True)
 
     def check_clock(self) -> None:
         """Pass on a wall clock that was set, and store the boot count of the engines."""
-        for instance in self._host.runner.router.instances.values():
+        for instance in self._router().instances.values():
             self._boot_count.follow(instance.engine.boot_count)
         set_by = time.time() - asyncio.get_running_loop().time() - self._epoch
         if abs(set_by) > CLOCK_TOLERANCE:
-            self._host.log.info("clock-was-set", seconds=round(set_by, 3))
+            self._log.info("clock-was-set", seconds=round(set_by, 3))
             self.apply()
 
 

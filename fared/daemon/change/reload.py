@@ -30,7 +30,7 @@ from fared.config import (
 from fared.core.links import Link
 from fared.daemon.loop.notify import Notifier
 from fared.daemon.loop.runner import Runner
-from fared.daemon.loop.runtime import Runtime
+from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.kernel.monitor import KernelMonitor
 from fared.management.api.caller import CALLER
 from fared.management.documents.config_changes import ConfigChange, ConfigDiff, ReloadDocument
@@ -45,25 +45,17 @@ SLICE = 0.01
 """Seconds of work between two turns of the loop."""
 
 
-class ReloadHost(Protocol):
-    """The parts of the daemon that a reload uses."""
-
-    path: str
-    config: Config
-    log: Any  # structlog's filtering logger has no public type
-    runtime: Runtime
-    notifier: Notifier
-    runner: Runner
-    monitor: KernelMonitor
+class Target(Protocol):
+    """What a configuration is applied to: the parts of the daemon."""
 
     def reconfigured(self) -> None:
-        """Apply the settings of the whole router from ``config``."""
+        """Apply the settings of the whole router from the configuration that runs."""
 
     def link_events(self, link: Link, config: Config | None = None) -> list[Input]:
-        """Return the events of a link, by default for the running configuration."""
+        """Return the events of a link, by default for the configuration that runs."""
 
     def watch_routes(self) -> None:
-        """Watch the routes that ``config`` redistributes, if any."""
+        """Watch the routes that the configuration redistributes, if any."""
 
     def stopping(self) -> bool:
         """Whether the daemon is about to end."""
@@ -90,22 +82,29 @@ class Reloader:
 
     def __init__(
         self,
-        host: ReloadHost,
+        running: RunningConfig,
+        target: Target,
+        *,
+        runner: Runner,
+        monitor: KernelMonitor,
+        runtime: Runtime,
+        notifier: Notifier,
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
         clock: Callable[[], float] = time.monotonic,
         reloaded: Callable[[Plan], Awaitable[None]] | None = None,
     ) -> None:
-        self._host = host
-        self._clock = clock
-        self._reloaded = reloaded
+        self._running, self._target, self._runner, self._monitor = running, target, runner, monitor
+        self._runtime, self._notifier, self._log = runtime, notifier, log
+        self._clock, self._reloaded = clock, reloaded
         self.turn = asyncio.Lock()
         """Held while the configuration changes."""
         self._task: asyncio.Task[ReloadDocument] | None = None
 
     def hang_up(self) -> None:
         """SIGHUP: reload, and notify systemd, unless that still waits for the end of the start."""
-        started = self._host.runner.router.startup.ready
+        started = self._runner.router.startup.ready
         if started:
-            self._host.notifier.reloading()
+            self._notifier.reloading()
         context = copy_context()
         context.run(CALLER.set, "SIGHUP")
         self._task = asyncio.get_running_loop().create_task(self.reload(), context=context)
@@ -113,7 +112,7 @@ class Reloader:
 
     def _hung_up(self, started: bool, task: asyncio.Task[ReloadDocument]) -> None:  # noqa: FBT001 - a callback
         if started:
-            self._host.notifier.ready()
+            self._notifier.ready()
         if not task.cancelled():
             with contextlib.suppress(CommandError):  # the daemon is stopping
                 task.result()  # raises its exception into the loop's exception handler
@@ -121,16 +120,16 @@ class Reloader:
     async def reload(self) -> ReloadDocument:
         """Answer ``config reload``; after any error the running configuration stays."""
         async with self.turn:
-            host = self._host
+            runtime = self._runtime
             try:
                 plan = await self.planned()
             except (ConfigErrors, OSError) as error:
-                host.runtime.last_reload_ok, host.runtime.last_reload_error = False, str(error)
-                host.log.error("reload-refused", error=str(error))
+                runtime.last_reload_ok, runtime.last_reload_error = False, str(error)
+                self._log.error("reload-refused", error=str(error))
                 return ReloadDocument(applied=False, errors=str(error).splitlines())
             await self.apply(plan)
-            host.runtime.last_reload_ok, host.runtime.last_reload_error = True, None
-            host.log.info("reloaded", changes=len(plan.changes))
+            runtime.last_reload_ok, runtime.last_reload_error = True, None
+            self._log.info("reloaded", changes=len(plan.changes))
             if self._reloaded is not None:
                 await self._reloaded(plan)
             return ReloadDocument(
@@ -144,45 +143,46 @@ class Reloader:
         CommandError.
         """
         async with self.turn:
-            return await asyncio.to_thread(_config_diff, self._host.config, self._host.path, asked)
+            running = self._running
+            return await asyncio.to_thread(_config_diff, running.config, running.path, asked)
 
     async def planned(self, text: str | None = None, name: str | None = None) -> Plan:
         """Read the file, or a text of this name, in a thread, and compare it with what runs.
 
         Raises ConfigErrors, OSError.
         """
-        path = Path(self._host.path if name is None else name)
-        return await asyncio.to_thread(_plan, self._host.config, path, text)
+        path = Path(self._running.path if name is None else name)
+        return await asyncio.to_thread(_plan, self._running.config, path, text)
 
     async def apply(self, plan: Plan) -> None:
         """Apply a change, with ``turn`` held. Raises CommandError if the daemon is stopping."""
-        host = self._host
-        if host.stopping():
+        running, target = self._running, self._target
+        if target.stopping():
             raise CommandError("internal", "the daemon is stopping")
-        old, host.config = host.config, plan.config
-        host.runtime.loaded_at = time.time()
+        old, running.config = running.config, plan.config
+        self._runtime.loaded_at = time.time()
         for warning in plan.warnings:
-            host.log.warning("configuration", warning=warning)
-        host.reconfigured()
+            self._log.warning("configuration", warning=warning)
+        target.reconfigured()
         await self._apply_links(old)
-        if not host.stopping():
-            host.watch_routes()
+        if not target.stopping():
+            target.watch_routes()
 
     async def _apply_links(self, old: Config) -> None:
         """Pass the engines the links whose settings changed."""
-        host = self._host
+        target = self._target
         ends = self._clock() + SLICE
-        for ifindex in list(host.monitor.links):
+        for ifindex in list(self._monitor.links):
             if self._clock() >= ends:
                 await asyncio.sleep(0)
                 ends = self._clock() + SLICE
-            link = host.monitor.links.get(ifindex)
-            if host.stopping():
+            link = self._monitor.links.get(ifindex)
+            if target.stopping():
                 return
             if link is not None:
-                before, after = host.link_events(link, old), host.link_events(link)
+                before, after = target.link_events(link, old), target.link_events(link)
                 if before != after:
-                    host.runner.feed_all(after)
+                    self._runner.feed_all(after)
 
 
 def _plan(running: Config, path: Path, text: str | None) -> Plan:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from fared.config import Config, ConfigErrors, load_runnable
+from fared.config import ConfigErrors, load_runnable
 from fared.core.json_text import decode_json
 from fared.daemon.loop.files import read_small, replace_file
 from fared.daemon.loop.runner import Runner
+from fared.daemon.loop.runtime import RunningConfig
 from fared.management.documents.errors import CommandError
 from fared.management.documents.operation import RestartDocument
 from fared.protocols.igp.events import GracefulRestartBegun, GracefulRestartRequested
@@ -31,32 +33,27 @@ _MOST_BYTES = 4096
 _FORMAT = "fared-restart/1"
 
 
-class RestartHost(Protocol):
-    """The parts of the daemon that a graceful restart uses."""
-
-    path: str
-    config: Config
-    runner: Runner
-    log: Any  # structlog's filtering logger has no public type
-
-    def leave(self, *, farewell: bool) -> None:
-        """End this process and start the next one in its place; our routes stay.
-
-        ``farewell``: neighbors are told, and route around us until then.
-        """
-
-
 class GracefulRestart:
-    """Reads and writes the file, and carries out a planned restart."""
+    """Reads and writes the file, and carries out a planned restart.
 
-    def __init__(self, host: RestartHost) -> None:
-        self._host = host
-        self._file = Path(f"{host.config.api.socket}.restart")
+    ``leave`` ends this process and starts the next one in its place, while our routes stay; with
+    ``farewell=True`` neighbors are told, and route around us until then.
+    """
+
+    def __init__(
+        self,
+        running: RunningConfig,
+        runner: Runner,
+        leave: Callable[..., None],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+    ) -> None:
+        self._running, self._runner, self._leave, self._log = running, runner, leave, log
+        self._file = Path(f"{running.config.api.socket}.restart")
 
     @property
     def period(self) -> float | None:
         """The longest grace period; None: graceful restart is not enabled in any protocol."""
-        sections = self._host.config.protocols.values()
+        sections = self._running.config.protocols.values()
         enabled = [s.graceful_restart for s in sections if s.graceful_restart.enabled]
         return max((float(restart.grace_period) for restart in enabled), default=None)
 
@@ -93,36 +90,36 @@ class GracefulRestart:
 
         Not ``graceful``: they are told that we leave, and form adjacencies anew.
         """
-        host, period = self._host, self.period
+        period = self.period
         if graceful and period is None:
             text = "graceful restart is not enabled (graceful-restart: enabled)"
             raise CommandError("unsupported", text)
-        if not host.runner.router.startup.ready:
+        if not self._runner.router.startup.ready:
             raise CommandError("busy", "the daemon is still starting")
         await asyncio.to_thread(self._check_file)
         if period is None or not graceful:
-            host.log.info("restarting", grace_period=None)
+            self._log.info("restarting", grace_period=None)
             self._leave_soon(farewell=True)
             return RestartDocument(announced=True)
-        host.log.info("restarting", grace_period=period)
+        self._log.info("restarting", grace_period=period)
         self._write({"planned": True, "until": _boottime() + period})
-        host.runner.feed(GracefulRestartRequested(period))
+        self._runner.feed(GracefulRestartRequested(period))
         announced = await self._announced()
         self._leave_soon(farewell=False)
         return RestartDocument(announced=announced)
 
     def _leave_soon(self, *, farewell: bool) -> None:
-        leave = partial(self._host.leave, farewell=farewell)
+        leave = partial(self._leave, farewell=farewell)
         asyncio.get_running_loop().call_later(ANSWER_FOR, leave)
 
     async def _announced(self) -> bool:
         """Wait until all neighbors know; False: some have not answered."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + ANNOUNCED_WITHIN
-        instances = self._host.runner.router.instances.values()
+        instances = self._runner.router.instances.values()
         while not all(instance.engine.restart_announced for instance in instances):
             if loop.time() > deadline:
-                self._host.log.warning("restart-not-acknowledged", seconds=ANNOUNCED_WITHIN)
+                self._log.warning("restart-not-acknowledged", seconds=ANNOUNCED_WITHIN)
                 return False
             await asyncio.sleep(_POLL)
         return True
@@ -130,9 +127,9 @@ class GracefulRestart:
     def _check_file(self) -> None:
         """Refuse to leave for a process that could not start."""
         try:
-            load_runnable(Path(self._host.path))
+            load_runnable(Path(self._running.path))
         except (ConfigErrors, OSError) as error:
-            raise CommandError("bad-argument", f"{self._host.path}: {error}") from None
+            raise CommandError("bad-argument", f"{self._running.path}: {error}") from None
 
     def _read(self) -> dict[str, Any] | None:
         try:
@@ -143,9 +140,7 @@ class GracefulRestart:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
-            self._host.log.warning(
-                "restart-state-unreadable", file=str(self._file), error=str(error)
-            )
+            self._log.warning("restart-state-unreadable", file=str(self._file), error=str(error))
             return None
 
     def _write(self, state: dict[str, Any]) -> None:
@@ -156,7 +151,7 @@ class GracefulRestart:
             self._not_kept(error)
 
     def _not_kept(self, error: OSError) -> None:
-        self._host.log.warning(
+        self._log.warning(
             "restart-state-not-kept",
             file=str(self._file),
             error=error.strerror or str(error),

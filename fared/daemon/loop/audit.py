@@ -57,7 +57,8 @@ class Auditor:
     ``expected`` returns the routes that the router believes to be in the kernel. ``feed`` receives
     the result; ``drift`` returns how many objects the router has found changed so far; ``poll``
     processes queued link events, and ``links`` changes with them. ``done`` counts audits by reason,
-    ``skipped`` those without a reading.
+    ``skipped`` those without a reading. ``compared`` is called after each, for what it does not
+    read.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Auditor:
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
         defence: Defence,
         done: Counter[str],
+        compared: Callable[[], None] = lambda: None,
     ) -> None:
         self._table = table
         self._expected = expected
@@ -79,8 +81,7 @@ class Auditor:
         self._drift = drift
         self._poll = poll
         self._links = links
-        self.compared: Callable[[], None] = lambda: None
-        """Called after each audit, for what it does not read."""
+        self._compared = compared
         self._defence = defence
         self._done = done
         self.skipped = 0
@@ -149,7 +150,7 @@ class Auditor:
             self._drifted_at = now
         elif now - self._drifted_at > _CALM:
             self._gap = _GAP
-        self.compared()
+        self._compared()
 
     def _skip(self, reasons: Counter[str], error: str) -> None:
         self.skipped += 1

@@ -67,10 +67,6 @@ def _count_nothing(proto: str, packet: PacketReceived) -> None:
     """Ignore a packet that was dropped."""
 
 
-def _do_nothing() -> None:
-    """Read nothing."""
-
-
 def _averaged(known: float, last: float) -> float:
     """The average time of a byte, with that of the last slice."""
     weight = _RISE if last > known else _FALL
@@ -87,18 +83,23 @@ class Burst:
     ``hand_on`` receives portions of packets in order, and the loop's time of the first; it returns
     the seconds in which routes were computed, which do not depend on how many packets they were. A
     slice takes as long as that, so that at least half of the time is for packets. ``dropped`` is
-    called for packets for which there is no room. Packets from a
-    socket that was closed meanwhile are dropped, since the interface is down. ``io`` holds, by
-    protocol, the interfaces with open sockets; ``hellos`` tell whether a packet is a hello.
+    called for packets for which there is no room, and ``receive_hellos`` then reads the hellos that
+    have sockets of their own. Packets from a socket that was closed meanwhile are dropped, since
+    the interface is down. ``io`` holds, by protocol, the interfaces with open sockets; ``hellos``
+    tell whether a packet is a hello.
     """
 
-    def __init__(self, hand_on: HandOn, dropped: Dropped = _count_nothing) -> None:
+    def __init__(
+        self,
+        hand_on: HandOn,
+        dropped: Dropped = _count_nothing,
+        receive_hellos: Callable[[], object] = lambda: None,
+    ) -> None:
         self.io: Mapping[str, Container[int]] = {}
-        self.receive_hellos: Callable[[], object] = _do_nothing
-        """Called when there is no room: reads the hellos that have sockets of their own."""
         self.hellos: Mapping[str, Callable[[PacketReceived], bool]] = {}
         self._hand_on = hand_on
         self._dropped = dropped
+        self._receive_hellos = receive_hellos
         self._relieving = self._catching_up = False
         self._repeated = RepeatedHellos()
         self._urgent: list[Portion] = []
@@ -299,7 +300,7 @@ class Burst:
         for _ in range(_ROUNDS):
             if self.waiting and self._is_full():
                 self._relieve()
-                self.receive_hellos()
+                self._receive_hellos()
                 break
             found = self._epoll.poll(0)
             if not found:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from fared.daemon.loop.after_flood import LOOK_INTERVAL
 from fared.daemon.loop.audit import Auditor
-from fared.daemon.loop.defence import Defence
 from fared.daemon.loop.notify import Notifier
 from fared.daemon.loop.periodic import Periodic
 from fared.daemon.loop.runner import Runner
@@ -38,22 +37,8 @@ class LinkJudge(Protocol):
     def check_links(self) -> None:
         """Judge the links that are watched."""
 
-
-class HealthHost(Protocol):
-    """The parts of the daemon that the periodic work uses."""
-
-    monitor: KernelMonitor
-    runner: Runner
-    runtime: Runtime
-    notifier: Notifier
-    defence: Defence
-    auditor: Auditor
-    sysctls: SettingsGuard
-    log: Any  # structlog's filtering logger has no public type
-
-    @property
-    def operation(self) -> LinkJudge:
-        """What judges links."""
+    def check_clock(self) -> None:
+        """Pass on a wall clock that was set."""
 
 
 class Health:
@@ -61,17 +46,24 @@ class Health:
 
     def __init__(
         self,
-        host: HealthHost,
-        check_clock: Callable[[], None],
+        runner: Runner,
+        runtime: Runtime,
+        operation: LinkJudge,
+        *,
+        jobs: Periodic,
+        monitor: KernelMonitor,
+        sysctls: SettingsGuard,
+        auditor: Auditor,
+        notifier: Notifier,
         look_for_floods: Callable[[], None],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
     ) -> None:
-        self._host = host
-        self._check_clock = check_clock
-        self._look_for_floods = look_for_floods
+        self._runner, self._runtime, self._operation = runner, runtime, operation
+        self._jobs, self._monitor, self._sysctls, self._auditor = jobs, monitor, sysctls, auditor
+        self._notifier, self._look_for_floods, self._log = notifier, look_for_floods, log
         self._loads = LoadSource()
         self._load_period: float | None = None
         self._load_error: str | None = None
-        self._jobs = Periodic(host.defence.guard)
         self._lag_due = 0.0
         self._watching = False
 
@@ -79,19 +71,18 @@ class Health:
         """Start."""
         every = self._jobs.every
         self._measure_every(self._period())
-        every(SPEED_INTERVAL, "speed", self._host.monitor.refresh)
-        every(AUDIT_INTERVAL, "audit", lambda: self._host.auditor.request("periodic"))
+        every(SPEED_INTERVAL, "speed", self._monitor.refresh)
+        every(AUDIT_INTERVAL, "audit", lambda: self._auditor.request("periodic"))
         # The kernel notifies changes of some settings only.
-        every(AUDIT_INTERVAL, "sysctls", self._host.sysctls.check)
+        every(AUDIT_INTERVAL, "sysctls", self._sysctls.check)
         every(LAG_INTERVAL, "lag", self._measure_lag)
         self._lag_due = self._jobs.due("lag")
-        every(CLOCK_INTERVAL, "clock", self._check_clock)
+        every(CLOCK_INTERVAL, "clock", self._operation.check_clock)
         every(LOOK_INTERVAL, "after-flood", self._look_for_floods)
         self._watch_links()
-        watchdog = self._host.notifier.watchdog_interval
+        watchdog = self._notifier.watchdog_interval
         if watchdog is not None:
             every(watchdog, "watchdog", self._feed_watchdog)
-        self._host.runner.on_tick = self._jobs.share
 
     def stop(self) -> None:
         """Stop."""
@@ -100,9 +91,9 @@ class Health:
 
     def _watch_links(self) -> None:
         """Judge links periodically, from the first one that is to be watched on."""
-        if self._host.operation.watches_links and not self._watching:
+        if self._operation.watches_links and not self._watching:
             self._watching = True
-            self._jobs.every(LINK_INTERVAL, "link-health", self._host.operation.check_links)
+            self._jobs.every(LINK_INTERVAL, "link-health", self._operation.check_links)
 
     def reconfigured(self) -> None:
         """Apply changed settings of the router; before the start there is nothing to do."""
@@ -113,7 +104,7 @@ class Health:
             self._measure_every(period)
 
     def _period(self) -> float:
-        return self._host.runner.router.settings.solver.adaptation.measure_period
+        return self._runner.router.settings.solver.adaptation.measure_period
 
     def _measure_every(self, period: float) -> None:
         self._load_period = period
@@ -121,40 +112,40 @@ class Health:
 
     def measure_load(self) -> None:
         """Compute loads from counters; pass them, and those that became too old, to the router."""
-        now, host = asyncio.get_running_loop().time(), self._host
-        stale_after = host.runner.router.settings.solver.adaptation.stale_after
+        now, runtime = asyncio.get_running_loop().time(), self._runtime
+        stale_after = self._runner.router.settings.solver.adaptation.stale_after
         loads: dict[int, float] = {}
         error = None
         try:
-            loads = host.runtime.utilized = self._loads.measure(now)
-            host.runtime.load_history.add(now, loads)
+            loads = runtime.utilized = self._loads.measure(now)
+            runtime.load_history.add(now, loads)
         except OSError as failure:
             error = str(failure)
         told: dict[int, float | None] = dict(loads)
         for ifindex in self._loads.expired(now, stale_after):
-            host.runtime.utilized.pop(ifindex, None)
+            runtime.utilized.pop(ifindex, None)
             told[ifindex] = None
-        host.runtime.load_samples["ok" if error is None else "failed"] += 1
+        runtime.load_samples["ok" if error is None else "failed"] += 1
         if (error is None) is not (self._load_error is None):
             self._log_measuring(error)
         if told:
-            host.runner.feed(LoadsMeasured(told))
+            self._runner.feed(LoadsMeasured(told))
 
     def _log_measuring(self, error: str | None) -> None:
         """Log that measurements fail, or work again."""
         self._load_error = error
         if error is None:
-            self._host.log.info("load-measured-again")
+            self._log.info("load-measured-again")
         else:
-            self._host.log.warning("load-not-measured", error=error)
+            self._log.warning("load-not-measured", error=error)
 
     def _measure_lag(self) -> None:
         now = asyncio.get_running_loop().time()
-        runtime = self._host.runtime
+        runtime = self._runtime
         runtime.event_loop_lag = max(0.0, now - self._lag_due)
         runtime.recent_lags.append(runtime.event_loop_lag)
         self._lag_due = self._jobs.due("lag")
 
     def _feed_watchdog(self) -> None:
-        if self._host.runtime.event_loop_lag < MAX_LAG:
-            self._host.notifier.alive()
+        if self._runtime.event_loop_lag < MAX_LAG:
+            self._notifier.alive()

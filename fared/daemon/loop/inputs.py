@@ -1,6 +1,6 @@
 """Inputs: packets from sockets, links and routes from the kernel, passed to the router.
 
-``Daemon`` creates it. Links are processed before packets that arrive at the same time, since a
+Links are processed before packets that arrive at the same time, since a
 packet on an interface that is down does not count.
 """
 
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol
 
-from fared.config import Config
 from fared.core.links import Link
-from fared.daemon.loop.audit import Auditor
 from fared.daemon.loop.burst import Burst
+from fared.daemon.loop.defence import Defence
 from fared.daemon.loop.portions import Portion
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.daemon.loop.repairs import Repairs
@@ -22,9 +23,17 @@ from fared.daemon.loop.runner import PacketIo, Runner
 from fared.daemon.loop.sysctls import SettingsGuard
 from fared.kernel import monitor
 from fared.kernel.fib import KernelFib
+from fared.kernel.isis_socket import IsisSockets
+from fared.kernel.ospf_socket import OspfSockets
 from fared.kernel.routes import LocalRoutesChanged
 from fared.protocols.igp import events as igp
 from fared.router import events
+from fared.router.protocols import ISIS, OSPF
+from fared.router.router import Router
+
+SOCKETS: Mapping[str, type[OspfSockets | IsisSockets]] = MappingProxyType(
+    {OSPF: OspfSockets, ISIS: IsisSockets}
+)
 
 
 class Sockets(PacketIo, Protocol):
@@ -59,85 +68,112 @@ class LinkOperation(Protocol):
         """A link changed in the kernel: return its events."""
 
 
-class InputsHost(Protocol):
-    """The parts of the daemon that inputs pass through."""
+class KernelParts(Protocol):
+    """What inputs use of the kernel's side (``daemon.kernel``)."""
 
-    config: Config
     fib: KernelFib
     monitor: monitor.KernelMonitor
     sysctls: SettingsGuard
-    auditor: Auditor
-    repairs: Repairs
-    runner: Runner
-    io: Mapping[str, Sockets]
-    log: Any  # structlog's filtering logger has no public type
-
-    @property
-    def operation(self) -> LinkOperation:
-        """What links get."""
 
 
 class Inputs:
-    """Reads the kernel and the sockets, and feeds the runner."""
+    """Reads the kernel and the sockets, and feeds the ``runner`` of a router, which it creates.
 
-    def __init__(self, host: InputsHost) -> None:
-        self._host = host
-        self.burst = Burst(self._packets, self._dropped)
-        self.burst.receive_hellos = self._receive_hellos
+    ``request_audit`` gets a reason.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        kernel: KernelParts,
+        operation: LinkOperation,
+        *,
+        request_audit: Callable[[str], None],
+        on_tick: Callable[[float], None],
+        wants_debug: Callable[[], bool],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        defence: Defence,
+    ) -> None:
+        self._fib, self._monitor, self._sysctls = kernel.fib, kernel.monitor, kernel.sysctls
+        self._operation, self._request_audit, self._log = operation, request_audit, log
         self._overloads: dict[int, RateLimitedLog] = {}
-        self._not_opened = RateLimitedLog(host.log.warning, "interface-not-opened")
-        self._opened = RateLimitedLog(host.log.info, "interface-opened")
+        self._not_opened = RateLimitedLog(log.warning, "interface-not-opened")
+        self._opened = RateLimitedLog(log.info, "interface-opened")
+        loop = asyncio.get_running_loop()
+        burst = self.burst = Burst(self._packets, self._dropped, self._receive_hellos)
+        self.io: Mapping[str, Sockets] = {
+            name: SOCKETS[name](partial(burst.take_all, name), loop, self._socket_trouble, burst)
+            for name in router.settings.protocols
+        }
+        burst.io = {name: io.interfaces for name, io in self.io.items()}
+        burst.hellos = {name: io.is_hello for name, io in self.io.items()}
+        self.runner = Runner(
+            router,
+            kernel.fib,
+            self.io,
+            log,
+            catch_up=self._catch_up,
+            on_refusal=self._refused,
+            read_links=kernel.monitor.read_links,
+            on_tick=on_tick,
+            wants_debug=wants_debug,
+            defence=defence,
+        )
+        self.repairs = Repairs(kernel.fib.notices.take, self.runner.feed)
+
+    def forget_senders(self) -> None:
+        """Forget what is remembered of the headers of received packets."""
+        for io in self.io.values():
+            io.forget_senders()
 
     def kernel_event(self, event: monitor.KernelEvent) -> None:
         """Process an event of the monitor; ``links_settled`` completes those of links."""
-        host = self._host
         match event:
             case monitor.InterfaceChanged(link, previous):
                 if previous is None:
-                    host.sysctls.check_soon()
-                host.runner.take(host.operation.link_changed(link, previous))
+                    self._sysctls.check_soon()
+                self.runner.take(self._operation.link_changed(link, previous))
             case monitor.InterfaceRemoved(link):
-                host.runner.take([igp.LinkRemoved(link.ifindex)])
+                self.runner.take([igp.LinkRemoved(link.ifindex)])
             case LocalRoutesChanged(changes):
-                host.runner.feed(igp.ExternalRoutes(changes))
+                self.runner.feed(igp.ExternalRoutes(changes))
             case monitor.ForeignFibChange():
-                host.repairs.noticed()
-                host.auditor.request("foreign-change")
+                self.repairs.noticed()
+                self._request_audit("foreign-change")
             case monitor.Overflow(source):
-                host.log.warning("netlink-overflow", source=source)
-                host.auditor.request("overflow")
+                self._log.warning("netlink-overflow", source=source)
+                self._request_audit("overflow")
             case monitor.NotRead(source, error):
-                host.log.warning("kernel-not-read", source=source, error=error)
+                self._log.warning("kernel-not-read", source=source, error=error)
 
     def links_settled(self) -> None:
         """Process all links that changed together."""
-        runner, now = self._host.runner, asyncio.get_running_loop().time()
-        runner.router.detected(now - self._host.monitor.arrived)
+        runner, now = self.runner, asyncio.get_running_loop().time()
+        runner.router.detected(now - self._monitor.arrived)
         runner.flush()
 
-    def refused(self) -> None:
+    def _refused(self) -> None:
         """Process the kernel's own changes, before the router learns of a refusal."""
-        host = self._host
-        host.monitor.read_links()
-        if None in host.fib.foreign.values():
-            host.auditor.request("refused")  # to find the route that holds the place
+        self._monitor.read_links()
+        if None in self._fib.foreign.values():
+            self._request_audit("refused")  # to find the route that holds the place
 
-    def catch_up(self) -> None:
+    def _catch_up(self) -> None:
         """Process what arrived while the loop was stalled, links before packets."""
-        self._host.monitor.read_links()
+        self._monitor.read_links()
         self.burst.catch_up(self._receive_all)
 
     def _receive_all(self) -> None:
-        for io in self._host.io.values():
+        for io in self.io.values():
             io.receive_all()
 
     def _receive_hellos(self) -> None:
-        for io in self._host.io.values():
+        for io in self.io.values():
             io.receive_hellos()
 
-    def socket_trouble(self, ifindex: int, error: OSError | None) -> None:
+    def _socket_trouble(self, ifindex: int, error: OSError | None) -> None:
         """Report that an interface's sockets cannot be opened and are retried, or are open now."""
-        link = self._host.monitor.links.get(ifindex)
+        link = self._monitor.links.get(ifindex)
         name = link.name if link is not None else str(ifindex)
         if error is None:
             self._opened(interface=name)
@@ -146,17 +182,17 @@ class Inputs:
 
     def _dropped(self, proto: str, packet: igp.PacketReceived) -> None:
         """Count a packet for which there was no room, and report its interface once a minute."""
-        host, ifindex = self._host, packet.ifindex
-        io = host.io[proto]
+        ifindex = packet.ifindex
+        io = self.io[proto]
         kind = io.kind(packet.payload)
         io.counters[f"dropped-{kind}"] += 1
         report = self._overloads.get(ifindex)
         if report is None:
-            report = self._overloads[ifindex] = RateLimitedLog(host.log.warning, "packets-dropped")
-        link = host.monitor.links.get(ifindex)
+            report = self._overloads[ifindex] = RateLimitedLog(self._log.warning, "packets-dropped")
+        link = self._monitor.links.get(ifindex)
         name = link.name if link is not None else str(ifindex)
         report(proto=proto, interface=name, kind=kind, effect="neighbors retransmit")
 
     def _packets(self, portions: list[Portion], arrived: float) -> float:
         """Process packets that arrived together; return the seconds that routes took."""
-        return self._host.runner.receive(portions, arrived)
+        return self.runner.receive(portions, arrived)

@@ -74,26 +74,24 @@ class Runner:
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
         *,
         catch_up: Callable[[], None] = lambda: None,
+        on_refusal: Callable[[], None] = lambda: None,
+        read_links: Callable[[], object] = lambda: None,
+        on_tick: Callable[[float], None] = lambda _: None,
+        wants_debug: Callable[[], bool] = lambda: True,
         defence: Defence | None = None,
     ) -> None:
-        """``io`` is by protocol; ``defence`` receives unexpected exceptions."""
+        """``io`` is by protocol; ``defence`` receives unexpected exceptions.
+
+        ``on_refusal`` is called when the kernel refused something, ``read_links`` when a group was
+        rewritten, before the router learns of it; ``on_tick`` with the time of each tick, after it:
+        other work can share the wakeup. ``wants_debug``: whether anybody wants the log of level
+        debug: a line that nobody wants costs time, too, just when a change reaches the kernel.
+        """
         self.router = router
         self.defence = defence or Defence(log)
-        self.on_refusal: Callable[[], None] = lambda: None
-        """Called when the kernel refused something, before the router learns of it."""
-        self.read_links: Callable[[], object] = lambda: None
-        """Called when a group was rewritten, before the router learns of it."""
-        self.on_bfd: Callable[[str, BfdWanted], None] = lambda _proto, _wanted: None
-        """Called when a protocol wants a BFD session, or no longer."""
-        self.on_tick: Callable[[float], None] = lambda _: None
-        """Called with the time of each tick, after it: other work can share the wakeup."""
-        self.wants_debug: Callable[[], bool] = lambda: True
-        """Whether anybody wants the log of level debug: a line that nobody wants costs time, too,
-        just when a change reaches the kernel."""
-        self.spray: Callable[[events.ApplySpray], None] = lambda _: None
-        """Executes an ``ApplySpray`` and feeds its answer later."""
-        self.bier: Callable[[events.ApplyBier], None] = lambda _: None
-        """Executes an ``ApplyBier`` and feeds its answer later."""
+        self._on_refusal, self._read_links, self._on_tick = on_refusal, read_links, on_tick
+        self._wants_debug = wants_debug
+        self._services: dict[type, Callable[..., None]] = {}
         self._flushing = self._failed = self._begun = False
         self._not_before = 0.0
         self._closing: dict[tuple[str, int], None] = {}
@@ -115,6 +113,13 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
+
+    def serve(self, output: type, service: Callable[..., None]) -> None:
+        """Have a service execute outputs of a type from now on, which feeds its answers later.
+
+        It gets an ``ApplySpray`` or ``ApplyBier``, or the protocol and what it wants of BFD.
+        """
+        self._services[output] = service
 
     def feed(self, *inputs: events.Input) -> None:
         """Pass inputs to the router, then execute all outputs."""
@@ -212,20 +217,23 @@ class Runner:
                 self._io[proto].send(packet)
             case events.ApplyFib():
                 self._apply(output)
-            case events.ApplySpray():
-                self.spray(output)
-            case events.ApplyBier():
-                self.bier(output)
+            case events.ApplySpray() | events.ApplyBier():
+                self._served(output)
             case events.From(proto, igp.OpenInterface(ifindex, unicasts)):
                 self._close_interfaces()
                 self._io[proto].open(ifindex, unicasts)
             case events.From(proto, igp.CloseInterface(ifindex)):
                 self._closing[proto, ifindex] = None
             case events.From(proto, BfdWanted() as wanted):
-                self.on_bfd(proto, wanted)
+                self._served(wanted, proto)
             case _:
                 return False
         return True
+
+    def _served(self, output: object, *proto: str) -> None:
+        service = self._services.get(type(output))
+        if service is not None:
+            service(*proto, output)
 
     def _close_interfaces(self) -> None:
         """Close sockets, last of all: to leave their groups the kernel takes its RTNL lock.
@@ -259,15 +267,15 @@ class Runner:
             results = tuple(OperationResult(o, errno.EIO, words) for o in request.operations)
         seconds = time.perf_counter() - started
         if any(result.error for result in results):
-            self.on_refusal()
+            self._on_refusal()
         elif any(type(one) is PutGroup and one.replace for one in request.operations):
             # With a lost link the kernel may have removed such a group and its routes silently; it
             # has then made a new one, without routes. The link's message is there already.
-            self.read_links()
+            self._read_links()
         for result in results:
             kind = "ok" if result.error == 0 else "error"
             self.counts[f"{type(result.operation).__name__}/{kind}"] += 1
-        if self.wants_debug():
+        if self._wants_debug():
             milliseconds, cause = seconds * 1e3, request.cause
             self._log.debug(
                 "fib-applied", operations=len(results), milliseconds=milliseconds, cause=cause
@@ -321,4 +329,4 @@ class Runner:
         if guard.raised is not None:
             self._not_before = self._loop.time() + _PENALTY
         self.flush()
-        self.on_tick(now)
+        self._on_tick(now)

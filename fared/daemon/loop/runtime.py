@@ -6,11 +6,19 @@ from collections import Counter, deque
 
 import msgspec
 
+from fared.config import Config
 from fared.core.load_history import LoadHistory
 from fared.core.sysctl import SysctlRow
 
 LAGS = 20
 """One lag is measured in a second: more than Prometheus lets pass between two scrapes."""
+
+
+class RunningConfig(msgspec.Struct):
+    """What runs: a configuration, which a reload replaces, and the path of its file."""
+
+    path: str
+    config: Config
 
 
 class Runtime(msgspec.Struct):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from fared.config import Config
 from fared.daemon.change.config_change import ConfigChanges
 from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.operation import Operation
 from fared.daemon.change.restart import GracefulRestart
 from fared.daemon.extensions import JOB_REQUESTS, PERFORM_JOB_REQUEST, extension
+from fared.daemon.loop.runtime import RunningConfig
 from fared.daemon.people.recordings import begin_recording, end_recording, recording_status
 from fared.daemon.people.views import ViewSource
 from fared.daemon.services.running import Services
@@ -29,8 +29,7 @@ Answer = Built | Work[Built] | Awaitable[Built]
 class ActionHost(Protocol):
     """The parts of the daemon that commands reach."""
 
-    path: str
-    config: Config
+    running: RunningConfig
     changes: ConfigChanges
     config_documents: ConfigDocuments
     operation: Operation
@@ -42,8 +41,8 @@ class ActionHost(Protocol):
 def perform(host: ActionHost, command: str, args: Json) -> Answer:
     """Perform a request. Raises CommandError."""
     cls = requests.REQUESTS.get(command)
-    if not (cls is not None and cls.reads) and not may_change(host.config.api.change_group):
-        text = f"only members of group {host.config.api.change_group} may do that"
+    if not (cls is not None and cls.reads) and not may_change(host.running.config.api.change_group):
+        text = f"only members of group {host.running.config.api.change_group} may do that"
         raise CommandError("forbidden", text)
     if cls is not None:
         return _PERFORM[command](host, requests.read(cls, args))
@@ -76,7 +75,7 @@ _PERFORM: Mapping[str, Callable[[ActionHost, Any], Answer]] = {
     "config-rollback": lambda host, asked: host.changes.rollback(asked),
     "config-history": lambda host, _: host.changes.history(),
     "record-start": lambda host, asked: begin_recording(
-        host.services, host.config.state_directory, asked
+        host.services, host.running.config.state_directory, asked
     ),
     "record-stop": lambda host, _: end_recording(host.services),
     "record-status": lambda host, _: recording_status(host.services),

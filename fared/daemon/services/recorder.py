@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from fared.config import Config
 from fared.daemon.loop.defence import Guard
 from fared.daemon.loop.periodic import Periodic
 from fared.management.recording.files import RecordingError, SegmentRing, segments
@@ -39,17 +38,6 @@ _LONGEST: Final = 120
 """Seconds that a fork may take."""
 _PATIENCE: Final = 10.0
 """Seconds for which the end of the daemon waits for a fork."""
-
-
-class RecorderHost(Protocol):
-    """The parts of the daemon that are recorded."""
-
-    log: Any  # structlog's filtering logger has no public type
-    config: Config
-
-    @property
-    def runner(self) -> RouterHolder:
-        """What calls the router."""
 
 
 class RouterHolder(Protocol):
@@ -81,9 +69,15 @@ class Recorded(msgspec.Struct):
 class RouterRecorder:
     """Begins and ends recordings, and looks after the present one."""
 
-    def __init__(self, host: RecorderHost, guard: Callable[[str], Guard]) -> None:
-        self._host = host
-        self._guard = guard
+    def __init__(
+        self,
+        runner: RouterHolder,
+        state_directory: str,
+        guard: Callable[[str], Guard],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+    ) -> None:
+        self._runner, self._state_directory = runner, state_directory
+        self._guard, self._log = guard, log
         self._recording: Recording | None = None
         self._fork: StateFork | None = None
         self._jobs: Periodic | None = None
@@ -96,30 +90,30 @@ class RouterRecorder:
         """Whether the router is recorded."""
         return self._recording is not None
 
-    def begin_new(self, router: Router, directory: Path, seed: int, now: float) -> Router:
-        """Record a router from its first call on; return the one to use in its place.
+    def begin_new(self, directory: Path, seed: int, now: float) -> None:
+        """Record the router from its first call on. Raises RecordingError.
 
-        ``seed`` is that of its ``random.Random``. Raises RecordingError.
+        ``seed`` is that of its ``random.Random``.
         """
         recording = self._open(directory, DEFAULT_LIMIT)
         with _refusal(directory):
-            taped = recording.begin_new(router, seed, now, time.time())
+            taped = recording.begin_new(self._runner.router, seed, now, time.time())
+        self._runner.router = taped
         self._begun(recording)
-        return taped
 
     def begin(self, directory: Path, limit: int | None) -> None:
         """Record the running router from now on. Raises RecordingError."""
         recording = self._open(directory, limit or DEFAULT_LIMIT)
         with _refusal(directory):
-            taped = recording.begin(self._host.runner.router, _now(), time.time())
+            taped = recording.begin(self._runner.router, _now(), time.time())
             self._fork = self._forked(recording, first=True)
-        self._host.runner.router = taped
+        self._runner.router = taped
         self._begun(recording)
 
     def _open(self, directory: Path, limit: int) -> Recording:
         if importlib.util.find_spec("cloudpickle") is None:
             raise RecordingError("the package cloudpickle is not installed")
-        ring = SegmentRing(directory, limit, _SEGMENTS, Path(self._host.config.state_directory))
+        ring = SegmentRing(directory, limit, _SEGMENTS, Path(self._state_directory))
         self._segment_size = limit // _PARTS
         self.last = Recorded(directory, limit, time.time())
         return Recording(ring, time.perf_counter)
@@ -129,7 +123,7 @@ class RouterRecorder:
         self._jobs = Periodic(self._guard)
         self._jobs.every(INTERVAL, "recording", self.check)
         ring = recording.ring
-        self._host.log.info("recording-started", directory=str(ring.directory), limit=ring.limit)
+        self._log.info("recording-started", directory=str(ring.directory), limit=ring.limit)
 
     # -- while it runs ----------------------------------------------------------------------
 
@@ -175,7 +169,7 @@ class RouterRecorder:
             return ""
         if fork.first:
             return f"the state of the router cannot be written ({children.reason(status)})"
-        self._host.log.warning(
+        self._log.warning(
             "recording-state-not-kept",
             segment=fork.segment,
             code=status,
@@ -186,7 +180,7 @@ class RouterRecorder:
         return ""
 
     def _fail(self, reason: str) -> None:
-        self._host.log.error("recording-failed", reason=reason)
+        self._log.error("recording-failed", reason=reason)
         if self._fork is not None:
             self._fork.process.kill()
             self._fork = None
@@ -208,7 +202,7 @@ class RouterRecorder:
         self._take_off(failure)
         found = self.look()
         assert found is not None
-        self._host.log.info(
+        self._log.info(
             "recording-stopped",
             directory=str(found.directory),
             segments=found.segments,
@@ -222,7 +216,7 @@ class RouterRecorder:
         assert recording is not None
         assert self._jobs is not None
         self._jobs.stop()
-        self._host.runner.router = recording.end(_now())
+        self._runner.router = recording.end(_now())
         if self.last is not None:
             self.last.calls, self.last.failure = recording.tape.calls, failure
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from fared.config import Config
 from fared.core.bfd import BfdWanted
 from fared.daemon.extensions import JOBS, extension
-from fared.daemon.loop.defence import Defence
 from fared.daemon.loop.errors import DaemonError
 from fared.daemon.loop.runner import Runner
+from fared.daemon.loop.runtime import RunningConfig
 from fared.daemon.services.spraying import SprayService
 from fared.kernel.fib import KernelFib
 from fared.kernel.leftovers import has_bier_table
 from fared.kernel.monitor import KernelMonitor
-from fared.router.router import Router
+from fared.router import events
 
 if TYPE_CHECKING:
     from fared.daemon.services.bfd import BfdClient
@@ -29,46 +28,34 @@ if TYPE_CHECKING:
     from fared.management.documents.context import JobSource
 
 
-class ServiceHost(Protocol):
-    """The parts of the daemon that services use."""
-
-    config: Config
-    fib: KernelFib
-    monitor: KernelMonitor
-    runner: Runner
-    defence: Defence
-    log: Any  # structlog's filtering logger has no public type
-
-
 class Services:
     """The services of one daemon; None: the service does not run."""
 
-    spraying: SprayService
-
-    def __init__(self, host: ServiceHost) -> None:
-        self._host = host
+    def __init__(
+        self,
+        running: RunningConfig,
+        runner: Runner,
+        fib: KernelFib,
+        monitor: KernelMonitor,
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+    ) -> None:
+        """Create those that the configuration wants."""
+        config = running.config
+        self._running, self._runner, self._log = running, runner, log
         self.bfd: BfdClient | None = None
         self.bier: BierService | None = None
         self.ina: JobSource | None = None
         self.recorder: RouterRecorder | None = None
         """What records the router; None: nothing has been recorded yet."""
+        self.spraying = SprayService(fib, runner, log, runner.defence)
+        runner.serve(BfdWanted, self._want_bfd)
+        if config.bier is not None:
+            self.bier = self._bier_service()
+            runner.serve(events.ApplyBier, self.bier.apply)
+        if config.ina.enabled:
+            self.ina = extension(JOBS)(runner, config.ina.socket, log, monitor.links.values)
 
     # -- from start to stop -------------------------------------------------------------------
-
-    def make(self) -> None:
-        """Create those that the configuration wants, once the runner exists."""
-        host = self._host
-        self.spraying = SprayService(host.fib, host.runner, host.log, host.defence)
-        host.runner.on_bfd = self._want_bfd
-        if host.config.bier is not None:
-            from fared.daemon.services.bier import BierService  # noqa: PLC0415 - where BIER runs
-
-            self.bier = BierService(host.runner.feed, host.log, host.defence)
-            host.runner.bier = self.bier.apply
-        if host.config.ina.enabled:
-            self.ina = extension(JOBS)(
-                host.runner, host.config.ina.socket, host.log, host.monitor.links.values
-            )
 
     def start(self) -> None:
         """Adopt what a former process left in the kernel, or remove what this one does not run."""
@@ -76,14 +63,16 @@ class Services:
         if self.bier is not None:
             self.bier.start()
         elif has_bier_table():
-            from fared.daemon.services.bier import BierService  # noqa: PLC0415 - where BIER ran
+            self._bier_service().clear()
 
-            host = self._host
-            BierService(host.runner.feed, host.log, host.defence).clear()
+    def _bier_service(self) -> BierService:
+        from fared.daemon.services.bier import BierService  # noqa: PLC0415 - where BIER runs, or ran
+
+        return BierService(self._runner.feed, self._log, self._runner.defence)
 
     def configure(self) -> None:
         """Apply the router's present settings."""
-        self.spraying.configure(self._host.runner.router.settings.spray)
+        self.spraying.configure(self._runner.router.settings.spray)
 
     def audit(self) -> None:
         """Compare nftables with the expected state."""
@@ -112,7 +101,7 @@ class Services:
             from fared.daemon.services.bfd import BfdClient  # noqa: PLC0415 - most routers run no BFD
 
             soon = asyncio.get_running_loop().call_soon
-            self.bfd = BfdClient(self._host.runner.feed, soon, self._host.log)
+            self.bfd = BfdClient(self._runner.feed, soon, self._log)
         self.bfd.want(proto, wanted)
 
     # -- recordings ---------------------------------------------------------------------------
@@ -122,15 +111,20 @@ class Services:
         if self.recorder is None:
             from fared.daemon.services.recorder import RouterRecorder  # noqa: PLC0415 - as said
 
-            self.recorder = RouterRecorder(self._host, self._host.defence.guard)
+            self.recorder = RouterRecorder(
+                self._runner,
+                self._running.config.state_directory,
+                self._runner.defence.guard,
+                self._log,
+            )
         return self.recorder
 
-    def recorded(self, router: Router, directory: str, seed: int, now: float) -> Router:
-        """Record a router from its first call on. Raises DaemonError."""
+    def record(self, directory: str, seed: int, now: float) -> None:
+        """Record the router from its first call on. Raises DaemonError."""
         from fared.management.recording.files import RecordingError  # noqa: PLC0415 - where it is wanted
 
         try:
-            return self.make_recorder().begin_new(router, Path(directory).absolute(), seed, now)
+            self.make_recorder().begin_new(Path(directory).absolute(), seed, now)
         except RecordingError as error:
             raise DaemonError(f"cannot record: {error}") from None
 

@@ -13,6 +13,7 @@ from fared.daemon.loop.defence import Defence
 from fared.daemon.loop.runner import Runner
 from fared.kernel.fib import KernelFib
 from fared.paths.fib.settings import SpraySettings
+from fared.router import events
 
 if TYPE_CHECKING:
     from fared.daemon.services.spray_writer import SprayWriter
@@ -57,7 +58,7 @@ class SprayService:
             return
         self.missing = ""
         self.writer = SprayWriter(kernel, self._runner.feed, self._log, self._defence)
-        self._runner.spray = self.writer.apply
+        self._runner.serve(events.ApplySpray, self.writer.apply)
         self.writer.adopt()
 
     @property

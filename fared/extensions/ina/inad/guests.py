@@ -72,12 +72,19 @@ class Guest:
 
 
 class Guests:
-    """All connections of workers. ``instance`` is that of this process."""
+    """All connections of workers. ``instance`` is that of this process.
 
-    def __init__(self, jobs: Jobs, counters: Counter[str], instance: int = 0) -> None:
-        self._instance = instance
-        self.gone: Callable[[WorkerGone], None] = lambda _: None
-        """Called for each worker whose connection ended."""
+    ``gone`` is called for each worker whose connection ended.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        counters: Counter[str],
+        instance: int,
+        gone: Callable[[WorkerGone], None],
+    ) -> None:
+        self._instance, self._gone = instance, gone
         self.hosts: Counter[str] = Counter()
         """How many workers may join here from each address."""
         self.all: set[Guest] = set()
@@ -229,7 +236,7 @@ class Guests:
         if guest.job_id is None or guest.job_id not in self._jobs.all:
             return
         self._states[guest.job_id][guest.bfr_id] = "left" if guest.left else "lost"
-        self.gone(WorkerGone(guest.job_id, guest.bfr_id, not guest.left))
+        self._gone(WorkerGone(guest.job_id, guest.bfr_id, not guest.left))
         job = self._jobs.all[guest.job_id].current
         if not guest.left and not job.setup.elastic:
             self._tellings[guest.job_id] = (_TELLINGS, now)

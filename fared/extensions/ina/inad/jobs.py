@@ -113,12 +113,19 @@ class Jobs:
     A job whose code raises ends, and is given to ``failed``: the others go on.
     """
 
-    def __init__(self, memory: int, most: int, trains: TrainSocket, results: Dissemination) -> None:
+    def __init__(
+        self,
+        memory: int,
+        most: int,
+        trains: TrainSocket,
+        results: Dissemination,
+        failed: Callable[[JobEpoch, Exception], None] = lambda _job, _error: None,
+    ) -> None:
         self.limit, self.most = memory, most
         self.counters: Counter[str] = Counter()
         self._trains, self._results = trains, results
         self._running: dict[int, RunningJob] = {}
-        self.failed: Callable[[JobEpoch, Exception], None] = lambda _, __: None
+        self._failed = failed
 
     @property
     def all(self) -> Mapping[int, RunningJob]:
@@ -176,7 +183,7 @@ class Jobs:
     def fail(self, job: JobEpoch, error: Exception) -> None:
         """End a job whose code raised."""
         self.remove(job.setup.job_id)
-        self.failed(job, error)
+        self._failed(job, error)
 
     def hosts(self) -> Counter[str]:
         """Return how many workers may join here from each address."""

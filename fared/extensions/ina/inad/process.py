@@ -75,10 +75,10 @@ class InaProcess:
         self._udp = open_udp(settings.address, settings.port)
         self._trains = TrainSocket(self._udp, self.counters)
         self._results = self._dissemination(self._trains)
-        self.jobs = Jobs(settings.memory, settings.jobs, self._trains, self._results)
-        self.jobs.failed = self._job_failed
-        self.guests = Guests(self.jobs, self.counters, self._instance)
-        self.guests.gone = self._gone
+        self.jobs = Jobs(
+            settings.memory, settings.jobs, self._trains, self._results, self._job_failed
+        )
+        self.guests = Guests(self.jobs, self.counters, self._instance, self._gone)
         self._selector = selectors.DefaultSelector()
         self._listeners = WorkerListeners(
             self._selector, settings.address, settings.port, self._accept_guest

@@ -1,0 +1,271 @@
+"""The parts of a running daemon, between the kernel and people: made, started and stopped in order.
+
+Each gets the parts that it needs. Where two need each other, the first one gets a method of
+``DaemonParts``, which is not called before all parts exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fared.config import Config, Loaded
+from fared.core.ids import format_node
+from fared.daemon.change.config_change import ConfigChanges
+from fared.daemon.change.config_documents import ConfigDocuments
+from fared.daemon.change.operation import Operation
+from fared.daemon.change.reload import Reloader
+from fared.daemon.change.restart import GracefulRestart
+from fared.daemon.kernel import KernelSide
+from fared.daemon.loop.after_flood import AfterFlood, AfterManyRoutes, clear_caches
+from fared.daemon.loop.audit import Auditor
+from fared.daemon.loop.defence import Defence
+from fared.daemon.loop.gathering import Prompt
+from fared.daemon.loop.health import Health
+from fared.daemon.loop.inputs import Inputs
+from fared.daemon.loop.notify import Notifier
+from fared.daemon.loop.periodic import Periodic
+from fared.daemon.loop.runtime import RunningConfig, Runtime
+from fared.daemon.people.logs import DaemonLog
+from fared.daemon.people.reports import Reports
+from fared.daemon.people.views import ViewSource
+from fared.daemon.services.running import Services
+from fared.kernel.monitor import KernelEvent
+from fared.paths.fib.model import FibState
+from fared.protocols.igp import events as igp
+from fared.router import events
+from fared.router.router import Router
+from fared.runtime.startup import empty_free_lists, release_freed
+
+if TYPE_CHECKING:
+    from fared.core.links import Link
+
+FAREWELL = 0.3
+"""Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""
+
+
+class DaemonParts:
+    """Everything that needs the kernel; ``record``: where the router is recorded, if at all."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        running: RunningConfig,
+        *,
+        runtime: Runtime,
+        logs: DaemonLog,
+        notifier: Notifier,
+        defence: Defence,
+        stopping: Callable[[], bool],
+        leave: Callable[..., None],
+        record: str | None,
+    ) -> None:
+        """Open what needs the kernel, and create the router.
+
+        Raises DaemonError, PrivilegeError, OSError.
+        """
+        log = logs.logger
+        self.running, self.stopping = running, stopping
+        self._logs, self._log = logs, log
+        kernel = self._kernel = KernelSide(
+            running,
+            runtime,
+            self._kernel_event,
+            self._links_settled,
+            log,
+        )
+        self.monitor = kernel.monitor
+        self.operation = Operation(
+            running,
+            kernel.router_id,
+            lambda: kernel.monitor.links,
+            router=self._router,
+            feed=self._feed,
+            log=log,
+        )
+        self.operation.watch_links()
+        kernel.sysctls.start()
+        seed, now = int.from_bytes(os.urandom(8)), asyncio.get_running_loop().time()
+        jobs = Periodic(defence.guard)
+        inputs = self._inputs = Inputs(
+            Router(self.operation.settings(), random.Random(seed), now, time.perf_counter),
+            kernel,
+            self.operation,
+            request_audit=self._request_audit,
+            on_tick=jobs.share,
+            wants_debug=partial(logs.wants, "debug"),
+            log=log,
+            defence=defence,
+        )
+        self.runner = runner = inputs.runner
+        runner.observers.append(Reports(notifier, runtime, log).observe)
+        runner.observers.append(AfterManyRoutes(release_freed).observe)
+        self.services = Services(running, runner, kernel.fib, kernel.monitor, log)
+        if record is not None:
+            self.services.record(record, seed, now)
+        self._auditor = Auditor(
+            kernel.fib,
+            expected=lambda: runner.router.planner.installed.routes,
+            feed=runner.feed,
+            drift=lambda: runner.router.journal.counts["drift"],
+            poll=kernel.monitor.read_links,
+            links=lambda: kernel.monitor.version,
+            log=log,
+            defence=defence,
+            done=runtime.resyncs,
+            compared=self.services.audit,
+        )
+        shrink = (inputs.forget_senders, clear_caches, empty_free_lists, release_freed)
+        self._health = Health(
+            runner,
+            runtime,
+            self.operation,
+            jobs=jobs,
+            monitor=kernel.monitor,
+            sysctls=kernel.sysctls,
+            auditor=self._auditor,
+            notifier=notifier,
+            look_for_floods=AfterFlood(
+                lambda: inputs.burst.taken,
+                lambda: sum(runner.counts.values()),
+                shrink,
+                empty_free_lists,
+            ).look,
+            log=log,
+        )
+        self.restarts = GracefulRestart(running, runner, leave, log)
+        self.changes = ConfigChanges(
+            running,
+            loaded,
+            partial(
+                Reloader,
+                running,
+                self,
+                runner=runner,
+                monitor=kernel.monitor,
+                runtime=runtime,
+                notifier=notifier,
+                log=log,
+            ),
+            runtime=runtime,
+            stopping=stopping,
+            log=log,
+        )
+        self.config_documents = ConfigDocuments(running, runtime)
+        self.views = ViewSource(
+            config=lambda: running.config,
+            runner=runner,
+            runtime=runtime,
+            fib=kernel.fib,
+            monitor=kernel.monitor,
+            auditor=self._auditor,
+            sysctls=kernel.sysctls,
+            services=self.services,
+            defence=defence,
+            io=inputs.io,
+            log=logs.ring,
+            lines_lost=lambda: logs.output.dropped,
+            operation=self.operation,
+        )
+
+    # -- what one part asks of a later one ----------------------------------------------------
+
+    def _kernel_event(self, event: KernelEvent) -> None:
+        self._inputs.kernel_event(event)
+
+    def _links_settled(self) -> None:
+        self._inputs.links_settled()
+
+    def _router(self) -> Router:
+        return self.runner.router
+
+    def _feed(self, inputs: Iterable[events.Input]) -> None:
+        self.runner.feed_all(inputs)
+
+    def _request_audit(self, reason: str) -> None:
+        self._auditor.request(reason)
+
+    # -- from start to stop -------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Adopt what the kernel has, pass the router its links, and report changes from then on.
+
+        Raises DaemonError if the kernel cannot be read.
+        """
+        adopted = await self._kernel.adoptable()
+        self._begin(adopted)
+
+    def _begin(self, adopted: FibState) -> None:
+        links = list(self.monitor.links.values())
+        self._kernel.report_missing()
+        root = format_node(self.runner.router.solver.root)
+        self._log.info("starting", router_id=root, hostname=self.operation.hostname)
+        burst = self._inputs.burst
+        self.monitor.start(Prompt(burst, burst.hasten))
+        self._auditor.start()
+        restart = self.restarts.begun(routes=bool(adopted.routes))
+        self.runner.feed(
+            events.FibAdopted(adopted),
+            *([] if restart is None else [restart]),
+            *(event for link in links for event in self.operation.link_events(link)),
+            events.LinksKnown(),
+        )
+        self.watch_routes()
+        self.services.start()
+
+    def work(self) -> None:
+        """Begin the periodic work."""
+        self._health.start()
+
+    def rest(self) -> None:
+        """End the periodic work."""
+        self._health.stop()
+
+    async def shut_down(self, *, withdraw: bool) -> None:
+        """Tell the neighbors that this router leaves; ``withdraw``: remove our routes, too."""
+        await self.operation.retire()
+        self.runner.feed(igp.ShutdownRequested())
+        await asyncio.sleep(FAREWELL)
+        await self.services.stop(remove=withdraw)
+        if withdraw:
+            self.runner.feed(events.WithdrawRequested())
+        self.close()
+        self.restarts.stopped()
+
+    def close(self) -> None:
+        """Close everything that needs the kernel; our routes stay as they are."""
+        self._auditor.stop()
+        self._inputs.repairs.stop()
+        self._kernel.sysctls.stop()
+        self.runner.stop()
+        self.services.close()
+        for io in self._inputs.io.values():
+            io.close_all()
+        self.monitor.close()
+        self._kernel.fib.close()
+
+    # -- changes ------------------------------------------------------------------------------
+
+    def link_events(self, link: Link, config: Config | None = None) -> list[events.Input]:
+        """Return the events of a link, by default for the configuration that runs."""
+        return self.operation.link_events(link, config)
+
+    def watch_routes(self) -> None:
+        """Watch routes that may be redistributed, now that the router knows its interfaces."""
+        self._kernel.watch_routes(by_flow=self.runner.router.settings.spray.by_flow)
+
+    def reconfigured(self) -> None:
+        """Apply the settings of the whole router from the configuration."""
+        log = self.running.config.log
+        self._logs.configure(log.level, log.format)
+        self.operation.watch_links()
+        self.operation.apply()
+        self._health.reconfigured()
+        self.services.configure()
+        self._kernel.sysctls.check_soon()
+        self.restarts.running()
