@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fared.protocols.igp.dynamic_flooding import DynamicFlooding
+from fared.protocols.isis.adjacency.repetitions import Repetitions
 from fared.protocols.isis.ids import Level, lsp_id
 from fared.protocols.isis.pdu.codec import LSPS, decode_pdu, peek_type
 from fared.protocols.isis.pdu.lsp_entries import packed_of, unpack
 from fared.protocols.isis.pdu.model import PduType
 from fared.protocols.isis.pdu.tlvs import IsReachability, of_type
 from fared.protocols.isis.reacquisition import MOST_REQUESTS, T1
+from fared.protocols.ospf.adjacency.hello import HelloProtocol
 from fared.protocols.ospf.packet.codec import decode_packet
 from fared.protocols.ospf.packet.lsa import LsaKey, LsType
 from fared.protocols.ospf.packet.packets import LsAck, LsUpdate
@@ -36,6 +38,10 @@ class Protocol(ABC):
     name: str
     metric: str
     """The field of an interface's settings that is its metric."""
+    priority: str
+    """The same of its priority in the election of a LAN."""
+    recognizer: type
+    """What recognizes a hello that repeats the last one, in ``repeated``."""
     advertisements: int
     """How many LSAs or LSPs a router originates when the metric of a link changes."""
     copies_of_a_loss: float
@@ -67,6 +73,10 @@ class Protocol(ABC):
     @abstractmethod
     def adjacent(self, net: Any) -> bool:
         """Whether all neighbors with carrier are Full, or up."""
+
+    @abstractmethod
+    def neighbors(self, net: Any, number: int) -> Any:
+        """The views of a router's neighbors."""
 
     @abstractmethod
     def identity(self, number: int) -> int:
@@ -133,6 +143,8 @@ class Ospf(Protocol):
 
     name = "ospf"
     metric = "cost"
+    priority = "router_priority"
+    recognizer = HelloProtocol
     advertisements = 2
     copies_of_a_loss = 1.72
     longest_wait = 1.0
@@ -154,6 +166,9 @@ class Ospf(Protocol):
 
     def adjacent(self, net: Any) -> bool:
         return net.all_full()
+
+    def neighbors(self, net: Any, number: int) -> Any:
+        return net.neighbors(number)
 
     def identity(self, number: int) -> int:
         return ospf.router_id(number)
@@ -198,6 +213,8 @@ class Isis(Protocol):
 
     name = "isis"
     metric = "metric"
+    priority = "priority"
+    recognizer = Repetitions
     advertisements = 1
     copies_of_a_loss = 2.5
     longest_wait = 3.0
@@ -217,6 +234,9 @@ class Isis(Protocol):
 
     def adjacent(self, net: Any) -> bool:
         return net.all_up()
+
+    def neighbors(self, net: Any, number: int) -> Any:
+        return net.snapshot(number).adjacencies
 
     def identity(self, number: int) -> int:
         return isis.system(number)

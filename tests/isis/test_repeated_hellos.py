@@ -16,13 +16,12 @@ from fared.protocols.igp.events import (
 )
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
 from fared.protocols.isis import transmit
-from fared.protocols.isis.adjacency.repetitions import Repetitions
 from fared.protocols.isis.circuit import Adjacency
 from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
 from fared.protocols.isis.pdu.model import P2pHello, PduType
 from fared.protocols.isis.pdu.tlvs import ThreeWay, ThreeWayState
 from tests.engines import drained
-from tests.isis.net import FAST, LAN, Network, pair
+from tests.isis.net import FAST, Network, pair
 
 HELLOS = (PduType.P2P_HELLO, PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO)
 
@@ -140,36 +139,6 @@ def test_an_authenticated_hello_is_verified_each_time():
     net.run(3)
     assert adjacency_of(net).up
     assert adjacency_of(net).settled_by is None
-
-
-def _story(net: Network) -> None:
-    """Neighbors appear, change, stop and return, on a LAN and on point-to-point links."""
-    net.lan(1, 2, 3, priorities={3: 90})
-    cable = net.join(1, 4)
-    net.join(4, 5)
-    net.run(8)
-    for priority in (100, 1):
-        net.link(2, net.nodes[2].links[2][0], replace(LAN, priority=priority))
-        net.run(5)
-    net.stop(3)
-    net.run(7)
-    net.set_up(cable, up=False)
-    net.run(6)
-    net.set_up(cable, up=True)
-    net.run(9)
-
-
-def test_a_network_behaves_as_if_each_hello_were_processed_in_full(monkeypatch):
-    def told(*, shortcut: bool) -> list[object]:
-        if not shortcut:
-            monkeypatch.setattr(Repetitions, "repeated", lambda *_: False)
-        net = Network(seed=5)
-        _story(net)
-        return [
-            (number, repr(node.outputs), node.engine.counters) for number, node in net.nodes.items()
-        ]
-
-    assert told(shortcut=True) == told(shortcut=False)
 
 
 def test_an_unchanged_hello_is_not_encoded_again(monkeypatch):

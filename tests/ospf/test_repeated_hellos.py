@@ -10,13 +10,12 @@ from fared.core.ids import parse_dotted
 from fared.core.links import InterfaceAddress
 from fared.protocols.igp.events import LinkChanged, SendPacket, SettingsApplied
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
-from fared.protocols.ospf.adjacency.hello import HelloProtocol
 from fared.protocols.ospf.auth.signature import read_auth
 from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
 from fared.protocols.ospf.packet.packets import Hello
 from fared.protocols.ospf.processing.transmit import Transmitter
 from fared.protocols.ospf.settings import AreaSettings, TtlSecurity
-from tests.ospf.harness import BACKBONE, FAST, Network
+from tests.ospf.harness import BACKBONE, FAST
 from tests.ospf.scripted import OURS, THEIRS, Scripted
 
 
@@ -124,38 +123,6 @@ def test_a_hello_in_between_that_does_not_list_us_is_processed():
     assert peer.state == "Init"
     peer.raw(hello)
     assert peer.state == "ExStart"
-
-
-def _story(net: Network) -> None:
-    """Neighbors appear, change, stop and return, on a LAN and on point-to-point links."""
-    net.lan(1, 2, 3)
-    cable = net.join(1, 4)
-    net.join(4, 5)
-    net.run(8)
-    net.change(2, 2, router_priority=9)
-    net.run(5)
-    net.change(1, 2, router_priority=0)
-    net.run(6)
-    net.stop(3)
-    net.run(7)
-    cable.cut = True
-    net.run(6)
-    cable.cut = False
-    net.run(9)
-
-
-def test_a_network_behaves_as_if_each_hello_were_processed_in_full(monkeypatch):
-    def told(*, shortcut: bool) -> list[object]:
-        if not shortcut:
-            monkeypatch.setattr(HelloProtocol, "repeated", lambda *_: False)
-        net = Network(seed=5)
-        _story(net)
-        return [
-            (number, repr(node.outputs), node.engine.counters, net.neighbors(number))
-            for number, node in net.nodes.items()
-        ]
-
-    assert told(shortcut=True) == told(shortcut=False)
 
 
 def last_sent(peer: Scripted) -> tuple[SendPacket, Hello]:
