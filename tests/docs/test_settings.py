@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from msgspec import structs
 
 from deb.sample import sections
 from fared.config import ConfigErrors, load_text
@@ -15,8 +16,9 @@ from fared.config.errors import format_path
 from fared.config.isis import Isis
 from fared.config.model import Api, Config, Fib, Ina
 from fared.config.ospf import Ospf
+from fared.config.reading import Reading
 from fared.config.section import Reload, Section
-from fared.config.shapes import fields_of
+from fared.config.shapes import Field, fields_of
 from fared.kernel.sysctl import wanted_sysctls
 from tests.docs.test_commands import FENCE, INLINE, PAGES_OF_NOW
 
@@ -123,6 +125,30 @@ def test_the_settings_in_sentences_are_settings() -> None:
     }
     assert len(named) > 60
     assert [found for found in named if refused_everywhere(found[1])] == []
+
+
+_NUMBER = re.compile(
+    r"`(?:[a-z-]+: )*([a-z-]+)`(?:, | \()(\d[\d.,]*(?<=\d)(?: ?/s| m?s| %| minutes)?)"
+)
+
+
+def test_the_numbers_after_settings_in_sentences_are_their_defaults() -> None:
+    """Such as ``fib: metric`` (20)."""
+    defaults: dict[str, list[tuple[Field, object]]] = {}
+    for section in sections():
+        for known, field in zip(structs.fields(section), fields_of(section).values(), strict=True):
+            defaults.setdefault(field.key, []).append((field, known.default))
+    found = [
+        (page.name, key, text)
+        for page in PAGES_OF_NOW
+        for key, text in _NUMBER.findall(page.read_text())
+        if key in defaults
+    ]
+    assert len(found) > 15
+    for page, key, text in found:
+        value = yaml.safe_load(text.replace(",", "").replace(" minutes", "m").replace(" ", ""))
+        possible = [field.shape.read(value, (), Reading()) == at for field, at in defaults[key]]
+        assert any(possible), f"{page}: {key} is not {text}"
 
 
 @pytest.mark.parametrize(
