@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, Styled, dim, plural_list
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, Ratio, UnixTime
+from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode, Ratio, UnixTime
 from fared.management.documents.path import NamedLink
 from fared.management.documents.routes import NextHopFacts
 
@@ -36,13 +36,6 @@ class ExplainNextHop(NextHopFacts):
     reason: str
 
 
-class RouteDestination(Facts):
-    """A router that advertises the prefix and was chosen."""
-
-    id: str
-    hostname: str | None
-
-
 class RouteChange(Facts):
     """The last change of a route."""
 
@@ -55,7 +48,8 @@ class Explain(Answer, tag="fared-explain/1"):
 
     Argument ``proto`` optional: of that protocol's route, used or not. ``weights``: their basis,
     none, capacity, available or equalise; ``granularity``: what takes one path, flow, flowlet or
-    packet; ``summary``: the explanation in one or two sentences.
+    packet; ``destinations``: the routers that advertise the prefix and were chosen; ``summary``:
+    the explanation in one or two sentences.
     """
 
     root: str
@@ -67,7 +61,7 @@ class Explain(Answer, tag="fared-explain/1"):
     area: str | None
     connected: bool
     discard: bool
-    destinations: list[RouteDestination]
+    destinations: list[NamedNode]
     nexthops: list[ExplainNextHop]
     weights: str
     granularity: str
@@ -77,9 +71,9 @@ class Explain(Answer, tag="fared-explain/1"):
     def show(self, paper: Paper) -> None:
         """Print the route, then its next hops with their limits and reasons."""
         # the type of an IS-IS route contains the level
-        named = self.area and self.area != self.type
-        area = f", {human.area_title(self.area).lower()}" if self.area and named else ""
-        to = ", ".join(human.router(end.id, end.hostname) for end in self.destinations)
+        other = None if self.area == self.type else self.area
+        area = f", {human.area_title(other).lower()}" if other else ""
+        to = ", ".join(end.name for end in self.destinations)
         paper.heading(self.prefix, first=True)
         paper.line(f"{self.type}{area}, metric {self.metric}, to {to or 'this router'}")
         paper.line(f"\n{self.summary}")

@@ -32,5 +32,17 @@ class Facts(msgspec.Struct, kw_only=True):
         return cls(**given, **{name: getattr(source, name) for name in names})
 
 
+class NamedNode(Facts):
+    """A router or network; ``hostname`` None: it advertises none."""
+
+    id: str
+    hostname: str | None
+
+    @property
+    def name(self) -> str:
+        """The hostname, or the id."""
+        return human.router(self.id, self.hostname)
+
+
 Built = Facts | Mapping[str, Any]
 """A document, or JSON text of it that another process has made, in a mapping."""

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.management.documents import human
 from fared.management.documents.cells import Columns, dim, plural_list
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import Causes, Facts, Seconds, UnixTime
+from fared.management.documents.facts import Causes, Facts, NamedNode, Seconds, UnixTime
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -17,24 +16,17 @@ if TYPE_CHECKING:
 _FIRST_HOPS_SHOWN = 4
 
 
-class SpfNode(Facts):
+class SpfNode(NamedNode):
     """A vertex of the shortest-path DAG; ``first_hops`` are ids of neighbors.
 
     If the paths of families differ, each family has its own entry.
     """
 
-    id: str
-    hostname: str | None
     proto: str
     families: list[str]
     area: str
     metric: int
     first_hops: list[str]
-
-    @property
-    def name(self) -> str:
-        """The hostname, or the id."""
-        return human.router(self.id, self.hostname)
 
 
 class SpfRun(Facts):

@@ -9,30 +9,23 @@ import msgspec
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, count, dim, yellow
 from fared.management.documents.declare import Answer, Document
-from fared.management.documents.facts import BytesPerSecond, Facts
+from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
 
 
-class TopologyNode(Facts):
+class TopologyNode(NamedNode):
     """``transit`` False: paths may end here but not pass (overload bit).
 
     ``last_resort``: paths pass where there is no other way (stub router, RFC 6987). ``prefixes``
     counts those of all families.
     """
 
-    id: str
-    hostname: str | None
     network: bool
     transit: bool
     last_resort: bool
     prefixes: int
-
-    @property
-    def name(self) -> str:
-        """The hostname, or the id."""
-        return human.router(self.id, self.hostname)
 
 
 class TopologyLink(Facts):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fared.management.documents import path, spf, topology
 from fared.management.documents.schema import ospf
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
@@ -73,95 +74,89 @@ LSDB: Json = {
 }
 
 
+def ends(source: int, target: int, capacity: float) -> Json:
+    rates = {"capacity": capacity, "available": capacity * 0.7}
+    return {"from": f"10.255.0.{source}", "to": f"10.255.0.{target}", "metric": 10, **rates}
+
+
 def edge(source: int, target: int, capacity: float, **more: Any) -> Json:
-    return {
-        "from": f"10.255.0.{source}",
-        "to": f"10.255.0.{target}",
-        "metric": 10,
-        "capacity": capacity,
-        "available": capacity * 0.7,
-        **more,
-    }
+    return sample(path.PathEdge, **ends(source, target, capacity), **more)
 
 
-TOPOLOGY: Json = {
-    "format": "fared-topology/1",
-    "router_id": "10.255.0.5",
-    "areas": [
-        {
-            "proto": "ospf",
-            "area": "0.0.0.0",
-            "nodes": [
-                {
-                    "id": f"10.255.0.{n}",
-                    "hostname": name,
-                    "network": False,
-                    "transit": True,
-                    "last_resort": n == 2,
-                    "prefixes": 1 if n < 5 else 2,
-                }
+def link(source: int, target: int, capacity: float, *, two_way: bool = True) -> Json:
+    given = {"two_way": two_way, "families": ["ipv4"]}
+    return sample(topology.TopologyLink, **ends(source, target, capacity), **given)
+
+
+TOPOLOGY: Json = sample(
+    topology.TopologyDocument,
+    router_id="10.255.0.5",
+    areas=[
+        sample(
+            topology.TopologyArea,
+            proto="ospf",
+            area="0.0.0.0",
+            nodes=[
+                sample(
+                    topology.TopologyNode,
+                    id=f"10.255.0.{n}",
+                    hostname=name,
+                    transit=True,
+                    last_resort=n == 2,
+                    prefixes=1 if n < 5 else 2,
+                )
                 for n, name in [(1, "spine1"), (2, "spine2"), (5, "leaf1"), (6, None)]
             ],
-            "links": [
-                edge(1, 5, 400 * GBIT, two_way=True, families=["ipv4"]),
-                edge(1, 6, 100 * GBIT, two_way=True, families=["ipv4"]),
-                edge(5, 1, 400 * GBIT, two_way=True, families=["ipv4"]),
-                edge(6, 2, 400 * GBIT, two_way=False, families=["ipv4"]),
+            links=[
+                link(1, 5, 400 * GBIT),
+                link(1, 6, 100 * GBIT),
+                link(5, 1, 400 * GBIT),
+                link(6, 2, 400 * GBIT, two_way=False),
             ],
-        }
+        )
     ],
-}
+)
 
-SPF: Json = {
-    "format": "fared-spf/1",
-    "root": "10.255.0.5",
-    "backoff": "quiet",
-    "nodes": [
-        {
-            "id": "10.255.0.1",
-            "hostname": "spine1",
-            "proto": "ospf",
-            "families": ["ipv4"],
-            "area": "0.0.0.0",
-            "metric": 10,
-            "first_hops": ["10.255.0.1"],
-        },
-        {
-            "id": "10.255.0.6",
-            "hostname": None,
-            "proto": "ospf",
-            "families": ["ipv4"],
-            "area": "0.0.0.0",
-            "metric": 20,
-            "first_hops": [f"10.255.0.{n}" for n in (1, 2, 3, 4)],
-        },
-    ],
-}
 
-SPF_LOG: Json = {
-    "format": "fared-spf/1",
-    "root": "10.255.0.5",
-    "backoff": "quiet",
-    "log": [
-        {
-            "at": NOW - 133,
-            "causes": ["router LSA of spine1 (10.255.0.1): link to leaf2 gone", "and 3 more"],
-            "spf_ran": True,
-            "nodes": 12,
-            "edges": 64,
-            "routes": 3,
-            "duration": 0.00042,
-            "backoff": "short-wait",
-        },
-        {
-            "at": NOW - 12,
-            "causes": ["TE link LSA 1.0.0.2 of spine1"],
-            "spf_ran": False,
-            "nodes": 12,
-            "edges": 64,
-            "routes": 1,
-            "duration": 0.00006,
-            "backoff": "quiet",
-        },
+def reached(id_: str, hostname: str | None, metric: int, *hops: int) -> Json:
+    return sample(
+        spf.SpfNode,
+        id=id_,
+        hostname=hostname,
+        proto="ospf",
+        families=["ipv4"],
+        area="0.0.0.0",
+        metric=metric,
+        first_hops=[f"10.255.0.{hop}" for hop in hops],
+    )
+
+
+def computed(ago: int, causes: list[str], **more: Any) -> Json:
+    return sample(spf.SpfRun, at=NOW - ago, causes=causes, nodes=12, edges=64, **more)
+
+
+_SPF = {"root": "10.255.0.5", "backoff": "quiet"}
+
+SPF: Json = sample(
+    spf.Spf,
+    **_SPF,
+    nodes=[reached("10.255.0.1", "spine1", 10, 1), reached("10.255.0.6", None, 20, 1, 2, 3, 4)],
+)
+
+SPF_LOG: Json = sample(
+    spf.Spf,
+    **_SPF,
+    log=[
+        computed(
+            133,
+            ["router LSA of spine1 (10.255.0.1): link to leaf2 gone", "and 3 more"],
+            spf_ran=True,
+            routes=3,
+            duration=0.00042,
+            backoff="short-wait",
+        ),
+        computed(
+            12, ["TE link LSA 1.0.0.2 of spine1"], routes=1, duration=0.00006, backoff="quiet"
+        ),
     ],
-}
+)

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from fared.management.documents import routes
+from fared.management.documents import convergence, explain, fib, path, routes, validate, weights
+from fared.management.documents.facts import NamedNode
 from tests.api.documents.common import DEGRADED, EQUAL, GBIT, NOW, Json
 from tests.api.documents.databases import edge
 from tests.api.documents.router import STATUS
@@ -10,242 +11,213 @@ from tests.api.sample import sample
 
 
 def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
-    usual = {
-        "prefix": prefix,
-        "protocol": "ospf",
-        "preference": 110,
-        "metric": 30,
-        "type": "intra-area",
-        "area": "0.0.0.0",
-        "nexthops": nexthops,
-    }
-    return sample(routes.RouteEntry, **(usual | more))
+    usual = {"protocol": "ospf", "preference": 110, "metric": 30, "type": "intra-area"}
+    given = {"area": "0.0.0.0", "nexthops": nexthops, **usual, **more}
+    return sample(routes.RouteEntry, prefix=prefix, **given)
 
 
-ROUTES: Json = {
-    "format": "fared-routes/1",
-    "root": "10.255.0.5",
-    "af": "ipv4",
-    "routes": [
+ROUTES: Json = sample(
+    routes.Routes,
+    root="10.255.0.5",
+    af="ipv4",
+    routes=[
         route("10.0.1.0/24", [], metric=10, connected=True),
         route("10.0.0.0/16", [], metric=0, type="inter-area", discard=True),
         route("10.0.2.0/24", DEGRADED),
         route("10.0.3.0/24", EQUAL),
         route("0.0.0.0/0", EQUAL[:1], type="external-2", metric=1, area=None),
     ],
-}
+)
 
 
-def member(base: Json, wanted: float) -> Json:
-    return {
-        **base,
-        "wanted_share": wanted,
-        "ecmp_share": 0.25,
-        "error": base["share"] / wanted - 1,
-    }
-
-
-WEIGHTS: Json = {
-    "format": "fared-weights/1",
-    "root": "10.255.0.5",
-    "metric": "capacity",
-    "flows": None,
-    "adaptation": None,
-    "announcements": [
-        {
-            "protocol": "ospf",
-            "area": "0.0.0.0",
-            "budget": 500.0,
-            "share": 3.906,
-            "own_ends": 16,
-            "all_ends": 2048,
-            "threshold": 0.036,
-            "averaging": 4.1,
-            "deferred": 7,
-            "announced": 1207,
-            "joining": False,
-        }
-    ],
-    "vectors": [
-        {
-            "protocol": "ospf",
-            "af": "ipv4",
-            "prefixes": 1,
-            "examples": ["10.0.2.0/24"],
-            "destinations": ["10.255.0.6"],
-            "granularity": "flow",
-            "quantization_error": 0.0,
-            "members": [member(h, h["share"]) for h in DEGRADED],
-            "adaptation": None,
-        },
-        {
-            "protocol": "ospf",
-            "af": "ipv4",
-            "prefixes": 6,
-            "examples": ["10.0.3.0/24", "10.0.4.0/24", "10.0.5.0/24"],
-            "destinations": ["10.255.0.7", "10.255.0.8", "10.255.0.9"],
-            "granularity": "packet",
-            "quantization_error": 0.0012,
-            "members": [member(h, 0.2497) for h in EQUAL],
-            "adaptation": None,
-        },
-    ],
-}
-
-FIB: Json = {
-    "format": "fared-fib/1",
-    "table": 254,
-    "protocol": 201,
-    "metric": 20,
-    "nexthops": [
-        {
-            "id": 262144000 + s,
-            "interface": f"swp{s}",
-            "address": f"10.128.0.{2 * s - 2}",
-            "onlink": False,
-            "discard": False,
-        }
-        for s in (1, 2, 3, 4)
+def vector(prefixes: int, hops: list[Json], wanted: list[float], **more: Any) -> Json:
+    """The weights of so many routes, to leaves from the second on."""
+    members = [
+        sample(weights.WeightMember, **hop, wanted_share=want, ecmp_share=1 / len(hops))
+        | {"error": hop["share"] / want - 1}
+        for hop, want in zip(hops, wanted, strict=True)
     ]
-    + [{"id": 262144005, "interface": "", "address": None, "onlink": False, "discard": True}],
-    "groups": [
-        {
-            "id": 262668288,
-            "type": "hash-threshold",
-            "routes": 1,
-            "members": [
-                {
-                    "nexthop_id": 262144000 + s,
-                    "interface": f"swp{s}",
-                    "address": f"10.128.0.{2 * s - 2}",
-                    "weight": 1 if s == 1 else 4,
-                }
-                for s in (1, 2, 3, 4)
+    usual = {"protocol": "ospf", "af": "ipv4", "granularity": "flow"}
+    return sample(
+        weights.WeightVector, **(usual | {"prefixes": prefixes, "members": members} | more)
+    )
+
+
+WEIGHTS: Json = sample(
+    weights.Weights,
+    root="10.255.0.5",
+    metric="capacity",
+    announcements=[
+        sample(
+            weights.AnnounceState,
+            protocol="ospf",
+            area="0.0.0.0",
+            budget=500.0,
+            share=3.906,
+            own_ends=16,
+            all_ends=2048,
+            threshold=0.036,
+            averaging=4.1,
+            deferred=7,
+            announced=1207,
+        )
+    ],
+    vectors=[
+        vector(1, DEGRADED, [hop["share"] for hop in DEGRADED], examples=["10.0.2.0/24"]),
+        vector(
+            6,
+            EQUAL,
+            [0.2497] * 4,
+            examples=["10.0.3.0/24", "10.0.4.0/24", "10.0.5.0/24"],
+            granularity="packet",
+            quantization_error=0.0012,
+        ),
+    ],
+)
+
+_TABLE = {"table": 254, "protocol": 201, "metric": 20}
+_FIRST, _GROUP = 262144000, 262668288
+"""Ids of next hops, and of groups, begin with these."""
+
+FIB: Json = sample(
+    fib.FibDocument,
+    **_TABLE,
+    nexthops=[
+        sample(
+            fib.FibNextHop,
+            id=_FIRST + n,
+            interface=hop["interface"],
+            address=hop["address"],
+        )
+        for n, hop in enumerate(DEGRADED, 1)
+    ]
+    + [sample(fib.FibNextHop, id=_FIRST + 5, discard=True)],
+    groups=[
+        sample(
+            fib.FibGroup,
+            id=_GROUP,
+            type="hash-threshold",
+            routes=1,
+            members=[
+                sample(fib.FibMember, interface=hop["interface"], weight=hop["weight"])
+                for hop in DEGRADED
             ],
-        }
+        )
     ],
-    "routes": [{"prefix": "10.0.2.0/24", "nexthop_id": 262668288}],
-}  # fmt: skip
+    routes=[sample(fib.FibRoute, prefix="10.0.2.0/24", nexthop_id=_GROUP)],
+)
 
-FIB_DIFF: Json = {
-    "format": "fared-fib/1",
-    "table": 254,
-    "protocol": 201,
-    "metric": 20,
-    "diff": [
-        {"object": "route", "key": "10.0.2.0/24", "wanted": "262668288", "found": None},
-        {
-            "object": "group",
-            "key": "262668288",
-            "wanted": "swp1:1 swp2:4",
-            "found": "swp1:1 swp2:1",
-        },
-    ],
-}  # fmt: skip
 
-EXPLAIN: Json = {
-    "format": "fared-explain/1",
-    "root": "10.255.0.5",
-    "prefix": "10.0.2.0/24",
-    "protocol": "ospf",
-    "preference": 110,
-    "metric": 30,
-    "type": "intra-area",
-    "area": "0.0.0.0",
-    "connected": False,
-    "discard": False,
-    "destinations": [{"id": "10.255.0.6", "hostname": "leaf2"}],
-    "nexthops": [
-        {
-            **h,
-            "ecmp_share": 0.25,
-            "limiting_link": {
-                "from": h["neighbor"],
-                "from_hostname": h["hostname"],
-                "to": "10.255.0.6",
-                "to_hostname": "leaf2",
-                "capacity": 100 * GBIT,
-            }
-            if h["weight"] == 1
-            else None,
-            "reason": "the link spine1 to leaf2 carries 100G, a quarter of the others"
-            if h["weight"] == 1
-            else "nothing on the way carries less than the local link, 400G",
-        }
-        for h in DEGRADED
+def difference(kind: str, key: str, wanted: str, found: str | None) -> Json:
+    return sample(fib.FibDifference, object=kind, key=key, wanted=wanted, found=found)
+
+
+FIB_DIFF: Json = sample(
+    fib.FibDocument,
+    **_TABLE,
+    diff=[
+        difference("route", "10.0.2.0/24", str(_GROUP), None),
+        difference("group", str(_GROUP), "swp1:1 swp2:4", "swp1:1 swp2:1"),
     ],
-    "weights": "capacity",
-    "granularity": "packet",
-    "summary": "Four equal-cost paths through spine1 to spine4; spine1 gets 7.7% instead of 25%"
+)
+
+
+def explained(hop: Json) -> Json:
+    """A next hop with its reason: the one with weight 1 is limited at its spine."""
+    given = {**hop, "ecmp_share": 0.25}
+    if hop["weight"] > 1:
+        reason = "nothing on the way carries less than the local link, 400G"
+        return sample(explain.ExplainNextHop, **given, reason=reason)
+    limit = {"from": hop["neighbor"], "from_hostname": hop["hostname"], "capacity": 100 * GBIT}
+    return sample(
+        explain.ExplainNextHop,
+        **given,
+        limiting_link=sample(explain.ExplainedLimit, **limit, to="10.255.0.6", to_hostname="leaf2"),
+        reason="the link spine1 to leaf2 carries 100G, a quarter of the others",
+    )
+
+
+EXPLAIN: Json = sample(
+    explain.Explain,
+    root="10.255.0.5",
+    prefix="10.0.2.0/24",
+    protocol="ospf",
+    metric=30,
+    type="intra-area",
+    area="0.0.0.0",
+    destinations=[sample(NamedNode, id="10.255.0.6", hostname="leaf2")],
+    nexthops=[explained(hop) for hop in DEGRADED],
+    weights="capacity",
+    granularity="packet",
+    summary="Four equal-cost paths through spine1 to spine4; spine1 gets 7.7% instead of 25%"
     " because its link to leaf2 is down to 100G.",
-    "last_change": {"at": NOW - 12, "causes": ["TE link LSA 1.0.0.2 of spine1"]},
-}
+    last_change=sample(explain.RouteChange, at=NOW - 12, causes=["TE link LSA 1.0.0.2 of spine1"]),
+)
 
-PATH: Json = {
-    "format": "fared-path/1",
-    "protocol": "ospf",
-    "af": "ipv4",
-    "prefix": "10.255.0.6/32",
-    "source": "10.255.0.5",
-    "source_hostname": "leaf1",
-    "destination": "10.255.0.6",
-    "destination_hostname": "leaf2",
-    "metric": 20,
-    "capacity": 1300 * GBIT,
-    "edges": [
+PATH: Json = sample(
+    path.PathDocument,
+    protocol="ospf",
+    af="ipv4",
+    prefix="10.255.0.6/32",
+    source="10.255.0.5",
+    source_hostname="leaf1",
+    destination="10.255.0.6",
+    destination_hostname="leaf2",
+    metric=20,
+    capacity=1300 * GBIT,
+    edges=[
         edge(5, 1, 400 * GBIT, from_hostname="leaf1", to_hostname="spine1", share=1 / 13),
         edge(5, 2, 400 * GBIT, from_hostname="leaf1", to_hostname="spine2", share=4 / 13),
         edge(1, 6, 100 * GBIT, from_hostname="spine1", to_hostname="leaf2", share=1 / 13),
         edge(2, 6, 400 * GBIT, from_hostname="spine2", to_hostname="leaf2", share=4 / 13),
     ],
-}
+)
 
-CONVERGENCE: Json = {
-    "format": "fared-convergence/1",
-    "stages": STATUS["stages"],
-    "changes": [
-        {
-            "at": NOW - 133,
-            "causes": ["router LSA of spine1 (10.255.0.1): link to leaf2 gone"],
-            "spf_ran": True,
-            "routes": 3,
-            "operations": 5,
-            "detected": 0.00008,
-            "originated": 0.00031,
-            "flooded": 0.00009,
-            "waited": 0.0,
-            "computed": 0.00042,
-            "spf": 0.00025,
-            "weighed": 0.00017,
-            "planned": 0.00011,
-            "programmed": 0.00035,
-            "total": 0.00091,
-        },
-        {
-            "at": NOW - 12,
-            "causes": ["TE link LSA 1.0.0.2 of spine1"],
-            "spf_ran": False,
-            "routes": 1,
-            "operations": 1,
-            "detected": 0.00002,
-            "originated": 0.00011,
-            "flooded": 0.00004,
-            "waited": 0.05,
-            "computed": 0.00006,
-            "spf": 0.00001,
-            "weighed": 0.00005,
-            "planned": 0.00002,
-            "programmed": 0.00011,
-            "total": 0.0503,
-        },
+CONVERGENCE: Json = sample(
+    convergence.Convergence,
+    stages=STATUS["stages"],
+    changes=[
+        sample(
+            convergence.ConvergenceChange,
+            at=NOW - 133,
+            causes=["router LSA of spine1 (10.255.0.1): link to leaf2 gone"],
+            spf_ran=True,
+            routes=3,
+            operations=5,
+            detected=0.00008,
+            originated=0.00031,
+            flooded=0.00009,
+            computed=0.00042,
+            spf=0.00025,
+            weighed=0.00017,
+            planned=0.00011,
+            programmed=0.00035,
+            total=0.00091,
+        ),
+        sample(
+            convergence.ConvergenceChange,
+            at=NOW - 12,
+            causes=["TE link LSA 1.0.0.2 of spine1"],
+            routes=1,
+            operations=1,
+            detected=0.00002,
+            originated=0.00011,
+            flooded=0.00004,
+            waited=0.05,
+            computed=0.00006,
+            spf=0.00001,
+            weighed=0.00005,
+            planned=0.00002,
+            programmed=0.00011,
+            total=0.0503,
+        ),
     ],
-}
+)
 
-VALIDATE: Json = {
-    "format": "fared-validate/1",
-    "ok": False,
-    "checks": [
-        {"name": "database", "ok": True, "detail": "76 LSAs, all checksums right"},
-        {"name": "kernel", "ok": False, "detail": "route 10.0.2.0/24 is missing"},
+VALIDATE: Json = sample(
+    validate.Validate,
+    checks=[
+        sample(validate.SelfCheck, name="database", ok=True, detail="76 LSAs, all checksums right"),
+        sample(validate.SelfCheck, name="kernel", detail="route 10.0.2.0/24 is missing"),
     ],
-}
+)

@@ -10,8 +10,8 @@ from fared.management.documents.explain import (
     ExplainedLimit,
     ExplainNextHop,
     RouteChange,
-    RouteDestination,
 )
+from fared.management.documents.facts import NamedNode
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.paths.fib.settings import Granularity, SprayMatch
 from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
@@ -34,7 +34,7 @@ def explain(context: ViewContext, prefix: str) -> Explain:
         connected=route.nexthops is None,
         discard=route.discard,
         destinations=[
-            RouteDestination(id=context.node(node), hostname=context.hostnames.get(node))
+            NamedNode(id=context.node(node), hostname=context.hostnames.get(node))
             for node in route.destinations
         ],
         nexthops=[_explained(context, found, hop) for hop in explanation.hops],
