@@ -1,5 +1,6 @@
 """Fixture documents: leaf L1 of a fabric with four spines, one link at a quarter capacity."""
 
+from fared.management.documents import operation
 from fared.management.documents.declare import Document
 from fared.management.documents.registry import all_documents
 from tests.api.documents import (
@@ -46,8 +47,8 @@ ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in all_docume
     "reload": changes.RELOAD,
     "drain": changes.DRAIN,
     "undrain": changes.DRAIN | {"drained": False},
-    "restart": {"format": "fared-restart/1", "announced": True},
-    "clear-limits": {"format": "fared-limits/1", "cleared": True},
+    "restart": sample(operation.RestartDocument, announced=True),
+    "clear-limits": sample(operation.LimitsDocument, cleared=True),
     "record-start": recordings.RECORD,
     "record-stop": recordings.RECORD | {"recording": False},
     "record-status": recordings.RECORD,

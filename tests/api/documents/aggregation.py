@@ -46,12 +46,10 @@ def _worker(rank: int, **more: Any) -> Json:
     )
 
 
-INA: Json = {
-    "format": "fared-ina/1",
-    "enabled": True,
-    "what": "",
-    "name": "",
-    "process": sample(
+INA = sample(
+    ina.InaJobs,
+    enabled=True,
+    process=sample(
         ina.InaProcessFacts,
         address="10.255.0.5",
         port=54200,
@@ -59,7 +57,7 @@ INA: Json = {
         memory_limit=64 << 20,
         job_limit=16,
     ),
-    "routers": [
+    routers=[
         sample(
             ina.SummingRouter,
             router=f"10.255.0.{n}",
@@ -69,7 +67,7 @@ INA: Json = {
         )
         for n in (1, 2)
     ],
-    "jobs": [
+    jobs=[
         sample(
             ina.InaJob,
             name="train",
@@ -121,10 +119,10 @@ INA: Json = {
             ),
         )
     ],
-}
+)
 
-INA_JOB: Json = {**INA, "what": "job", "name": "train"}
+INA_JOB = {**INA, "what": "job", "name": "train"}
 
-INA_JOBS: Json = {**INA, "what": "jobs"}
+INA_JOBS = {**INA, "what": "jobs"}
 
-INA_SLOTS: Json = {**INA, "what": "slots"}
+INA_SLOTS = {**INA, "what": "slots"}

@@ -1,22 +1,23 @@
 """Documents about the configuration, its changes, and drained links."""
 
-from tests.api.documents.common import NOW, Json
+from fared.management.documents import config, config_changes, operation
+from tests.api.documents.common import NOW
+from tests.api.sample import sample
 
-CONFIG: Json = {
-    "format": "fared-config/1",
-    "saved": False,
-    "file": "/etc/fared/fared.yaml",
-    "loaded_at": NOW - 600,
-    "config": {
+CONFIG = sample(
+    config.ConfigDocument,
+    file="/etc/fared/fared.yaml",
+    loaded_at=NOW - 600,
+    config={
         "router-id": "10.255.0.5",
         "ospf": {"areas": {"0.0.0.0": {"type": "normal"}}, "max-paths": 64},
         "fib": {"table": "main"},
     },
-}
+)
 
-CONFIG_DIFF: Json = {
-    "format": "fared-config-diff/1",
-    "changes": [
+CONFIG_DIFF = sample(
+    config_changes.ConfigDiff,
+    changes=[
         {
             "path": "ospf.areas[0.0.0.0].interfaces.swp1.cost",
             "old": 10,
@@ -30,32 +31,23 @@ CONFIG_DIFF: Json = {
             "action": "restart-required",
         },
     ],
-}  # fmt: skip
+)
 
-RELOAD: Json = {
-    "format": "fared-reload/1",
-    "applied": True,
-    "changes": CONFIG_DIFF["changes"][:1],
-    "errors": [],
-    "warnings": [],
-}
+RELOAD = sample(config_changes.ReloadDocument, applied=True, changes=CONFIG_DIFF["changes"][:1])
 
-CONFIG_CHANGE: Json = {
-    "format": "fared-config-change/1",
-    "applied": True,
-    "confirmed": False,
-    "confirm_within": 300.0,
-    "changes": CONFIG_DIFF["changes"][:1],
-    "errors": [],
-    "warnings": [],
-}
+CONFIG_CHANGE = sample(
+    config_changes.ConfigChanged,
+    applied=True,
+    confirm_within=300.0,
+    changes=CONFIG_DIFF["changes"][:1],
+)
 
 CONFIRMED = CONFIG_CHANGE | {"confirmed": True, "confirm_within": None, "changes": []}
 
-CONFIG_HISTORY: Json = {
-    "format": "fared-config-history/1",
-    "unconfirmed_until": NOW + 272,
-    "entries": [
+CONFIG_HISTORY = sample(
+    config_changes.ConfigHistory,
+    unconfirmed_until=NOW + 272,
+    entries=[
         {
             "back": back,
             "at": NOW - 28 - 86_400 * back,
@@ -73,15 +65,8 @@ CONFIG_HISTORY: Json = {
             ]
         )
     ],
-}
+)
 
-DRAIN: Json = {
-    "format": "fared-drain/1",
-    "drained": True,
-    "interface": None,
-    "share": None,
-    "reason": "",
-    "not_kept": None,
-}
+DRAIN = sample(operation.DrainDocument, drained=True)
 
 DRAIN_LINK = DRAIN | {"interface": "swp49", "share": 0.25, "reason": "optics"}

@@ -26,22 +26,20 @@ def _mask(spine: int, f_bm: str, bfr_ids: str) -> Json:
     )
 
 
-BIER: Json = {
-    "format": "fared-bier/1",
-    "enabled": True,
-    "sub_domain": 1,
-    "bfr_id": 33,
-    "bit_string_length": 64,
-    "problem": "",
-    "by_process": False,
-    "bfers": [
+BIER = sample(
+    bier.Bier,
+    enabled=True,
+    sub_domain=1,
+    bfr_id=33,
+    bit_string_length=64,
+    bfers=[
         _bfer(1, "10.0.1.2/32", 16, hostname="leaf1", host=True),
         _bfer(2, "10.0.2.2/32", 1, 5, 5, 5, hostname="leaf2"),
         _bfer(3, "10.0.3.2/32", 4, 4, 4, 4, hostname="leaf3"),
         _bfer(33, "10.255.0.5/32", hostname="leaf1", local=True),
         _bfer(34, "10.255.0.6/32", problem="BFR-id also of 10.255.0.7/32"),
     ],
-    "neighbors": [
+    neighbors=[
         sample(
             bier.BfrNeighborEntry,
             interface=f"swp{spine}",
@@ -53,7 +51,7 @@ BIER: Json = {
         )
         for spine in (1, 2)
     ],
-    "bifts": [
+    bifts=[
         {
             "set": 0,
             "bift_id": 0x10100,
@@ -69,8 +67,7 @@ BIER: Json = {
             "masks": [_mask(1, f"{4:016x}", "3"), _mask(2, f"{2:016x}", "2")],
         },
     ],
-    "packets": sample(bier.BierPackets, received=3611, delivered=7, unknown=2),
-    "bift": False,
-}
+    packets=sample(bier.BierPackets, received=3611, delivered=7, unknown=2),
+)
 
-BIER_BIFT: Json = {**BIER, "bift": True}
+BIER_BIFT = {**BIER, "bift": True}
