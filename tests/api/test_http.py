@@ -219,7 +219,7 @@ def test_http_costs_nothing_when_it_is_off():
     """Neither uvicorn nor prometheus is imported by the control socket."""
     code = (
         "import sys, fared.management.api.control, fared.management.api.client;"
-        "import fared.management.documents.schema;"
+        "import fared.management.documents.registry;"
         "print([m for m in ('uvicorn', 'prometheus_client', 'h11') if m in sys.modules])"
     )
     result = subprocess.run(

@@ -10,9 +10,8 @@ from fared.management.api.client import DaemonRefusedError
 from fared.management.api.requests import REQUESTS
 from fared.management.cli.hints import of_refusal
 from fared.management.cli.main import main
-from fared.management.documents.errors import CommandError
+from fared.management.documents.errors import ERROR_CODES, CommandError
 from fared.management.documents.registry import all_documents
-from fared.management.documents.schema import ERROR_CODES
 from tests.api.documents import ANSWERS
 from tests.cli.terminal import Terminal
 from tests.cli.test_main import Daemon

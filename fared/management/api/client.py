@@ -24,7 +24,7 @@ class DaemonUnreachableError(Exception):
 
 
 class DaemonRefusedError(Exception):
-    """The daemon answered with an error; ``code`` as in ``schema.ERROR_CODES``."""
+    """The daemon answered with an error; ``code`` as in ``errors.ERROR_CODES``."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

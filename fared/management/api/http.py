@@ -323,5 +323,5 @@ def _arguments(query: bytes) -> dict[str, Any]:
 
 
 def error_answer(status: int, code: str, message: str) -> HttpAnswer:
-    """Make the answer to a request that is refused; ``code`` as in ``schema.ERROR_CODES``."""
+    """Make the answer to a request that is refused; ``code`` as in ``errors.ERROR_CODES``."""
     return HttpAnswer(status, encode({"ok": False, "error": {"code": code, "message": message}}))

@@ -5,6 +5,24 @@ it to people (``show``), the view that builds it from the running router, and it
 (``DOCUMENT``: arguments and help). JSON, the commands of the control socket, the paths of HTTP,
 ``fared-cli`` and ``tech-support`` follow from it. ``registry`` finds the modules by name.
 
+Within a version of a format (``fared-routes/1``) keys are only added; a removed key, or one with
+another meaning, makes a new version. Conventions, in all documents:
+
+- router ids, system ids, areas, addresses, prefixes are text (``10.255.0.1``, ``0102.5500.0001``,
+  ``0.0.0.0``, ``10.0.2.0/24``); levels of IS-IS are the areas ``level-1`` and ``level-2``;
+- bandwidths and capacities are bytes/s (``BytesPerSecond``), None where unknown;
+- durations and ages are seconds, as numbers; ``*_at`` and ``time`` are Unix time in seconds;
+- ``hostname`` is the dynamic hostname of a router (RFC 5642, RFC 5301), None where it advertises
+  none;
+- shares are ratios 0..1;
+- lists are in a stable order: by id, prefix or interface index, logs oldest first.
+
+A transit network appears among nodes as ``net:ADDRESS`` (the DR's address), a pseudonode as
+``0102.5500.0001.02``.
+
+``proto`` is ``ospf`` or ``isis``. As an argument it narrows a document to one protocol;
+``show isis neighbors`` and ``/api/v1/isis/neighbors`` do the same.
+
 Daemon and client both load a module, so it imports neither rich nor an engine; views that need
 more of the router than its context are in ``views``.
 """
