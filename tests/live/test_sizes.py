@@ -168,7 +168,7 @@ def test_lsps_that_csnps_list_take_memory_only_while_there_is_room_for_them(
     with running_isis_pair("sc", tmp_path) as pair:
         with sender(pair, "isis") as send:
             shots = csnps(random.Random(1), count)
-            storm = storms.fire(pair.left, storms.ISIS, shots, send, calm=10.0)
+            storm = storms.fire(pair.left, storms.ISIS, shots, send, calm=1.0)
         storms.report(f"{count} entries of CSNPs", storm)
         assert storm.received >= 0.95 * storm.sent
         assert max(storm.grown, storm.kept) < REQUESTED
