@@ -5,7 +5,6 @@ No daemon, root or network is needed.
 
 from __future__ import annotations
 
-import json
 import math
 
 import click
@@ -23,13 +22,14 @@ from fared.extensions.offline.cli.arguments import (
     WhatIf,
     read_changes,
 )
-from fared.extensions.offline.cli.ina_tables import render_plan
+from fared.extensions.offline.cli.printing import print_answer
 from fared.extensions.offline.cli.spf import load_database
 from fared.extensions.offline.ina.document import plan_document
 from fared.extensions.offline.ina.network import capacities, router_of_host
 from fared.management.cli.session import Failure
 
 _MOST_WORKERS = 4096
+_WIDTH = 80
 """The longest bit string of BIER (RFC 8296 §2.1.2)."""
 _EPILOG = """
 A worker is named by its router (router id, system id or hostname) or by its own address; leaf3:4
@@ -83,10 +83,7 @@ def plan(
     if not found.trees:
         raise Failure(_why_no_tree(network, job))
     document = plan_document(network, found, after.hostnames, given.described())
-    if as_json:
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        click.echo(render_plan(document), nl=False)
+    print_answer(document, as_json=as_json, width=_WIDTH)
 
 
 def _job(names: Names, workers: str, nic: str | None) -> SummingJob:

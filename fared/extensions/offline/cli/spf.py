@@ -5,12 +5,10 @@ No daemon, root or network is needed.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import click
-import msgspec
 
 from fared.core.ids import NodeId, dotted, format_node, parse_area
 from fared.extensions.offline.changes import Changes
@@ -22,6 +20,7 @@ from fared.extensions.offline.cli.arguments import (
     WhatIf,
     read_changes,
 )
+from fared.extensions.offline.cli.printing import print_answer
 from fared.extensions.offline.difference import difference
 from fared.extensions.offline.documents import OfflineRoutes, RoutesAll, RoutesDiff
 from fared.extensions.offline.file import read_database
@@ -31,7 +30,6 @@ from fared.management.cli.session import Failure
 from fared.management.documents.declare import Answer
 from fared.management.documents.errors import CommandError
 from fared.management.documents.explain import Explain
-from fared.management.documents.paper import Paper, console
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
 
@@ -159,7 +157,7 @@ def spf(
         diff=diff,
         sub_domain=sub_domain,
     )
-    _print(document, as_json=as_json)
+    print_answer(document, as_json=as_json, width=_PIPE_WIDTH)
 
 
 def _check_usage(root: str | None, prefix: str | None, *, every: bool, diff: bool) -> None:
@@ -291,19 +289,3 @@ def _explain(world: World, root: NodeId, settings: SolverSettings, prefix: str) 
         if error.code == "bad-argument":
             raise click.BadParameter(str(error), param_hint="--explain") from error
         raise Failure(str(error)) from error
-
-
-def _print(document: Answer, *, as_json: bool) -> None:
-    if as_json:
-        plain = msgspec.to_builtins(document)
-        click.echo(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        click.echo(render(document), nl=False)
-
-
-def render(document: Answer) -> str:
-    """Format a document as tables, as wide as the terminal, with colours only there."""
-    target = console(None if sys.stdout.isatty() else _PIPE_WIDTH)
-    with target.capture() as captured:
-        document.show(Paper(target, 0.0))
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
