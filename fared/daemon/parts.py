@@ -156,7 +156,6 @@ class DaemonParts:
             stopping=stopping,
             log=log,
         )
-        self.config_documents = ConfigDocuments(running, runtime)
         self.views = ViewSource(
             config=lambda: running.config,
             runner=runner,
@@ -171,6 +170,7 @@ class DaemonParts:
             log=logs.ring,
             lines_lost=lambda: logs.output.dropped,
             operation=self.operation,
+            config_documents=ConfigDocuments(running, runtime),
         )
 
     # -- what one part asks of a later one ----------------------------------------------------

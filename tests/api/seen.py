@@ -9,6 +9,7 @@ from fared.daemon.loop.runtime import Runtime
 from fared.daemon.people.counters import counters_of
 from fared.daemon.people.metrics import families
 from fared.extensions.sim.fabric import Fabric
+from fared.management.documents.config import ConfigDocument
 from fared.management.documents.context import ViewContext
 from fared.management.documents.log_ring import LogRing
 
@@ -43,6 +44,9 @@ def seen_from(fabric: Fabric, name: str) -> ViewContext:
             for port in node.ports.values()
         },
         counters=lambda: counters_of(router, sockets={}, operations={}, loads=Counter(), edge={}),
+        shown_config=lambda saved: ConfigDocument(
+            file="test.yaml", loaded_at=0.0, config=load_text(CONFIG).document(), saved=saved
+        ),
     )
 
 

@@ -53,6 +53,7 @@ def test_nobody_that_the_kernel_does_not_name_changes_anything(caller):
     assert not may_change(GROUP.gr_name)
 
 
+GUARDED = SimpleNamespace(config=SimpleNamespace(api=SimpleNamespace(change_group="adm")))
 CHANGES = (
     "drain undrain restart reload clear-limits record-start record-stop config-apply"
     " config-confirm config-rollback ina-create ina-delete"
@@ -62,7 +63,7 @@ CHANGES = (
 @pytest.mark.parametrize("command", CHANGES.split())
 def test_all_commands_that_change_something_are_refused_to_readers(caller, command):
     caller(4711, 4711)
-    host = SimpleNamespace(config=SimpleNamespace(api=SimpleNamespace(change_group="adm")))
+    host = SimpleNamespace(running=GUARDED)
     with pytest.raises(CommandError, match="only members of group adm may do that") as refused:
         actions.answer(host, command, {})
     assert refused.value.code == "forbidden"
@@ -72,7 +73,7 @@ def test_readers_read(caller):
     caller(4711, 4711)
     history = {"format": "fared-config-history/1"}
     host = SimpleNamespace(
-        config=SimpleNamespace(api=SimpleNamespace(change_group="adm")),
+        running=GUARDED,
         changes=SimpleNamespace(
             history=lambda: history,
             apply=None,

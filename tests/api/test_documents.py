@@ -89,6 +89,7 @@ def test_memory_tells_the_sizes_of_tables(context):
         ("show log", {"lines": "many"}, "lines must be a number"),
         ("show neighbors", {"proto": ["ospf"]}, "proto must be text"),
         ("show neighbors", {"proto": "bgp"}, "is not a protocol"),
+        ("show config", {"running": True, "saved": True}, "exclude each other"),
     ],
 )
 def test_arguments_are_checked_before_the_view_is_called(context, command, args, message):

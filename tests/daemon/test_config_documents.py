@@ -43,13 +43,13 @@ async def test_the_file_is_read_once_by_a_process_of_its_own_until_it_is_written
     host: SimpleNamespace, started: list[str]
 ):
     documents = ConfigDocuments(host, host.runtime)
-    answers = await asyncio.gather(*(documents.answer({"saved": True}) for _ in range(16)))
+    answers = await asyncio.gather(*(documents.answer(saved=True) for _ in range(16)))
     assert started == [host.path]
     assert {encode(answer) for answer in answers} == {encode(answers[0])}
     assert b'"cost":10' in encode(answers[0])
     host.file.write_text(OSPF.format(20))
     os.utime(host.file, (5, 5))
-    assert b'"cost":20' in encode(await documents.answer({"saved": "true"}))
+    assert b'"cost":20' in encode(await documents.answer(saved=True))
     assert len(started) == 2
 
 
@@ -60,7 +60,7 @@ async def test_a_file_with_errors_is_refused_with_all_of_them(
     host.file.write_text("ospf: {aera: {}}\n")
     for _ in range(2):
         with pytest.raises(CommandError, match="'areas'"):
-            await documents.answer({"saved": True})
+            await documents.answer(saved=True)
     assert len(started) == 1
 
 
@@ -69,8 +69,8 @@ async def test_what_runs_is_written_once_until_it_changes(host: SimpleNamespace,
     encoded = config_documents._encoded
     monkeypatch.setattr(config_documents, "_encoded", lambda c: made.append(c) or encoded(c))
     for _ in range(3):
-        assert b'"cost":10' in encode(await documents.answer({}))
+        assert b'"cost":10' in encode(await documents.answer(saved=False))
     assert made == [host.config]
     host.file.write_text(OSPF.format(30))
     host.config = load(host.file)
-    assert b'"cost":30' in encode(await documents.answer({}))
+    assert b'"cost":30' in encode(await documents.answer(saved=False))

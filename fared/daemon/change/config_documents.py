@@ -15,7 +15,6 @@ import msgspec
 
 from fared.config import Config
 from fared.daemon.loop.runtime import RunningConfig, Runtime
-from fared.management.api.respond import Json
 from fared.management.documents.config import ConfigDocument
 from fared.management.documents.errors import CommandError
 from fared.runtime import children
@@ -41,13 +40,9 @@ class ConfigDocuments:
         self._saved: _Saved | None = None
         self._running: tuple[Config, bytes] | None = None
 
-    async def answer(self, args: Json) -> ConfigDocument:
+    async def answer(self, *, saved: bool) -> ConfigDocument:
         """Answer ``show config``. Raises CommandError."""
-        if args.get("saved") not in (True, "true", "1"):
-            return await self._shown()
-        if args.get("running"):
-            raise CommandError("bad-argument", "running and saved exclude each other")
-        return await self.saved()
+        return await (self.saved() if saved else self._shown())
 
     async def _shown(self) -> ConfigDocument:
         async with self._turn:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 def answer(host: ActionHost, command: str, args: Json) -> Answer:
     """Answer a command of the control socket or HTTP. Raises CommandError."""
-    if command == "show config":
-        return host.config_documents.answer(args)
     if by_command(command) is not None:
         return host.views.answer(command, args)
     from fared.daemon.people.requests import perform  # noqa: PLC0415 - loaded where it is asked

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from fared.daemon.change.config_change import ConfigChanges
-from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.operation import Operation
 from fared.daemon.change.restart import GracefulRestart
 from fared.daemon.extensions import JOB_REQUESTS, PERFORM_JOB_REQUEST, extension
@@ -31,7 +30,6 @@ class ActionHost(Protocol):
 
     running: RunningConfig
     changes: ConfigChanges
-    config_documents: ConfigDocuments
     operation: Operation
     restarts: GracefulRestart
     views: ViewSource

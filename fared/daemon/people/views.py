@@ -15,6 +15,7 @@ import msgspec
 
 from fared.config import Config
 from fared.core.ids import Prefix
+from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.operation import Operation
 from fared.daemon.loop.audit import Auditor
 from fared.daemon.loop.defence import Defence
@@ -54,6 +55,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     log: LogRing
     lines_lost: Callable[[], int]
     operation: Operation
+    config_documents: ConfigDocuments
 
     def answer(self, command: str, args: Json) -> Built | Work[Any] | Awaitable[Built]:
         """Answer a command of the registry. Raises CommandError."""
@@ -85,6 +87,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             counters=self._counters,
             foreign=self._foreign_routes,
             bfd=self._bfd,
+            shown_config=self.config_documents.answer,
             jobs=self.services.ina,
             spraying=self.services.spraying,
             derated=self.operation.deratings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from fared.management.documents.cells import dim
@@ -38,16 +39,12 @@ class ConfigDocument(Answer, tag="fared-config/1"):
 
 def config(
     context: ViewContext, *, running: bool | None = None, saved: bool | None = None
-) -> ConfigDocument:
-    """``show config``. The daemon answers ``saved`` itself: the file is not the view's."""
+) -> Awaitable[ConfigDocument]:
+    """``show config``."""
     if running and saved:
         raise CommandError("bad-argument", "running and saved exclude each other")
-    return ConfigDocument(
-        file=context.runtime.config_file,
-        loaded_at=context.runtime.loaded_at,
-        config=context.config.document(),
-        saved=False,
-    )
+    found: Awaitable[ConfigDocument] = context.shown_config(saved=bool(saved))
+    return found
 
 
 DOCUMENT = Document(

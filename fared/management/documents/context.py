@@ -172,6 +172,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """The jobs of a package that plugs in; None: it is not enabled."""
     bfd: Callable[[], Any] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
+    shown_config: Callable[..., Any] = lambda **_: None
+    """Makes the document of ``show config``, with ``saved`` that of the file."""
     spraying: SprayFacts = NothingSprayed()
     derated: Callable[[str], Sequence[Derating]] = lambda _: ()
     """Why the advertised capacity of a link (by name) is less than it could be."""
