@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fared.core.json_text import unknown_document
 from fared.core.wire import DecodeError
 
 LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
@@ -61,7 +62,7 @@ class BierInfo(msgspec.Struct, frozen=True):
             "bar": self.bar,
             "ipa": self.ipa,
             "encapsulations": [msgspec.structs.asdict(each) for each in self.encapsulations],
-            "unknown": [{"type": kind, "hex": value.hex()} for kind, value in self.unknown],
+            "unknown": unknown_document(self.unknown),
         }
 
 

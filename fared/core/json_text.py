@@ -1,9 +1,10 @@
-"""JSON that something else has written, and that may be anything; numbers that JSON lacks."""
+"""JSON that something else has written; JSON of numbers and bytes that it has no form for."""
 
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,3 +29,8 @@ def render_number(value: float) -> float | str:
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"
+
+
+def unknown_document(triplets: Iterable[tuple[int, bytes]]) -> list[dict[str, Any]]:
+    """Return TLVs that are not decoded, type and value, as JSON."""
+    return [{"type": kind, "hex": value.hex()} for kind, value in triplets]

@@ -12,7 +12,7 @@ strategies of tests follow from it.
 # Annotations are evaluated here, not text: sub-TLVs are read from them at start.
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -108,7 +108,7 @@ VOLATILE: Final = ("unreserved_bandwidth", "available_bandwidth", "utilized_band
 A_BIT: Final = 0x80
 
 
-class SubTlvRow(NamedTuple):
+class SubTlvRow(msgspec.Struct, frozen=True):
     """An attribute as one protocol encodes it: the field, the type of the sub-TLV, the format."""
 
     field: str

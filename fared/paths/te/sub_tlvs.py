@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from fared.core.wire import U24, Format
 
@@ -18,7 +20,7 @@ _PAIR = struct.Struct(">II")
 _EIGHT = struct.Struct(">8f")
 
 
-class SubTlv(NamedTuple):
+class SubTlv(msgspec.Struct, frozen=True):
     """The sub-TLV of an attribute: its type in OSPF and in IS-IS, and the format of its value.
 
     ``a_bit``: its first bit tells that the value exceeds its configured threshold (RFC 7471

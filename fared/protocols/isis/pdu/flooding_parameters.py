@@ -8,8 +8,9 @@ import struct
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
+from fared.core.json_text import unknown_document
 from fared.core.wire import U16, U32, DecodeError, Format
-from fared.protocols.isis.pdu.tlv import Json, Tlv, unknown_document
+from fared.protocols.isis.pdu.tlv import Json, Tlv
 from fared.protocols.isis.pdu.triplet import DecodeOptions, read_triplets, write_triplet
 
 _ORDERED: Final = 0x80

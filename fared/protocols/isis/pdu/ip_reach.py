@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.core.json_text import render_number
+from fared.core.json_text import render_number, unknown_document
 from fared.core.wire import DecodeError
 from fared.protocols.isis.pdu.tlv import (
     TOPOLOGY,
@@ -21,7 +21,6 @@ from fared.protocols.isis.pdu.tlv import (
     Json,
     Tlv,
     read_topology,
-    unknown_document,
 )
 from fared.protocols.isis.pdu.triplet import (
     MAX_VALUE,

@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, format_address
+from fared.core.json_text import unknown_document
 from fared.core.wire import DecodeError
 from fared.paths.te.attributes import ISIS_TE, NO_ATTRIBUTES, TeAttributes
 from fared.paths.te.sub_tlvs import MAX_24_BITS, Layout
@@ -31,7 +32,6 @@ from fared.protocols.isis.pdu.tlv import (
     Tlv,
     format_neighbor,
     read_topology,
-    unknown_document,
 )
 from fared.protocols.isis.pdu.triplet import (
     HEADER,

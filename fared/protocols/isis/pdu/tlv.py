@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import asdict, astuple
 
 from fared.core.ids import format_system_id
+from fared.core.json_text import unknown_document
 from fared.core.wire import U16, DecodeError, Format, integer
 from fared.protocols.isis.pdu.triplet import (
     DecodeOptions,
@@ -209,11 +210,6 @@ def formats(cls: type[Tlv]) -> Mapping[str, Format | None]:
         name: getattr(cls.__annotations__[name], "__metadata__", (None,))[0]
         for name in cls.__struct_fields__
     }
-
-
-def unknown_document(triplets: Iterable[tuple[int, bytes]]) -> list[Json]:
-    """Return sub-TLVs that are not decoded as JSON."""
-    return [{"type": kind, "hex": value.hex()} for kind, value in triplets]
 
 
 def format_neighbor(neighbor: int) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from fared.core.ids import dotted
-from fared.core.text import flag_names, type_name
+from fared.core.text import type_name
 from fared.protocols.ospf.packet.tlv import Json
 
 
@@ -51,7 +51,7 @@ class RouterLink(NamedTuple):
 
 B_BIT, E_BIT, V_BIT = 0x01, 0x02, 0x04
 """Flags of a router LSA (RFC 2328 §A.4.2)."""
-_FLAGS = enum.IntFlag("_FLAGS", {"B": B_BIT, "E": E_BIT, "V": V_BIT})
+_FLAGS = (("B", B_BIT), ("E", E_BIT), ("V", V_BIT))
 
 
 class RouterLsa(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class RouterLsa(msgspec.Struct, frozen=True):
         """Return flags and links."""
         return {
             "flags": self.flags,
-            "flags_names": flag_names(_FLAGS, self.flags),
+            "flags_names": [name for name, bit in _FLAGS if self.flags & bit],
             "links": [link.document() for link in self.links],
         }
 

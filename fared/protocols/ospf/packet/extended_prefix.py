@@ -14,9 +14,10 @@ from typing import Final
 import msgspec
 
 from fared.core.ids import Prefix, ipv4_prefix
+from fared.core.json_text import unknown_document
 from fared.core.text import type_name
 from fared.core.wire import DecodeError
-from fared.protocols.ospf.packet.tlv import Json, read_tlvs, unknown_document, write_tlv
+from fared.protocols.ospf.packet.tlv import Json, read_tlvs, write_tlv
 
 PATH_CAPACITY: Final = 32768
 """Default code point of the path capacity sub-TLV: the first of 32768-33023 (experimental)."""

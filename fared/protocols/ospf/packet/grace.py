@@ -5,9 +5,10 @@ import enum
 from typing import Annotated, Any, Self
 
 from fared.core.ids import dotted
+from fared.core.json_text import unknown_document
 from fared.core.text import type_name
 from fared.core.wire import U8, U32, DecodeError
-from fared.protocols.ospf.packet.tlv import Json, TlvBody, fixed, unknown_document
+from fared.protocols.ospf.packet.tlv import Json, TlvBody, fixed
 
 
 class RestartReason(enum.IntEnum):

@@ -7,8 +7,9 @@ import enum
 import msgspec
 
 from fared.core.ids import dotted
+from fared.core.json_text import unknown_document
 from fared.paths.te.attributes import TeAttributes
-from fared.protocols.ospf.packet.tlv import Json, unknown_document
+from fared.protocols.ospf.packet.tlv import Json
 
 
 class OpaqueType(enum.IntEnum):

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Self
 
 import msgspec
 
+from fared.core.json_text import unknown_document
 from fared.core.wire import DecodeError, Format
 
 Json = dict[str, Any]
@@ -49,7 +50,7 @@ def write_tlv(kind: int, value: bytes) -> bytes:
     return _HEAD.pack(kind, len(value)) + value + bytes(-len(value) % _ALIGN)
 
 
-class TlvField(NamedTuple):
+class TlvField(msgspec.Struct, frozen=True):
     """The TLV of a field: its type, and how its value is encoded.
 
     ``load`` takes the value and its offset. It raises DecodeError, or returns None for what does
@@ -125,8 +126,3 @@ def _fields_of(cls: type[TlvBody]) -> Mapping[str, TlvField]:
     """The fields with TLVs; annotations of the module must not be text."""
     hints = cls.__annotations__
     return {name: hints[name].__metadata__[0] for name in hints}
-
-
-def unknown_document(triplets: Iterable[tuple[int, bytes]]) -> list[Json]:
-    """Return TLVs that are not decoded as JSON."""
-    return [{"type": kind, "hex": value.hex()} for kind, value in triplets]
