@@ -20,6 +20,8 @@ from fared.extensions.offline.plan.jobs.measured import MeasureError, pattern_of
 from fared.extensions.offline.plan.jobs.shifts import affinity_parts, schedule
 from fared.extensions.offline.plan.routes import WeightedRoutes
 from fared.management.cli.main import main
+from fared.management.documents.load import Load, LoadSamples
+from tests.api.sample import sample
 from tests.offline.fabrics import clos, saved
 from tests.plan.networks import clos as clos_fabric
 
@@ -277,10 +279,9 @@ def test_loads_without_a_period_are_refused(times, loads, words):
 
 def test_a_measured_job_needs_its_hosts_only(tmp_path, database):
     times, loads = samples(2.0, 0.8, 1e11)
-    document = {
-        "format": "fared-load/1",
-        "interfaces": [{"interface": "S1", "ages": [60 - t for t in times], "loads": loads}],
-    }
+    ages = [60 - t for t in times]
+    row = sample(LoadSamples, interface="S1", ages=ages, loads=list(map(float, loads)))
+    document = sample(Load, interfaces=[row])
     file = tmp_path / "l1.json"
     file.write_text(json.dumps(document))
     text = """

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -19,18 +17,18 @@ from fared.extensions.offline.cli.arguments import (
     WhatIf,
     read_changes,
 )
-from fared.extensions.offline.cli.plan_jobs_tables import render_jobs
+from fared.extensions.offline.cli.printing import print_answer
 from fared.extensions.offline.cli.spf import load_database
 from fared.extensions.offline.plan.fabric import PlanError, PlanFabric, read_fabric
 from fared.extensions.offline.plan.jobs.circle import CircleError, LinkShare
-from fared.extensions.offline.plan.jobs.document import jobs_document
+from fared.extensions.offline.plan.jobs.document import PlanJobs, jobs_document
 from fared.extensions.offline.plan.jobs.file import JobFile, JobFileError, read_jobs
 from fared.extensions.offline.plan.jobs.measured import MeasuredJob, measured_job
 from fared.extensions.offline.plan.jobs.placement import Placement
 from fared.extensions.offline.plan.jobs.shifts import schedule
 from fared.management.cli.session import Failure
 
-Json = dict[str, Any]
+_WIDTH = 80
 _FORM = "'fared-cli plan jobs --help' shows the form of FILE"
 _LOADS = "'fared-cli show load --json > FILE' on a router writes its loads"
 _EPILOG = """
@@ -91,10 +89,7 @@ def jobs(
         raise Failure(str(error)) from error
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--tick") from error
-    if as_json:
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        click.echo(render_jobs(document), nl=False)
+    print_answer(document, as_json=as_json, width=_WIDTH)
 
 
 def _measured(text: str) -> tuple[str, MeasuredJob]:
@@ -119,7 +114,7 @@ def _fabric(source: str, given: WhatIf, bandwidth: str | None) -> PlanFabric:
     return read_fabric(database.world(None, family, changes), bandwidth=rate)
 
 
-def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> Json:
+def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> PlanJobs:
     if tick <= 0.0:
         raise JobFileError("a tick is longer than 0")
     patterns = [job.pattern(tick) for job in found.jobs]

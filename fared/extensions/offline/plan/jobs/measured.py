@@ -7,12 +7,11 @@ next, where that repeats.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
 from fared.core.json_text import decode_json
+from fared.management.documents.load import Load
 
 _LEAST_PERIODS = 3
 _LEAST_SAMPLES = 4
@@ -39,18 +38,15 @@ def measured_job(text: str, interface: str) -> MeasuredJob:
     Raises MeasureError.
     """
     try:
-        document = decode_json(text, dict[str, Any])
-        right = document["format"] == "fared-load/1"
-        known = {entry["interface"]: entry for entry in document["interfaces"]}
-    except (ValueError, KeyError, TypeError):
-        right, known = False, {}
-    if not right:
-        raise MeasureError("not the output of 'show load --json'")
+        document = decode_json(text, Load)
+    except ValueError:
+        raise MeasureError("not the output of 'show load --json'") from None
+    known = {entry.interface: entry for entry in document.interfaces}
     if interface not in known:
         names = ", ".join(known) or "none"
         raise MeasureError(f"no load of {interface!r}; interfaces: {names}")
     entry = known[interface]
-    return pattern_of(np.negative(entry["ages"]).tolist(), entry["loads"])
+    return pattern_of(np.negative(entry.ages).tolist(), entry.loads)
 
 
 def pattern_of(times: list[float], loads: list[float]) -> MeasuredJob:
