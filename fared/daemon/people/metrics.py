@@ -35,7 +35,8 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _databases(censuses)
     yield from _restarts(context)
     yield from _bfd(context)
-    yield from [] if context.jobs is None else context.jobs.metrics()
+    for plugged in context.plugged.values():
+        yield from plugged.metrics()
     yield from _routing(context)
     yield from _kernel(context, operations)
     yield from _sprayed(context)

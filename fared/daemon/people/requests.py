@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from fared.daemon.change.config_change import ConfigChanges
 from fared.daemon.change.operation import Operation
 from fared.daemon.change.restart import GracefulRestart
-from fared.daemon.extensions import JOB_REQUESTS, PERFORM_JOB_REQUEST, extension
 from fared.daemon.loop.runtime import RunningConfig
 from fared.daemon.people.recordings import begin_recording, end_recording, recording_status
 from fared.daemon.people.views import ViewSource
@@ -20,8 +19,8 @@ from fared.management.api.respond import Json
 from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Built
 from fared.management.documents.sliced import Work
+from fared.runtime import extensions
 
-_OF_JOBS = "ina-"
 Answer = Built | Work[Built] | Awaitable[Built]
 
 
@@ -44,19 +43,21 @@ def perform(host: ActionHost, command: str, args: Json) -> Answer:
         raise CommandError("forbidden", text)
     if cls is not None:
         return _PERFORM[command](host, requests.read(cls, args))
-    return _perform_for_jobs(host, command, args)
+    return _perform_plugged_in(host, command, args)
 
 
-def _perform_for_jobs(host: ActionHost, command: str, args: Json) -> Answer:
-    """Perform a request about jobs, whose code is loaded where they are enabled."""
-    if command.startswith(_OF_JOBS):
-        service = host.services.ina
+def _perform_plugged_in(host: ActionHost, command: str, args: Json) -> Answer:
+    """Perform a request of another package, whose code is loaded where it is enabled."""
+    for names in extensions.SERVICES:
+        if not command.startswith(f"{names.section}-"):
+            continue
+        service = host.services.plugged.get(names.section)
         if service is None:
-            text = "in-network aggregation is not enabled (ina: enabled)"
+            text = f"{names.title} is not enabled ({names.section}: enabled)"
             raise CommandError("bad-argument", text)
-        cls: type[DaemonRequest] | None = extension(JOB_REQUESTS).get(command)
+        cls: type[DaemonRequest] | None = extensions.part(names.requests).get(command)
         if cls is not None:
-            answer: Answer = extension(PERFORM_JOB_REQUEST)(service, requests.read(cls, args))
+            answer: Answer = extensions.part(names.perform)(service, requests.read(cls, args))
             return answer
     raise CommandError("unknown-command", f"no such command: {command}")
 

@@ -88,7 +88,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             foreign=self._foreign_routes,
             bfd=self._bfd,
             shown_config=self.config_documents.answer,
-            jobs=self.services.ina,
+            plugged=self.services.plugged,
             spraying=self.services.spraying,
             derated=self.operation.deratings,
             link_health=self.operation.link_health,

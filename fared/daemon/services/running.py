@@ -1,7 +1,8 @@
 """Services that run only where they are wanted; the code of each is loaded then.
 
-BFD runs when a neighbor wants a session, BIER and aggregation by the configuration, spraying by
-the settings or what is left in the kernel, and the recorder when an operator asks for it.
+BFD runs when a neighbor wants a session, BIER and what other packages plug in by the configuration,
+spraying by the settings or what is left in the kernel, and the recorder when an operator asks for
+it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fared.core.bfd import BfdWanted
-from fared.daemon.extensions import JOBS, extension
 from fared.daemon.loop.errors import DaemonError
 from fared.daemon.loop.runner import Runner
 from fared.daemon.loop.runtime import RunningConfig
@@ -20,12 +20,13 @@ from fared.kernel.fib import KernelFib
 from fared.kernel.leftovers import has_bier_table
 from fared.kernel.monitor import KernelMonitor
 from fared.router import events
+from fared.runtime import extensions
 
 if TYPE_CHECKING:
     from fared.daemon.services.bfd import BfdClient
     from fared.daemon.services.bier import BierService
     from fared.daemon.services.recorder import RouterRecorder
-    from fared.management.documents.context import JobSource
+    from fared.management.documents.context import PluggedIn
 
 
 class Services:
@@ -44,7 +45,8 @@ class Services:
         self._running, self._runner, self._log = running, runner, log
         self.bfd: BfdClient | None = None
         self.bier: BierService | None = None
-        self.ina: JobSource | None = None
+        self.plugged: dict[str, PluggedIn] = {}
+        """Those of other packages, by their section of the configuration."""
         self.recorder: RouterRecorder | None = None
         """What records the router; None: nothing has been recorded yet."""
         self.spraying = SprayService(fib, runner, log, runner.defence)
@@ -52,8 +54,11 @@ class Services:
         if config.bier is not None:
             self.bier = self._bier_service()
             runner.serve(events.ApplyBier, self.bier.apply)
-        if config.ina.enabled:
-            self.ina = extension(JOBS)(runner, config.ina.socket, log, monitor.links.values)
+        for service in extensions.SERVICES:
+            section = getattr(config, service.section)
+            if section.enabled:
+                plugged = extensions.part(service.service)
+                self.plugged[service.section] = plugged(section, runner, log, monitor.links.values)
 
     # -- from start to stop -------------------------------------------------------------------
 
@@ -90,8 +95,8 @@ class Services:
         """End the connections to other processes."""
         if self.bfd is not None:
             self.bfd.stop()
-        if self.ina is not None:
-            self.ina.stop()
+        for plugged in self.plugged.values():
+            plugged.stop()
 
     # -- BFD ----------------------------------------------------------------------------------
 

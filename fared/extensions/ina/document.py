@@ -26,9 +26,10 @@ from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import BytesPerSecond, Facts, Seconds
 
 if TYPE_CHECKING:
-    from fared.management.documents.context import JobSource, ViewContext
+    from fared.management.documents.context import PluggedIn, ViewContext
     from fared.management.documents.paper import Paper
 
+SECTION: Final = "ina"
 _WHAT: Final = ("job", "jobs", "slots")
 _SHOWN: Final = 4
 _MOST_LIMITS: Final = 2
@@ -392,14 +393,14 @@ def ina(
         raise CommandError("bad-argument", f"no {chosen!r}: {', '.join(_WHAT)}")
     if (chosen == "job") != (name is not None):
         raise CommandError("bad-argument", "a name follows 'job', and nothing else")
-    if context.jobs is not None:
-        return _shown(context.jobs, chosen, name)
+    if SECTION in context.plugged:
+        return _shown(context.plugged[SECTION], chosen, name)
     if name is not None:
         raise CommandError("not-found", f"no job {name}")
     return InaJobs(enabled=False, what=chosen)
 
 
-async def _shown(source: JobSource, what: str, name: str | None) -> InaJobs:
+async def _shown(source: PluggedIn, what: str, name: str | None) -> InaJobs:
     found = await source.show(name)
     assert isinstance(found, InaJobs)
     found.what, found.name = what, name or ""
@@ -407,7 +408,7 @@ async def _shown(source: JobSource, what: str, name: str | None) -> InaJobs:
 
 
 DOCUMENT: Final = Document(
-    "ina",
+    SECTION,
     InaJobs,
     ina,
     "In-network aggregation: process and jobs, or jobs | job NAME | slots.",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
+from fared.runtime.extensions import SERVICES
 
 _MOST_SOCKETS: Final = 3
 
@@ -55,8 +56,9 @@ _HINTS: Final = (
           " then 'fared-cli config check FILE'"),
     _Hint("bad-argument", "config-diff", "", "correct the file; 'fared-cli config check FILE' needs"
           " no daemon"),
-    _Hint("bad-argument", "ina-", "not enabled", "add 'ina: {enabled: true}' to the configuration,"
-          " then 'fared-cli restart'"),
+    *(_Hint("bad-argument", f"{service.section}-", "not enabled", f"add '{service.section}:"
+            " {enabled: true}' to the configuration, then 'fared-cli restart'")
+      for service in SERVICES),
     _Hint("unknown-command", "", "", "the daemon has another version than this tool: compare"
           " 'fared-cli --version' with 'fared-cli show status'; after an upgrade 'fared-cli"
           " restart'"),

@@ -16,12 +16,9 @@ from fared.management.cli.session import Session, output_options, socket_option
 from fared.management.cli.show import lazy_command, show
 from fared.management.cli.words import Lazy, Words, imported
 from fared.management.documents.registry import COMMANDS
+from fared.runtime import extensions
 
 _HERE = "fared.management.cli"
-_OFFLINE = "fared.extensions.offline.cli"
-_AGGREGATION = "fared.extensions.ina.cli"
-"""Packages with commands, each imported when a command of it is called."""
-_WITH_JSON = ("decode", "spf", "lsdb")
 _LAZY = {
     "top": Lazy(
         imported(f"{_HERE}.top:top"),
@@ -54,23 +51,6 @@ _LAZY = {
         imported(f"{_HERE}.record:replay"),
         "Run a router on a recording, and compare (offline).",
     ),
-    "decode": Lazy(
-        imported(f"{_OFFLINE}.decode:decode"),
-        "Decode packets, an LSA or a capture (offline).",
-    ),
-    "spf": Lazy(
-        imported(f"{_OFFLINE}.spf:spf"),
-        "Compute the routes of a saved database (offline).",
-    ),
-    "ina": Lazy(
-        imported(f"{_AGGREGATION}.jobs:ina"),
-        "Jobs of in-network aggregation, and their planning.",
-    ),
-    "plan": Lazy(imported(f"{_OFFLINE}.plan:plan"), "Plan failures and jobs (offline)."),
-    "lsdb": Lazy(
-        imported(f"{_OFFLINE}.lsdb:lsdb"),
-        "Make a database file from a capture (offline).",
-    ),
 }
 
 
@@ -88,11 +68,12 @@ def main(ctx: click.Context) -> None:
     """Query and control a fared daemon. Any unique prefix of a word is accepted: sh ro."""
     session = ctx.ensure_object(Session)
     if session.as_json:
-        printing: dict[str, Any] = {name: {"as_json": True} for name in _WITH_JSON}
-        ctx.default_map = printing | {
-            "ina": {"plan": {"as_json": True}},
-            "plan": {name: {"as_json": True} for name in ("failures", "jobs")},
-        }
+        ctx.default_map = {each.name: _with_json(each.as_json) for each in extensions.COMMANDS}
+
+
+def _with_json(commands: tuple[str, ...]) -> dict[str, Any]:
+    flag: dict[str, Any] = {"as_json": True}
+    return dict.fromkeys(commands, flag) or flag
 
 
 main.add_command(show)
@@ -123,6 +104,8 @@ def clear_limits(session: Session) -> None:
 
 for _name, _lazy in _LAZY.items():
     main.add_lazy(_name, _lazy)
+for _plugged in extensions.COMMANDS:
+    main.add_lazy(_plugged.name, Lazy(imported(_plugged.target), _plugged.help))
 
 
 if __name__ == "__main__":

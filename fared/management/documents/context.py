@@ -95,8 +95,8 @@ class BierFacts(Protocol):
         """Whether the daemon forwards, not the kernel."""
 
 
-class JobSource(Protocol):
-    """Jobs of a package that plugs in, as another process knows them."""
+class PluggedIn(Protocol):
+    """A service of another package (``runtime.extensions``), such as one of jobs."""
 
     async def show(self, name: str | None) -> Facts:
         """Return the document of all jobs, or of one. Raises CommandError."""
@@ -168,8 +168,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """Counts by protocol (empty: none), group and name."""
     foreign: Callable[[], Mapping[Prefix, int | None]] = dict
     """Protocol numbers of other programs' routes in the places of ours."""
-    jobs: JobSource | None = None
-    """The jobs of a package that plugs in; None: it is not enabled."""
+    plugged: Mapping[str, PluggedIn] = MappingProxyType({})
+    """The services of other packages, by their section of the configuration."""
     bfd: Callable[[], Any] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
     shown_config: Callable[..., Any] = lambda **_: None

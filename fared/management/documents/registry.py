@@ -11,23 +11,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fared.management.documents.declare import PROTO, Answer, Argument, Document
+from fared.runtime.extensions import SERVICES, is_installed
 
 _HERE = "fared.management.documents"
 
 
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module.rpartition(".")[0]) is not None
-    except ModuleNotFoundError:
-        return False
-
-
-_PLUGGED_IN = MappingProxyType({"ina": "fared.extensions.ina.document"})
+_PLUGGED_IN = MappingProxyType({each.section: each.document for each in SERVICES})
 """The modules of documents that other packages add, where these are installed."""
 _ALL_SHOWN = (
     "status",
@@ -47,7 +40,7 @@ _ALL_SHOWN = (
     "changed",
     "bfd",
     "bier",
-    "ina",
+    *_PLUGGED_IN,
     "timers",
     "counters",
     "memory",
@@ -55,7 +48,7 @@ _ALL_SHOWN = (
     "config",
 )
 SHOWN = tuple(
-    name for name in _ALL_SHOWN if name not in _PLUGGED_IN or _is_installed(_PLUGGED_IN[name])
+    name for name in _ALL_SHOWN if name not in _PLUGGED_IN or is_installed(_PLUGGED_IN[name])
 )
 """``show NAME``."""
 COMMANDS = ("explain", "path", "validate")

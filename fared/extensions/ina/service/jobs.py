@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from fared.config.model import Ina
 from fared.core.ids import NodeId
 from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
 from fared.core.links import Link
@@ -60,17 +61,19 @@ _LEVELS: Final = ("info", "warning", "error")
 
 
 class InaService:
-    """The jobs of this router. ``path`` is the unix socket of ``fared-ina``."""
+    """The jobs of this router."""
 
     def __init__(
         self,
+        section: Ina,
         runner: Runner,
-        path: str,
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
         links: Callable[[], Iterable[Link]],
     ) -> None:
         """``links`` are those of the kernel, whose least MTU limits packets."""
-        self._runner, self._path, self._log, self._links = runner, path, log, links
+        self._runner, self._log, self._links = runner, log, links
+        self._path = section.socket
+        """The unix socket of ``fared-ina``."""
         self._known: dict[tuple[NodeId, int], bytes] = {}
         """What routers flood, as the process is told when it starts."""
         self._network: FabricNow | None = None

@@ -48,7 +48,7 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
         at=context.wall,
         clos=bool(image.shape.places),
         nodes=Rows(list(image.vertices.values()), lambda vertex: node_row(image, vertex)),
-        jobs=[] if context.jobs is None else context.jobs.drawn(),
+        jobs=[job for plugged in context.plugged.values() for job in plugged.drawn()],
     )
 
 
