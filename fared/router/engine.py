@@ -64,8 +64,12 @@ class Engine(Protocol):
     def drain(self) -> Sequence[EngineOutput]:
         """Return outputs, what is to be sent first; call until nothing is returned."""
 
-    def snapshot(self, now: float) -> Any:  # noqa: ANN401 - for views of its own protocol
-        """An immutable picture of the whole process."""
+    @property
+    def instance(self) -> Any:  # noqa: ANN401 - for views of its own protocol
+        """The live state of the process, which is not to be changed."""
+
+    def databases_text(self, now: float) -> Iterator[str]:
+        """Each database as text, with the ages of its entries."""
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Interfaces that could have a full neighbor, those that have, neighbors still forming."""

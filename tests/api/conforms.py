@@ -33,7 +33,7 @@ def faults(value: Any, hint: Any, where: str = "document") -> Iterator[str]:
 
 def _of_row(value: Any, row: type[Facts], where: str) -> Iterator[str]:
     try:
-        kept = msgspec.to_builtins(msgspec.convert(value, row))
+        kept = msgspec.to_builtins(row.read(value))
     except msgspec.ValidationError as error:
         yield f"{where}: {error}"
         return

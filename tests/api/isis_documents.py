@@ -3,10 +3,14 @@
 from typing import Any
 
 from fared.management.documents import routes
-from fared.management.documents.schema import isis
+from fared.management.documents.database import DatabaseDocument, DatabaseLevel, DatabaseLsp
+from fared.management.documents.interfaces import Interfaces, IsisInterfaceEntry, Lan
+from fared.management.documents.lsdb import IsisLsdb, IsisLsdbLsp
+from fared.management.documents.neighbors import FloodingSpeed, IsisNeighborEntry, Neighbors
+from fared.management.documents.timers import PendingTimer, Timers
 from tests.api.documents.common import GBIT, NOW
 from tests.api.documents.databases import DATABASE, SPF, TOPOLOGY
-from tests.api.documents.links import INTERFACES, NEIGHBORS
+from tests.api.documents.links import INTERFACES, NEIGHBORS, UNKNOWN, key
 from tests.api.documents.router import STATUS, TIMERS
 from tests.api.documents.routing import WEIGHTS
 from tests.api.sample import sample
@@ -78,7 +82,6 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "interface": interface,
         "ifindex": index,
         "up": True,
-        "proto": "isis",
         "area": f"level-{'-'.join(map(str, levels))}",
         "levels": list(levels),
         "network_type": "point-to-point",
@@ -94,21 +97,19 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
         "announced_available": 280 * GBIT,
-        "health": None,
-        "derated": [],
         "hello_interval": 1.0,
         "hello_multiplier": 4,
         "dead_interval": 4.0,
         "neighbors": 1,
         "full": 1,
     }
-    return sample(isis.InterfaceEntry, **(usual | more))
+    return sample(IsisInterfaceEntry, **(usual | more))
 
 
-ISIS_INTERFACES: Json = {
-    "format": "fared-interfaces/1",
-    "router_id": SYSTEM,
-    "interfaces": [
+ISIS_INTERFACES: Json = sample(
+    Interfaces,
+    router_id=SYSTEM,
+    interfaces=[
         circuit(
             "lo",
             1,
@@ -117,10 +118,7 @@ ISIS_INTERFACES: Json = {
             state="Loopback",
             network_type="loopback",
             passive=True,
-            bandwidth=None,
-            utilized=None,
-            available=None,
-            announced_available=None,
+            **UNKNOWN,
             neighbors=0,
             full=0,
         ),
@@ -136,19 +134,13 @@ ISIS_INTERFACES: Json = {
             neighbors=4,
             full=4,
             lans=[
-                {"level": 1, "dis": f"{SYSTEM}.04", "hostname": "spine1", "is_dis": True},
-                {"level": 2, "dis": None, "hostname": None, "is_dis": False},
+                sample(Lan, level=1, dis=f"{SYSTEM}.04", hostname="spine1", is_dis=True),
+                sample(Lan, level=2),
             ],
-            authentication={
-                "algorithm": "hmac-sha-256",
-                "key_id": 3,
-                "extended": False,
-                "expired": False,
-                "accepted_key_ids": [2, 3],
-            },
+            authentication=key("hmac-sha-256", 3, 2, 3),
         ),
     ],
-}
+)
 BOTH_INTERFACES: Json = {
     **INTERFACES,
     "interfaces": INTERFACES["interfaces"] + ISIS_INTERFACES["interfaces"][:2],
@@ -157,7 +149,6 @@ BOTH_INTERFACES: Json = {
 
 def adjacency(number: int, interface: str, *levels: int, **more: Any) -> Json:
     usual = {
-        "proto": "isis",
         "router_id": system(number),
         "system_id": system(number),
         "hostname": name(number),
@@ -175,29 +166,30 @@ def adjacency(number: int, interface: str, *levels: int, **more: Any) -> Json:
         "priority": 64,
         "topologies": [0, 2],
         "extended_circuit_id": 2,
-        "flooding": {
-            "burst_size": 20,
-            "transmission_interval": 250,
-            "lsps_per_psnp": 90,
-            "psnp_interval": 100,
-            "receive_window": 200,
-        },
+        "flooding": sample(
+            FloodingSpeed,
+            burst_size=20,
+            transmission_interval=250,
+            lsps_per_psnp=90,
+            psnp_interval=100,
+            receive_window=200,
+        ),
         "last_reason": "neighbor in three-way state Up",
     }
-    return sample(isis.NeighborEntry, **(usual | more))
+    return sample(IsisNeighborEntry, **(usual | more))
 
 
-ISIS_NEIGHBORS: Json = {
-    "format": "fared-neighbors/1",
-    "router_id": SYSTEM,
-    "neighbors": [
+ISIS_NEIGHBORS: Json = sample(
+    Neighbors,
+    router_id=SYSTEM,
+    neighbors=[
         adjacency(
             1, "swp1", 2, bfd={"ipv4": "Up", "ipv6": "Down"}, areas=["49.0000", "49.0000.00ff"]
         ),
         adjacency(6, "swp2", 1, state="Initializing", uptime=None, hostname=None, flaps=2),
         adjacency(7, "swp3", 1, 2, addresses=["fe80::200:7:2"], dead_in=0.2),
     ],
-}
+)
 BOTH_NEIGHBORS: Json = {
     **NEIGHBORS,
     "neighbors": NEIGHBORS["neighbors"][:2] + ISIS_NEIGHBORS["neighbors"][:1],
@@ -215,80 +207,73 @@ def lsp(number: int, pseudonode: int = 0, fragment: int = 0, **more: Any) -> Jso
         "length": 360,
         "self_originated": number == 5,
     }
-    return sample(isis.DatabaseLsp, **(usual | more))
+    return sample(DatabaseLsp, **(usual | more))
 
 
-ISIS_DATABASE: Json = {
-    "format": "fared-database/1",
-    "router_id": SYSTEM,
-    "areas": [],
-    "as_scope": [],
-    "levels": [
-        {
-            "level": "level-1",
-            "checksum": "0x0001a179",
-            "lsps": [
-                lsp(5, attached=True, overload=True),
-                lsp(5, 4, length=67),
-                lsp(6, fragment=1, length=1492, lifetime=612),
-                lsp(9, purged=True, lifetime=0, length=27),
-            ],
-        },
-        {
-            "level": "level-2",
-            "checksum": "0x0000effc",
-            "lsps": [lsp(1), lsp(5)],
-        },
+def level(number: int, checksum: str, *lsps: Json) -> Json:
+    return sample(DatabaseLevel, level=f"level-{number}", checksum=checksum, lsps=list(lsps))
+
+
+ISIS_DATABASE: Json = sample(
+    DatabaseDocument,
+    router_id=SYSTEM,
+    levels=[
+        level(
+            1,
+            "0x0001a179",
+            lsp(5, attached=True, overload=True),
+            lsp(5, 4, length=67),
+            lsp(6, fragment=1, length=1492, lifetime=612),
+            lsp(9, purged=True, lifetime=0, length=27),
+        ),
+        level(2, "0x0000effc", lsp(1), lsp(5)),
     ],
-}
+)
 BOTH_DATABASE: Json = {**DATABASE, "levels": ISIS_DATABASE["levels"][1:]}
 
 ISIS_DATABASE_DETAIL: Json = {
     **ISIS_DATABASE,
     "levels": [
-        {
-            "level": "level-1",
-            "checksum": "0x0001a179",
-            "lsps": [
-                lsp(
-                    6,
-                    body={
-                        "pdu": "l1-lsp",
-                        "tlvs": {
-                            "area_addresses": ["49.0001"],
-                            "protocols": [204, 142],
-                            "hostname": "leaf1",
-                            "ext_is_reach": [
-                                {
-                                    "neighbor": f"{SYSTEM}.00",
-                                    "metric": 10,
-                                    "sub": {
-                                        "local_identifier": 2,
-                                        "remote_identifier": 3,
-                                        "unreserved_bandwidth": [400 * GBIT] * 8,
-                                        "residual_bandwidth": 100 * GBIT,
-                                    },
-                                }
-                            ],
-                            "ipv6_reach": [
-                                {"prefix": "2001:db8:0:6::/64", "metric": 10, "down": False}
-                            ],
-                        },
+        level(
+            1,
+            "0x0001a179",
+            lsp(
+                6,
+                body={
+                    "pdu": "l1-lsp",
+                    "tlvs": {
+                        "area_addresses": ["49.0001"],
+                        "protocols": [204, 142],
+                        "hostname": "leaf1",
+                        "ext_is_reach": [
+                            {
+                                "neighbor": f"{SYSTEM}.00",
+                                "metric": 10,
+                                "sub": {
+                                    "local_identifier": 2,
+                                    "remote_identifier": 3,
+                                    "unreserved_bandwidth": [400 * GBIT] * 8,
+                                    "residual_bandwidth": 100 * GBIT,
+                                },
+                            }
+                        ],
+                        "ipv6_reach": [
+                            {"prefix": "2001:db8:0:6::/64", "metric": 10, "down": False}
+                        ],
                     },
-                )
-            ],
-        }
+                },
+            ),
+        )
     ],
 }
 
-ISIS_LSDB: Json = {
-    "format": "fared-lsdb/1",
-    "proto": "isis",
-    "system_id": SYSTEM,
-    "levels": [1, 2],
-    "interfaces": [],
-    "lsps": [{"level": 2, "hex": "831b0100"}],
-}
+ISIS_LSDB: Json = sample(
+    IsisLsdb,
+    proto="isis",
+    system_id=SYSTEM,
+    levels=[1, 2],
+    lsps=[sample(IsisLsdbLsp, level=2, hex="831b0100")],
+)
 
 BOTH = ["ipv4", "ipv6"]
 
@@ -461,11 +446,11 @@ ISIS_WEIGHTS: Json = {
     ],
 }
 
-BOTH_TIMERS: Json = {
-    **TIMERS,
-    "timers": [
-        {"timer": "hello", "proto": "isis", "subject": "swp1", "due_in": 0.21},
+BOTH_TIMERS: Json = sample(
+    Timers,
+    timers=[
+        sample(PendingTimer, timer="hello", proto="isis", subject="swp1", due_in=0.21),
         *TIMERS["timers"],
-        {"timer": "fib-housekeeping", "proto": None, "subject": "", "due_in": 1500.0},
+        sample(PendingTimer, timer="fib-housekeeping", due_in=1500.0),
     ],
-}
+)

@@ -18,11 +18,10 @@ from fared.management.documents.registry import all_documents
 from tests.api import documents, isis_documents
 from tests.api.answers import run_view
 from tests.api.conforms import faults
-from tests.api.schemas import schema_of
 from tests.api.seen import seen_from
 
 FIXTURES = documents.NAMED | documents.named(isis_documents)
-SCHEMAS = {entry.format: schema_of(entry) for entry in all_documents()}
+SCHEMAS = {entry.format: entry.row for entry in all_documents()}
 NEEDED = {"prefix": "10.0.2.0/24", "source": "L1", "destination": "L2"}
 
 

@@ -64,12 +64,12 @@ def test_the_status_of_a_router_shows_that_it_redistributes(fabric):
 
 
 def test_the_database_has_the_lsa_with_its_fields(fabric):
-    (lsa,) = protocol.database(seen_from(fabric, "p2.L1"), "as-external", "192.0.2.0")["as_scope"]
-    assert (lsa["body"]["metric_type"], lsa["body"]["metric"]) == (2, 7)
-    assert lsa["body"]["forwarding_address"] == "0.0.0.0"
-    assert not lsa["self_originated"]
-    (own,) = protocol.database(seen_from(fabric, "p1.L1"), "as-external")["as_scope"]
-    assert own["self_originated"]
+    (lsa,) = protocol.database(seen_from(fabric, "p2.L1"), "as-external", "192.0.2.0").as_scope
+    assert (lsa.body["metric_type"], lsa.body["metric"]) == (2, 7)
+    assert lsa.body["forwarding_address"] == "0.0.0.0"
+    assert not lsa.self_originated
+    (own,) = protocol.database(seen_from(fabric, "p1.L1"), "as-external").as_scope
+    assert own.self_originated
 
 
 def test_a_path_ends_at_the_boundary_router(fabric):

@@ -8,7 +8,7 @@ from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.encode import encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
-from fared.management.documents.context import Derating
+from fared.management.documents.link import Derated
 from fared.management.documents.views import fabric_image
 from fared.management.documents.views.fabric import fabric
 from fared.router.events import RouterSettingsApplied
@@ -102,7 +102,7 @@ def test_own_links_say_why_they_are_derated(four_by_eight):
     context = seen_from(four_by_eight, "L1")
     before = image_of(context)
     context.derated = lambda name: (
-        [Derating("link-health", 0.5, 0.0, "12 errors")] if name == "S2" else []
+        [Derated(by="link-health", share=0.5, at=0.0, reason="12 errors")] if name == "S2" else []
     )
     assert marks(context) == {
         ("L1", "S2"): ("sick", "S2 is derated to 50% by link-health: 12 errors")

@@ -4,7 +4,6 @@ import json
 from itertools import chain
 
 import pytest
-from msgspec.structs import replace
 
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric
 from fared.extensions.sim.levels import clos3_isis, clos5_levels
@@ -14,11 +13,13 @@ from fared.management.api.encode import encode
 from fared.management.documents.counters import counters
 from fared.management.documents.errors import CommandError
 from fared.management.documents.load import load
+from fared.management.documents.lsdb import IsisLsdbAdjacency
 from fared.management.documents.registry import all_documents, narrowed
 from fared.management.documents.views import explain, graph, kernel, path, protocol, routes
 from fared.management.documents.views.protocol import lsdb
 from fared.management.documents.views.status import status
 from fared.management.documents.views.validate import validate
+from fared.protocols.isis.circuit import AdjacencyState
 from fared.protocols.isis.pdu.codec import decode_pdu
 from tests.api.answers import run_view
 from tests.api.seen import scraped, seen_from
@@ -95,17 +96,17 @@ def test_status_tells_level_adjacencies_and_bits(isis, levels):
 
 
 def test_adjacencies_show_neighbors_and_their_states(isis):
-    first = protocol.neighbors(seen_from(isis, "L1"))["neighbors"][0]
-    assert (first["proto"], first["system_id"], first["hostname"]) == ("isis", S1_ID, "S1")
-    assert (first["state"], first["levels"], first["areas"]) == ("Up", [2], ["49.0000"])
-    assert (first["snpa"], first["holding_time"]) == ("02:00:00:00:00:02", 4)
-    assert first["addresses"] == ["10.128.0.1", "fe80::200:0:2"]
-    assert 0 < first["dead_in"] <= 4
+    first = protocol.neighbors(seen_from(isis, "L1")).neighbors[0]
+    assert (first.proto, first.system_id, first.hostname) == ("isis", S1_ID, "S1")
+    assert (first.state, first.levels, first.areas) == ("Up", [2], ["49.0000"])
+    assert (first.snpa, first.holding_time) == ("02:00:00:00:00:02", 4)
+    assert first.addresses == ["10.128.0.1", "fe80::200:0:2"]
+    assert 0 < first.dead_in <= 4
 
 
 def test_neighbors_of_both_protocols_stand_in_one_list(both):
-    rows = protocol.neighbors(seen_from(both, "L1"))["neighbors"]
-    assert [(row["proto"], row["hostname"]) for row in rows] == [
+    rows = protocol.neighbors(seen_from(both, "L1")).neighbors
+    assert [(row.proto, row.hostname) for row in rows] == [
         ("ospf", "S1"),
         ("ospf", "S2"),
         ("isis", "S1"),
@@ -116,11 +117,11 @@ def test_neighbors_of_both_protocols_stand_in_one_list(both):
 def test_circuits_tell_levels_and_load(isis):
     context = seen_from(isis, "L1")
     context.runtime.utilized = {3: 100.0}
-    rows = {row["interface"]: row for row in protocol.interfaces(context)["interfaces"]}
-    assert (rows["lo"]["state"], rows["host"]["passive"]) == ("Loopback", True)
+    rows = {row.interface: row for row in protocol.interfaces(context).interfaces}
+    assert (rows["lo"].state, rows["host"].passive) == ("Loopback", True)
     up = rows["S1"]
-    assert (up["state"], up["area"], up["full"], up["cost"]) == ("Point-to-point", "level-2", 1, 10)
-    assert up["available"] == DEFAULT_CAPACITY - 100
+    assert (up.state, up.area, up.full, up.cost) == ("Point-to-point", "level-2", 1, 10)
+    assert up.available == DEFAULT_CAPACITY - 100
 
 
 def test_measured_loads_are_shown_with_their_ages(isis):
@@ -150,15 +151,15 @@ def test_measured_loads_are_shown_with_their_ages(isis):
     ],
 )
 def test_lsps_are_found_by_type_id_and_hostname(isis, words, found):
-    (level,) = protocol.database(seen_from(isis, "L1"), *words)["levels"]
-    assert len(level["lsps"]) == found
-    assert all(lsp["lifetime"] > 1000 for lsp in level["lsps"])
+    (level,) = protocol.database(seen_from(isis, "L1"), *words).levels
+    assert len(level.lsps) == found
+    assert all(lsp.lifetime > 1000 for lsp in level.lsps)
 
 
 def test_one_lsp_is_shown_decoded(isis):
-    (level,) = protocol.database(seen_from(isis, "L1"), "S1")["levels"]
-    (lsp,) = level["lsps"]
-    tlvs = lsp["body"]["tlvs"]
+    (level,) = protocol.database(seen_from(isis, "L1"), "S1").levels
+    (lsp,) = level.lsps
+    tlvs = lsp.body["tlvs"]
     assert tlvs["hostname"] == "S1"
     slow = next(link for link in tlvs["ext_is_reach"] if link["neighbor"] == "0000.0aff.0004.00")
     assert slow["sub"]["residual_bandwidth"] == pytest.approx(DEFAULT_CAPACITY / 4)
@@ -168,17 +169,17 @@ def test_one_lsp_is_shown_decoded(isis):
 
 def test_the_database_file_holds_every_lsp_as_on_the_wire(isis, both):
     document = lsdb(seen_from(isis, "L1"))
-    assert (document["proto"], document["system_id"], document["levels"]) == ("isis", L1_ID, [2])
-    lsps = [decode_pdu(bytes.fromhex(lsp["hex"])) for lsp in document["lsps"]]
-    shown = protocol.database(seen_from(isis, "L1"))["levels"][0]["lsps"]
-    assert [lsp.remaining_lifetime for lsp in lsps] == [lsp["lifetime"] for lsp in shown]
-    toward = next(i for i in document["interfaces"] if i["name"] == "S1")
-    assert toward["adjacencies"] == [
-        {"neighbor": S1_ID, "level": 2, "ipv4": "10.128.0.1", "ipv6": "fe80::200:0:2"}
+    assert (document.proto, document.system_id, document.levels) == ("isis", L1_ID, [2])
+    lsps = [decode_pdu(bytes.fromhex(lsp.hex)) for lsp in document.lsps]
+    shown = protocol.database(seen_from(isis, "L1")).levels[0].lsps
+    assert [lsp.remaining_lifetime for lsp in lsps] == [lsp.lifetime for lsp in shown]
+    toward = next(i for i in document.interfaces if i.name == "S1")
+    assert toward.adjacencies == [
+        IsisLsdbAdjacency(neighbor=S1_ID, level=2, ipv4="10.128.0.1", ipv6="fe80::200:0:2")
     ]
     context = seen_from(both, "L1")
-    assert lsdb(context)["proto"] == "ospf"
-    assert lsdb(context.narrowed("isis"))["proto"] == "isis"
+    assert lsdb(context).proto == "ospf"
+    assert lsdb(context.narrowed("isis")).proto == "isis"
 
 
 def test_topology_lists_what_families_share_once(isis, both):
@@ -299,12 +300,11 @@ def test_the_kernel_holds_both_families_and_validate_agrees(isis, both, levels):
     assert names[:2] == ["neighbors are full", "adjacencies are up"]
 
 
-def test_validate_sees_an_adjacency_that_is_not_up(isis):
+def test_validate_sees_an_adjacency_that_is_not_up(isis, monkeypatch):
     context = seen_from(isis, "L1")
-    circuits = context.isis.circuits
-    forming = replace(circuits[2].adjacencies[0], state="Initializing")
-    broken = replace(circuits[2], adjacencies=(forming,))
-    context.isis = replace(context.isis, circuits=(*circuits[:2], broken, *circuits[3:]))
+    adjacency = context.isis.instance.ordered_circuits()[2].adjacency
+    monkeypatch.setattr(adjacency, "state", AdjacencyState.INITIALIZING)
+    monkeypatch.setattr(adjacency, "since", context.now)
     found = validate(context)
     assert not found.ok
     assert found.checks[0].detail == "1 neighbor is forming an adjacency"
@@ -312,10 +312,10 @@ def test_validate_sees_an_adjacency_that_is_not_up(isis):
 
 def test_timers_and_counters_show_their_protocol(both):
     context = seen_from(both, "L1")
-    timers = protocol.timers(context)["timers"]
-    assert {timer["proto"] for timer in timers} == {"ospf", "isis", None}
-    assert [t["due_in"] for t in timers] == sorted(t["due_in"] for t in timers)
-    holding = {t["subject"] for t in timers if t["timer"] == "holding"}
+    timers = protocol.timers(context).timers
+    assert {timer.proto for timer in timers} == {"ospf", "isis", None}
+    assert [t.due_in for t in timers] == sorted(t.due_in for t in timers)
+    holding = {t.subject for t in timers if t.timer == "holding"}
     assert holding == {"S1 on S1", "S2 on S2"}
     counts = {(c.proto, c.group): c.value for c in counters(context).counters}
     assert {("ospf", "packets"), ("isis", "pdus"), (None, "computations")} <= set(counts)

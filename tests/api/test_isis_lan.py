@@ -37,22 +37,22 @@ def fabric() -> Fabric:
 
 
 def test_interfaces_show_the_dis(fabric):
-    lan = protocol.interfaces(seen_from(fabric, "R1"))["interfaces"][-1]
-    assert (lan["network_type"], lan["state"], lan["full"]) == ("broadcast", "LAN", 2)
-    (level,) = lan["lans"]
-    assert (level["level"], level["hostname"], level["is_dis"]) == (2, "R3", False)
-    own = protocol.interfaces(seen_from(fabric, "R3"))["interfaces"][-1]
-    assert (own["state"], own["lans"][0]["dis"]) == ("DIS", level["dis"])
+    lan = protocol.interfaces(seen_from(fabric, "R1")).interfaces[-1]
+    assert (lan.network_type, lan.state, lan.full) == ("broadcast", "LAN", 2)
+    (level,) = lan.lans
+    assert (level.level, level.hostname, level.is_dis) == (2, "R3", False)
+    own = protocol.interfaces(seen_from(fabric, "R3")).interfaces[-1]
+    assert (own.state, own.lans[0].dis) == ("DIS", level.dis)
 
 
 def test_the_pseudonode_is_an_lsp_and_a_node_of_its_own(fabric):
     context = seen_from(fabric, "R1")
-    (level,) = protocol.database(context, "pseudonode")["levels"]
-    (lsp,) = level["lsps"]
-    assert (lsp["type"], lsp["hostname"]) == ("pseudonode", "R3")
+    (level,) = protocol.database(context, "pseudonode").levels
+    (lsp,) = level.lsps
+    assert (lsp.type, lsp.hostname) == ("pseudonode", "R3")
     (area,) = graph.topology(context).areas
     (network,) = [node for node in area.nodes if node.network]
-    assert lsp["lsp_id"] == f"{network.id}-00"
+    assert lsp.lsp_id == f"{network.id}-00"
     around = [link for link in area.links if link.from_ == network.id]
     assert len(around) == len(NAMES)
     assert all(link.two_way and link.capacity is None for link in around)

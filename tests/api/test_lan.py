@@ -46,17 +46,17 @@ def test_explain_names_the_link_into_the_lan_that_limits(fabric):
 
 
 def test_interfaces_show_the_designated_router(fabric):
-    rows = protocol.interfaces(seen_from(fabric, "R1"))["interfaces"]
-    lan = next(row for row in rows if row["network_type"] == "broadcast")
-    assert (lan["designated_router"], lan["backup_designated_router"]) == (
+    rows = protocol.interfaces(seen_from(fabric, "R1")).interfaces
+    lan = next(row for row in rows if row.network_type == "broadcast")
+    assert (lan.designated_router, lan.backup_designated_router) == (
         "10.192.1.4",
         "10.192.1.3",
     )
-    assert lan["designated_router_hostname"] == "R4"
-    assert lan["backup_designated_router_hostname"] == "R3"
-    own = protocol.interfaces(seen_from(fabric, "R4"))["interfaces"][-1]
-    assert (own["state"], own["designated_router_hostname"]) == ("DR", "R4")
-    assert (lan["state"], lan["priority"], lan["full"], lan["neighbors"]) == ("DR Other", 1, 2, 3)
+    assert lan.designated_router_hostname == "R4"
+    assert lan.backup_designated_router_hostname == "R3"
+    own = protocol.interfaces(seen_from(fabric, "R4")).interfaces[-1]
+    assert (own.state, own.designated_router_hostname) == ("DR", "R4")
+    assert (lan.state, lan.priority, lan.full, lan.neighbors) == ("DR Other", 1, 2, 3)
 
 
 def test_the_network_is_a_node_of_the_topology(fabric):

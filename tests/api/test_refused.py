@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.documents.views import protocol
 from fared.management.documents.views.validate import validate
-from fared.protocols.igp.refusals import NeighborProblem, RefusedHello
+from fared.protocols.igp.refusals import RefusedHello
 from tests.api.seen import seen_from
 
 WHY = "its hello interval differs: 10, ours 1"
@@ -44,11 +43,11 @@ def check(context, name: str) -> tuple[bool, str]:
 def test_refused_hellos_are_in_the_documents_of_neighbors_and_interfaces(context, monkeypatch):
     (instance,) = context.instances
     monkeypatch.setattr(instance.engine, "refused", lambda _: (refusal(context, 2.0),))
-    (row,) = protocol.neighbors(context)["refused"]
-    assert (row["proto"], row["interface"], row["text"]) == (instance.name, "S1", WHY)
-    assert (row["first"], row["last"], row["times"]) == (7.0, 2.0, 6)
-    interfaces = protocol.interfaces(context)["interfaces"]
-    assert {i["interface"]: i["refused"] for i in interfaces if i["refused"]} == {"S1": [row]}
+    (row,) = protocol.neighbors(context).refused
+    assert (row.proto, row.interface, row.text) == (instance.name, "S1", WHY)
+    assert (row.first, row.last, row.times) == (7.0, 2.0, 6)
+    interfaces = protocol.interfaces(context).interfaces
+    assert {i.interface: i.refused for i in interfaces if i.refused} == {"S1": [row]}
 
 
 @pytest.mark.parametrize(("ago", "passes"), [(2.0, False), (200.0, True)])
@@ -59,12 +58,12 @@ def test_validate_fails_while_hellos_are_refused(context, monkeypatch, ago, pass
     assert (ok, f"10.0.0.9 on S1: {WHY}" in detail) == (passes, not passes)
 
 
-def test_validate_names_links_on_which_no_hello_has_arrived(both):
+def test_validate_names_links_on_which_no_hello_has_arrived(both, monkeypatch):
     """It passes: nobody may be there. Or the other end has our address, and the kernel drops it."""
     context = seen_from(both, "L1").narrowed("isis")
-    silent = next(circuit for circuit in context.isis.circuits if circuit.adjacencies)
-    circuits = [replace(c, adjacencies=()) if c is silent else c for c in context.isis.circuits]
-    context.isis = replace(context.isis, circuits=tuple(circuits))
+    circuits = context.isis.instance.ordered_circuits()
+    silent = next(circuit for circuit in circuits if circuit.adjacency)
+    monkeypatch.setattr(silent, "adjacency", None)
     ok, detail = check(context, "hellos are accepted")
     assert ok
     assert detail.endswith(f"no hello has arrived on some links: {silent.name}")
@@ -79,14 +78,14 @@ def test_validate_fails_while_another_router_has_our_id(context, monkeypatch):
     assert "another router has our id" in detail
 
 
-def test_validate_names_the_problem_of_a_neighbor_that_is_full(both):
+def test_validate_names_the_problem_of_a_neighbor_that_is_full(both, monkeypatch):
     """Its MTU has changed: all works, but the adjacency would not form again."""
     context = seen_from(both, "L1").narrowed("ospf")
-    full = next(view for view in context.ospf.interfaces if view.neighbors)
-    changed = replace(full.neighbors[0], problem=NeighborProblem("mtu-mismatch", "its MTU differs"))
-    views = [replace(v, neighbors=(changed,)) if v is full else v for v in context.ospf.interfaces]
-    context.ospf = replace(context.ospf, interfaces=tuple(views))
+    neighbor = context.ospf.instance.neighbors()[0]
+    monkeypatch.setattr(neighbor, "mtu", neighbor.interface.link.mtu + 1)
     ok, detail = check(context, "neighbors are full")
     assert not ok
-    assert detail.endswith(f"on {full.name}: its MTU differs")
-    assert protocol.neighbors(context)["neighbors"][0]["problem"]["cause"] == "mtu-mismatch"
+    assert f"on {neighbor.interface.name}: its MTU differs" in detail
+    problem = protocol.neighbors(context).neighbors[0].problem
+    assert problem is not None
+    assert problem.cause == "mtu-mismatch"

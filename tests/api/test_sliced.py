@@ -20,7 +20,6 @@ from fared.management.documents.sliced import (
     finished,
     in_order,
 )
-from fared.protocols.ospf import snapshot
 from fared.protocols.ospf.lsdb import LsaEntry, kind_of
 from tests.api.answers import run_view
 from tests.api.seen import scraped, seen_from
@@ -38,7 +37,6 @@ def fabric():
 def shown(monkeypatch) -> list[object]:
     """The LSAs that somebody looks at."""
     seen: list[object] = []
-    monkeypatch.setattr(snapshot.DatabaseView, "view", lambda _, entry: seen.append(entry))
     monkeypatch.setattr(LsaEntry, "lsa", property(seen.append))
     return seen
 
@@ -97,7 +95,7 @@ def test_a_scrape_looks_at_no_lsa_to_count_them(fabric, shown):
     context = seen_from(fabric, "L1")
     counted = scraped(context)["lsdb_entries"]
     assert shown == []
-    assert sum(counted.values()) == sum(len(d.entries) for d in context.ospf.databases) > 0
+    assert sum(counted.values()) == sum(map(len, context.ospf.instance.databases())) > 0
 
 
 @pytest.mark.parametrize("make", [clos3, clos3_isis])
@@ -110,12 +108,13 @@ def test_counts_follow_the_database(make):
     made.network.set_link("S1", "L3", up=False)
     made.network.run_until_quiet(60)
     (engine,) = [i.engine for i in made.network.nodes["L1"].running.instances.values()]
-    for view in engine.snapshot(made.network.now).databases:
-        if make is clos3:
-            assert view.checksum == sum(seen.lsa.header.ls_checksum for seen in view.lsas)
-            kinds = Counter(kind_of(entry.key, entry.raw) for entry in view.entries)
-            assert +view.kinds == kinds
-        else:
-            live = [seen for seen in view.lsps if not seen.purged]
-            assert view.checksum == sum(seen.lsp.checksum for seen in live)
-            assert view.live.total() == len(live)
+    if make is clos3:
+        for lsdb in engine.instance.databases():
+            assert lsdb.checksum == sum(entry.lsa.header.ls_checksum for entry in lsdb)
+            kinds = Counter(kind_of(entry.key, entry.raw) for entry in lsdb)
+            assert +lsdb.kinds == kinds
+        return
+    for lsdb in engine.instance.databases.values():
+        live = [entry for entry in lsdb.ordered() if not entry.purged]
+        assert lsdb.checksum == sum(entry.lsp.checksum for entry in live)
+        assert lsdb.live.total() == len(live)

@@ -186,14 +186,14 @@ def test_fib_shows_groups_and_their_users_and_no_difference(context):
 
 
 def test_database_filters_by_type_and_shows_bodies_on_demand(context):
-    everything = protocol.database(context)["areas"][0]["lsas"]
-    words = {lsa["type"] for lsa in everything}
+    everything = protocol.database(context).areas[0].lsas
+    words = {lsa.type for lsa in everything}
     assert words == {"router", "te-link", "te-router-address", "router-information"}
-    routers = protocol.database(context, "router")["areas"][0]["lsas"]
+    routers = protocol.database(context, "router").areas[0].lsas
     assert len(routers) == 12
-    one = protocol.database(context, "router", "10.255.0.1")["areas"][0]["lsas"]
+    one = protocol.database(context, "router", "10.255.0.1").areas[0].lsas
     assert len(one) == 1
-    assert one[0]["body"]["links"]
+    assert one[0].body["links"]
     with pytest.raises(CommandError, match="no LSA matches"):
         protocol.database(context, "summary")
 

@@ -20,6 +20,9 @@ from fared.daemon.loop import runner as module
 from fared.daemon.loop.runner import Runner
 from fared.paths.fib.simulated import SimulatedFib
 from fared.protocols.igp import events as igp
+from fared.protocols.isis.adjacency.fsm import all_adjacencies
+from fared.protocols.isis.circuit import AdjacencyState
+from fared.protocols.ospf.neighbor import NeighborState
 from fared.router import events
 from fared.router.router import Router
 
@@ -111,19 +114,21 @@ class Process:
         """The state of the neighbor in the engine, or None."""
         router = self.runner.router
         instance = next(iter(router.instances.values()))
-        snapshot = instance.engine.snapshot(self.loop.time())
-        found = getattr(snapshot, "adjacencies", None) or getattr(snapshot, "neighbors", ())
-        return found[0] if found else None
+        live: Any = instance.engine.instance
+        if instance.name == "ospf":
+            return next(iter(live.neighbors()), None)
+        return next((a for c in live.ordered_circuits() for a in all_adjacencies(c)), None)
 
     def up(self) -> bool:
         """Whether the neighbor is Full (OSPF) or Up (IS-IS)."""
         neighbor = self.neighbor()
-        return neighbor is not None and neighbor.state in ("Full", "Up")
+        return neighbor is not None and neighbor.state in (NeighborState.FULL, AdjacencyState.UP)
 
     def dead_in(self) -> float:
         """Seconds until the neighbor's hold time expires."""
         neighbor = self.neighbor()
-        return float(neighbor.dead_in if hasattr(neighbor, "dead_in") else neighbor.expires_in)
+        ends = neighbor.dead_at if self.protocol == "ospf" else neighbor.expires
+        return float(ends - self.loop.time())
 
     def _send(self, packet: igp.SendPacket) -> None:
         own = 0x0A000000 if self.protocol == "ospf" else 2

@@ -22,8 +22,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 def capacity(daemon: Daemon, name: str = "swp1") -> float | None:
     """What OSPF takes for the capacity of a link, bytes/s."""
-    snapshot = daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0)
-    (found,) = (i.capacity for i in snapshot.interfaces if i.name == name)
+    interfaces = daemon.parts.runner.router.instances["ospf"].engine.instance.interfaces.values()
+    (found,) = (i.bandwidth.capacity for i in interfaces if i.name == name)
     return found
 
 

@@ -27,8 +27,6 @@ NEVER = (
     "fared.extensions.sim",
 )
 """Tools of operators and developers: never, whatever is asked of the daemon."""
-UNREAD = ("fared.management.documents.schema",)
-"""What only type checkers read."""
 LATE = (
     "ssl",
     "click",
@@ -101,11 +99,6 @@ def loaded(tmp_path_factory) -> dict[str, set[str]]:
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])
 def test_tools_are_never_loaded(loaded, when):
     assert not {name for name in loaded[when] if name.startswith(NEVER)}
-
-
-def test_the_types_of_documents_are_not_loaded(loaded):
-    assert "fared.management.documents.views.status" in loaded["served"]
-    assert not {name for name in loaded["served"] if name.startswith(UNREAD)}
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])

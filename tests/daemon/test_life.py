@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,12 @@ from tests.waiting import loop_until
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return Stage(tmp_path, monkeypatch)
+
+
+def running(daemon: Any) -> dict[str, Any]:
+    """The settings of OSPF's interfaces, by name."""
+    interfaces = daemon.parts.runner.router.instances["ospf"].engine.instance.interfaces.values()
+    return {interface.name: interface.settings for interface in interfaces}
 
 
 def lock_of(stage: Stage) -> Path:
@@ -110,14 +117,7 @@ async def test_a_reload_applies_changes_but_those_that_need_a_restart(stage):
             "fib.on-exit": "update-in-place",
             "ospf.areas.0.0.0.0.interfaces.swp1.cost": "update-in-place",
         }
-        (swp1,) = (
-            interface
-            for interface in daemon.parts.runner.router.instances["ospf"]
-            .engine.snapshot(0.0)
-            .interfaces
-            if interface.name == "swp1"
-        )
-        assert swp1.cost == 77
+        assert running(daemon)["swp1"].cost == 77
         assert daemon.parts.operation.router_id == 0x0AFF0001
         assert daemon.running.config.router_id == before.router_id
         assert daemon.running.config.fib.on_exit == "keep"
@@ -184,18 +184,13 @@ async def test_the_boot_count_is_written_at_the_reload_that_adds_a_key_for_it(st
 async def test_a_file_with_an_error_changes_nothing(stage, text, complaint):
     """The running configuration remains; the error is in the answer and in the status."""
     async with stage.running() as daemon:
-        before, engine = (
-            daemon.running.config,
-            daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0).interfaces,
-        )
+        before, interfaces = daemon.running.config, running(daemon)
         stage.file.write_text(text)
         answer = await stage.ask("reload")
         assert answer["applied"] is False
         assert any(word in " ".join(answer["errors"]) for word in complaint.split("|"))
         assert daemon.running.config is before
-        assert (
-            daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0).interfaces == engine
-        )
+        assert running(daemon) == interfaces
         assert not daemon.runtime.last_reload_ok
         assert daemon.runtime.last_reload_error
 

@@ -204,16 +204,16 @@ async def test_a_running_daemon_derates_damps_and_releases(tmp_path, monkeypatch
         operation = daemon.parts.operation
 
         def seen() -> Any:
-            snapshot = daemon.parts.runner.router.instances["ospf"].engine.snapshot(0.0)
-            return next(i for i in snapshot.interfaces if i.name == "swp1")
+            interfaces = daemon.parts.runner.router.instances["ospf"].engine.instance.interfaces
+            return next(i for i in interfaces.values() if i.name == "swp1")
 
-        whole = seen().capacity
+        whole = seen().bandwidth.capacity
         operation.check_links()
         counters.write_text(LINE.format(name="swp1", packets=10_000, errors=5))
         operation.check_links()
         counters.write_text(LINE.format(name="swp1", packets=100_000, errors=12))
         operation.check_links()
-        assert seen().capacity == whole / 4
+        assert seen().bandwidth.capacity == whole / 4
         rows = (await stage.ask("show interfaces"))["interfaces"]
         (row,) = (row for row in rows if row["interface"] == "swp1")
         assert row["derated"][0]["by"] == "link-health"
@@ -233,8 +233,8 @@ async def test_a_running_daemon_derates_damps_and_releases(tmp_path, monkeypatch
         for _ in range(3):
             daemon.parts.runner.feed_all(operation.link_changed(replace(link, up=False), link))
             daemon.parts.runner.feed_all(operation.link_changed(link, replace(link, up=False)))
-        assert seen().state == "Down"
+        assert seen().state.value == "Down"
         assert operation.watch is not None
         operation.watch._watched["swp1"].damping._penalty = 1.0
         operation.check_links()
-        assert seen().state == "Point-to-point"
+        assert seen().state.value == "Point-to-point"

@@ -8,7 +8,8 @@ and ``tests/isis``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from typing import Any
 
 from fared.protocols.igp.dynamic_flooding import DynamicFlooding
@@ -30,6 +31,14 @@ from tests.ospf import harness as ospf
 
 PERIOD = 60.0
 """Seconds that a graceful restart may take."""
+
+
+def plain(one: Any, fields: Iterable[str]) -> dict[str, Any]:
+    """The fields of an object that are values, not other objects of the engine."""
+    values = {name: getattr(one, name) for name in sorted(fields)}
+    return {
+        name: v for name, v in values.items() if isinstance(v, int | float | bytes | tuple | Enum)
+    }
 
 
 class Protocol(ABC):
@@ -76,7 +85,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def neighbors(self, net: Any, number: int) -> Any:
-        """The views of a router's neighbors."""
+        """What a router knows of its neighbors, as plain values."""
 
     @abstractmethod
     def identity(self, number: int) -> int:
@@ -168,7 +177,7 @@ class Ospf(Protocol):
         return net.all_full()
 
     def neighbors(self, net: Any, number: int) -> Any:
-        return net.neighbors(number)
+        return [plain(neighbor, vars(neighbor)) for neighbor in net.neighbors(number)]
 
     def identity(self, number: int) -> int:
         return ospf.router_id(number)
@@ -186,7 +195,7 @@ class Ospf(Protocol):
         return body.lsa_headers if isinstance(body, LsAck) else ()
 
     def acknowledged(self, net: Any) -> bool:
-        return all(n.retransmissions == 0 for number in net.nodes for n in net.neighbors(number))
+        return not any(any(net.retransmissions(number)) for number in net.nodes)
 
     def dynamic(self, net: Any, number: int) -> DynamicFlooding | None:
         return net.nodes[number].engine._flooding.dynamic.area(ospf.BACKBONE)
@@ -230,13 +239,14 @@ class Isis(Protocol):
         return {"restarts": True, "restart_period": PERIOD, "restart_helper": helper}
 
     def designated(self, net: Any, number: int) -> tuple[int, ...]:
-        return (net.snapshot(number).circuits[1].lans[0].dis >> 8,)
+        return (net.instance(number).ordered_circuits()[1].lan[2].dis >> 8,)
 
     def adjacent(self, net: Any) -> bool:
         return net.all_up()
 
     def neighbors(self, net: Any, number: int) -> Any:
-        return net.snapshot(number).adjacencies
+        found = net.adjacencies(number)
+        return [plain(each, set(each.__struct_fields__) - {"settled_by"}) for each in found]
 
     def identity(self, number: int) -> int:
         return isis.system(number)

@@ -18,8 +18,11 @@ from fared.paths.ted.events import (
     TedUpdated,
 )
 from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
+from fared.protocols.isis.adjacency.fsm import all_adjacencies
+from fared.protocols.isis.circuit import Adjacency
 from fared.protocols.isis.engine import IsisEngine
 from fared.protocols.isis.ids import LevelSet, lsp_id
+from fared.protocols.isis.instance import Instance
 from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSettings
 from tests.engines import EngineNetwork, Node
 from tests.ted.kinds import described
@@ -177,9 +180,14 @@ class Network(EngineNetwork[Frame]):
 
     # State
 
-    def snapshot(self, number: int):
-        """The snapshot of a node."""
-        return self.nodes[number].engine.snapshot(self.now)
+    def instance(self, number: int) -> Instance:
+        """The live state of a node."""
+        return self.nodes[number].engine.instance
+
+    def adjacencies(self, number: int) -> list[Adjacency]:
+        """The adjacencies of a node."""
+        circuits = self.instance(number).ordered_circuits()
+        return [adjacency for circuit in circuits for adjacency in all_adjacencies(circuit)]
 
     def all_up(self) -> bool:
         """Whether all adjacencies of intact point-to-point cables and of LANs are Up."""
@@ -187,19 +195,16 @@ class Network(EngineNetwork[Frame]):
         return all(self._circuits_up(number) == expected[number] for number in self.live())
 
     def _circuits_up(self, number: int) -> int:
-        circuits = self.snapshot(number).circuits
-        return sum(any(a.state == "Up" for a in c.adjacencies) for c in circuits)
+        return len({a.circuit.ifindex for a in self.adjacencies(number) if a.up})
 
     def database(self, number: int, level: int = 2) -> dict:
         """LSP id to (sequence number, checksum) of the unexpired LSPs of a level."""
-        view = self.snapshot(number).level(level)
-        return {
-            v.lsp.lsp_id: (v.lsp.sequence_number, v.lsp.checksum) for v in view.lsps if not v.purged
-        }
+        stored = self.instance(number).databases[level].entries.values()
+        return {e.lsp_id: (e.sequence_number, e.checksum) for e in stored if not e.purged}
 
     def in_sync(self, level: int = 2) -> bool:
         """Whether all running nodes of a level hold the same LSPs."""
-        live = [n for n in self.live() if self.snapshot(n).level(level) is not None]
+        live = [n for n in self.live() if level in self.instance(n).databases]
         first = self.database(live[0], level)
         return all(self.database(n, level) == first for n in live[1:])
 
@@ -211,8 +216,8 @@ class Network(EngineNetwork[Frame]):
 
     def lsp(self, at: int, of: int, level: int = 2, pseudonode: int = 0, fragment: int = 0):
         """An LSP of one node in the database of another; None if it is missing or purged."""
-        view = self.snapshot(at).level(level).lsp(lsp_id(of, pseudonode, fragment))
-        return None if view is None or view.purged else view.lsp
+        entry = self.instance(at).databases[level].get(lsp_id(of, pseudonode, fragment))
+        return None if entry is None or entry.purged else entry.lsp
 
     def blocks(self, number: int, level: int = 2, family: int = 4) -> dict:
         """The newest TED block of each node in the output of one node."""

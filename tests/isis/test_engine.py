@@ -36,7 +36,7 @@ def test_two_routers_come_up_and_hold_the_same_database():
     assert took < 2.0
     net.run(2)
     assert set(net.database(1)) == {lsp_id(1), lsp_id(2)}
-    assert [a.state for a in net.snapshot(1).adjacencies] == ["Up"]
+    assert [a.up for a in net.adjacencies(1)] == [True]
 
 
 @pytest.mark.rfc("ISO 10589 §8.2.5.2")
@@ -45,7 +45,7 @@ def test_levels_in_common_are_used(level):
     """Level 1, level 2, or both with one adjacency and two databases."""
     net = pair(level=level)
     net.settle(*level.levels)
-    assert [a.levels for a in net.snapshot(1).adjacencies] == [level]
+    assert [a.levels for a in net.adjacencies(1)] == [level]
     for each in level.levels:
         assert net.blocks(1, each)[node(2)].neighbors.tolist() == [node(1)]
         assert net.local_links(1, each)[0].neighbor == node(2)
@@ -346,7 +346,7 @@ def test_lsps_that_we_never_issued_are_purged():
     net.run(2)
     assert set(net.database(1)) == {lsp_id(1), lsp_id(2)}
     net.run(120)
-    assert len(net.snapshot(1).level(2).lsps) == 2
+    assert len(net.instance(1).databases[TWO]) == 2
 
 
 @pytest.mark.rfc("ISO 10589 §7.3.16.1")

@@ -189,5 +189,5 @@ def test_hellos_say_how_fast_a_router_receives(enabled):
     sent = of_type(hellos[-1].tlvs, FloodingParameters)
     expected = FloodingParameters(7, 2000, 35, None, 100, 70)
     assert sent == ((expected,) if enabled else ())
-    (view,) = net.snapshot(2).adjacencies
-    assert view.flooding == (expected if enabled else None)
+    (adjacency,) = net.adjacencies(2)
+    assert adjacency.flooding == (expected if enabled else None)

@@ -207,7 +207,7 @@ def test_the_attached_bit_is_set_while_another_area_is_reached():
     net = two_pods()
     net.run(15)
     assert net.lsp(1, 2, level=1).attached
-    assert net.snapshot(2).attached
+    assert net.nodes[2].engine.attached
     assert prefixes(net.blocks(1, 1)[node(2)])["0.0.0.0/0"] == (0, "LEVEL_1_DOWN")
     assert prefixes(net.blocks(1, 1, 6)[node(2)])["::/0"] == (0, "LEVEL_1_DOWN")
     net.set_up(net.cables[1], up=False)
@@ -251,7 +251,7 @@ def test_another_area_two_hops_away_counts():
     net.join(1, 2)
     net.join(2, 3)
     net.settle(2)
-    assert net.snapshot(1).attached
+    assert net.nodes[1].engine.attached
 
 
 @pytest.mark.parametrize("change", [{"attached": False}, {"overload": True}])
@@ -360,7 +360,7 @@ def test_leaked_and_connected_prefixes_do_not_fight():
     net.routes(1, loopback(1), AdvertisedRoute(55, PathType.LEVEL_1, (1,), None))
     net.run(2)
     assert reach(net.lsp(2, 1), loopback(1)).metric == 0
-    assert LevelSet.TWO in net.snapshot(1).levels
+    assert LevelSet.TWO in net.instance(1).settings.levels
 
 
 # Five stages: PoDs are level 1, planes level 2, spines both; rates in Gb/s, every link is 400

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from fared.core.ids import parse_dotted
 from fared.core.links import InterfaceAddress, Link
 from fared.protocols.igp.events import LinkChanged, LoadsMeasured, LogRecord, SettingsApplied
+from fared.protocols.isis.adjacency.fsm import all_adjacencies
 from fared.protocols.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.protocols.isis.ids import Level, LevelSet
 from fared.protocols.isis.instance import Instance
@@ -157,7 +158,7 @@ def test_overload_on_start_up_ends_by_itself():
     net.join(1, 2)
     net.settle()
     assert net.lsp(2, 1).overload
-    assert net.snapshot(1).overloaded
+    assert net.nodes[1].engine.overloaded
     net.run(30)
     assert not net.lsp(2, 1).overload
 
@@ -553,8 +554,8 @@ def test_prefixes_of_a_link_are_suppressed_and_advertised_again_without_a_new_ad
             known = prefixes(net.blocks(2, family=family)[node(1)])
             assert (prefix in known) is not suppressed
             assert loopbacks[family] in known
-    circuits = {view.name: view for view in net.snapshot(1).circuits}
-    assert [adjacency.flaps for adjacency in circuits["eth2"].adjacencies] == [0]
+    circuits = {circuit.name: circuit for circuit in net.instance(1).circuits.values()}
+    assert [adjacency.flaps for adjacency in all_adjacencies(circuits["eth2"])] == [0]
     assert not circuits["lo"].prefix_suppression
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.protocols.igp.events import LogRecord
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
+from fared.protocols.isis.adjacency.problems import problem_of
 from tests.isis.net import AREA, BOTH, FAST, LAN, ONE, TWO, Network, pair
 
 OTHER_AREA = bytes.fromhex("490002")
@@ -20,8 +21,8 @@ def refused(net: Network, number: int = 1) -> list[tuple]:
 
 
 def problem(net: Network, number: int):
-    (adjacency,) = net.snapshot(number).adjacencies
-    return adjacency.problem
+    (adjacency,) = net.adjacencies(number)
+    return problem_of(net.instance(number).settings, adjacency, net.now)
 
 
 def logged(net: Network, number: int, event: str) -> list[dict]:
@@ -51,7 +52,7 @@ def test_a_refused_hello_is_kept_with_its_cause(a, b, circuit, cause):
     net.change(2, 2, **circuit)
     net.run(5)
     assert refused(net, 2) == [("eth2", "02:00:00:01:00:02", cause)]
-    assert net.snapshot(2).adjacencies == ()
+    assert net.adjacencies(2) == []
 
 
 def test_a_link_too_small_for_our_lsps_is_the_cause_not_the_levels():

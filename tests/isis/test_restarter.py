@@ -135,10 +135,10 @@ def test_databases_that_stay_incomplete_end_the_restart_with_t3_and_the_overload
     node = come_back(net, 1, planned=True, remaining=3.0)
     net.until(lambda: results(node) != [], 4.0)
     assert results(node) == ["grace-period-expired"]
-    net.until(lambda: net.snapshot(1).overloaded, 0.1)
+    net.until(lambda: net.nodes[1].engine.overloaded, 0.1)
     del net.deliver
     net.settle()
-    assert not net.snapshot(1).overloaded
+    assert not net.nodes[1].engine.overloaded
 
 
 def test_an_lsp_of_a_former_pseudonode_is_purged_after_the_restart():

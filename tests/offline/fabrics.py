@@ -36,9 +36,8 @@ def clos(spines: int = 4, leaves: int = 8) -> Fabric:
 def saved(fabric: Fabric, name: str = "L1") -> Json:
     """The output of ``show lsdb --json`` on one router."""
     network = fabric.network
-    document: Any = lsdb_document(
-        network.nodes[name].running.instances["ospf"].engine.snapshot(network.now)
-    )
+    engine = network.nodes[name].running.instances["ospf"].engine
+    document = lsdb_document(engine, network.now)
     return json.loads(encode(document))
 
 

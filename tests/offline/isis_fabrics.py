@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from fared.core.ids import format_address, format_node, format_system_id
 from fared.extensions.sim.fabric import Fabric
@@ -25,9 +24,8 @@ def started(fabric: Fabric, *, quiet: float = 3.0) -> Fabric:
 def saved(fabric: Fabric, name: str) -> Json:
     """The output of ``show lsdb --json`` on one router."""
     network = fabric.network
-    document: Any = isis_lsdb_document(
-        network.nodes[name].running.instances["isis"].engine.snapshot(network.now)
-    )
+    engine = network.nodes[name].running.instances["isis"].engine
+    document = isis_lsdb_document(engine, network.now)
     found: Json = json.loads(encode(document))
     return found
 

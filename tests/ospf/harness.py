@@ -13,6 +13,7 @@ from fared.extensions.sim.wire import Cable, End
 from fared.paths.ted.events import LocalLinksChanged, TedUpdated
 from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
 from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.lsdb import Lsdb
 from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from tests.engines import EngineNetwork, Node
 
@@ -147,9 +148,8 @@ class Network(EngineNetwork[Packet]):
         self.link(number, link, replace(settings, router_priority=priority))
 
     def interface(self, number: int, ifindex: int = 2):
-        """The view of one interface of a node."""
-        views = self.nodes[number].engine.snapshot(self.now).interfaces
-        return next(view for view in views if view.ifindex == ifindex)
+        """One interface of a node."""
+        return self.nodes[number].engine.instance.interfaces[ifindex]
 
     def frame(self, node: Node, output: SendPacket) -> Packet:
         """A frame with the source of the output, or else the first address of the link."""
@@ -179,11 +179,11 @@ class Network(EngineNetwork[Packet]):
 
     def neighbors(self, number: int):
         """The neighbors of a node."""
-        return self.nodes[number].engine.snapshot(self.now).neighbors
+        return self.nodes[number].engine.instance.neighbors()
 
     def states(self, number: int) -> list[str]:
         """The states of a node's neighbors."""
-        return [n.state for n in self.neighbors(number)]
+        return [n.state.label for n in self.neighbors(number)]
 
     def all_full(self) -> bool:
         """Whether both ends of each link with carrier are Full."""
@@ -192,12 +192,19 @@ class Network(EngineNetwork[Packet]):
 
     def database(self, number: int, area: AreaId = BACKBONE) -> dict:
         """(Sequence number, checksum) by key, of the LSAs of an area that are not at MaxAge."""
-        view = self.nodes[number].engine.snapshot(self.now).area(area)
         return {
-            v.lsa.header.key: (v.lsa.header.ls_sequence_number, v.lsa.header.ls_checksum)
-            for v in view.lsas
-            if v.age < 3600
+            entry.key: (entry.sequence_number, entry.lsa.header.ls_checksum)
+            for entry in self.lsdb(number, area)
+            if entry.age(self.now) < 3600
         }
+
+    def lsdb(self, number: int, area: AreaId = BACKBONE) -> Lsdb:
+        """The database of an area."""
+        return self.nodes[number].engine.instance.areas[area].lsdb
+
+    def retransmissions(self, number: int) -> list[int]:
+        """The lengths of a node's link state retransmission lists."""
+        return list(self.nodes[number].engine.instance.retransmissions().values())
 
     def in_sync(self) -> bool:
         """Whether all running nodes have the same LSAs in area 0."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import random
 
+import msgspec
 from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
@@ -111,12 +113,17 @@ class Scripted(Clocked):
 
     @property
     def neighbor(self):
-        seen = self.engine.snapshot(self.now).neighbors
+        seen = self.engine.instance.neighbors()
         return seen[0] if seen else None
 
     @property
     def state(self) -> str:
-        return self.neighbor.state if self.neighbor else "Down"
+        return self.neighbor.state.label if self.neighbor else "Down"
+
+    @property
+    def retransmissions(self) -> int:
+        """The length of its link state retransmission list."""
+        return self.engine.instance.retransmissions()[self.neighbor]
 
     def to_exstart(self) -> int:
         """Exchange hellos; return the DD sequence number that the engine proposes."""
@@ -143,17 +150,26 @@ class Scripted(Clocked):
 
     def lsas(self) -> dict:
         """(LSA, age) by key, in area 0."""
-        view = self.engine.snapshot(self.now).area(BACKBONE)
-        return {v.lsa.header.key: (v.lsa, v.age) for v in view.lsas}
+        lsdb = self.engine.instance.areas[BACKBONE].lsdb
+        return {entry.key: (entry.lsa, entry.age(self.now)) for entry in lsdb}
 
     def own_router_lsa(self) -> Lsa:
         lsa, _ = self.lsas()[router_lsa(self.me)]
         return lsa
 
     def state_without_counters(self):
-        """The snapshot; databases as text, since these views are not compared by contents."""
-        snapshot = self.engine.snapshot(self.now)
-        return replace(snapshot, databases=repr(snapshot.databases))
+        """The plain values of interfaces and neighbors, and the databases.
+
+        ``accepted`` is left out: which checks have passed, not their effect.
+        """
+        instance = self.engine.instance
+        parts = [instance, *instance.ordered_interfaces(), *instance.neighbors()]
+        kinds = (int, float, str, bytes, tuple, enum.Enum, msgspec.Struct)
+        values = [
+            {k: v for k, v in vars(part).items() if isinstance(v, kinds) and k != "accepted"}
+            for part in parts
+        ]
+        return values, list(self.engine.databases_text(self.now))
 
 
 def router_lsa(router: int, link_state_id: int | None = None) -> LsaKey:

@@ -63,17 +63,22 @@ class Star(Clocked):
         self.greet(number, self.me)
         self.send(number, dd(DdFlags.I | DdFlags.M | DdFlags.MS, 1000))
         sequence = 1000
-        while self.view(number).state != "Full":
+        while self.states()[number] != "Full":
             sequence += 1
             self.send(number, dd(DdFlags.MS, sequence))
 
     def view(self, number: int):
-        """The view of a neighbor."""
-        return next(n for n in self.engine.snapshot(self.now).neighbors if n.ifindex == number + 2)
+        """A neighbor in the engine."""
+        (neighbor,) = self.engine.instance.interfaces[number + 2].neighbors.values()
+        return neighbor
+
+    def retransmissions(self, number: int) -> int:
+        """The length of its link state retransmission list."""
+        return self.engine.instance.retransmissions()[self.view(number)]
 
     def states(self) -> list[str]:
         """The states of all neighbors."""
-        return [n.state for n in self.engine.snapshot(self.now).neighbors]
+        return [n.state.label for n in self.engine.instance.neighbors()]
 
     def got(self, number: int, kind: type) -> list:
         """The packets of one type sent to a neighbor since the last call; others are dropped."""

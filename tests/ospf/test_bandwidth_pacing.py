@@ -263,4 +263,4 @@ def test_what_a_neighbor_sends_meanwhile_is_not_sent_to_it():
     received = star.received()
     assert 1 not in received
     assert len(received[2]) == 1
-    assert star.view(1).retransmissions == 1  # the first one
+    assert star.retransmissions(1) == 1  # the first one

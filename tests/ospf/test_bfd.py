@@ -64,7 +64,7 @@ def test_a_session_is_wanted_from_two_way_on():
     (item,) = wanted(router)
     assert (item.ifindex, item.local, item.remote) == (2, OURS.to_bytes(4, "big"), REMOTE)
     assert item.settings == SessionSettings()
-    assert router.neighbor.bfd == "Down"
+    assert router.neighbor.bfd is BfdStatus.DOWN
 
 
 @pytest.mark.rfc("RFC 5882 §10.2")
@@ -72,7 +72,7 @@ def test_a_failed_session_ends_the_adjacency_at_once():
     router = Scripted(settings=NORMAL)
     router.to_full()
     session(router, BfdStatus.UP)
-    assert router.neighbor.bfd == "Up"
+    assert router.neighbor.bfd is BfdStatus.UP
     wanted(router)
     session(router, BfdStatus.DOWN)
     assert router.state == "Down"
@@ -324,9 +324,9 @@ def test_two_strict_routers_with_keys_wait_for_their_session(algorithm: Algorith
     net.run(5.0)
     assert net.states(1) == net.states(2) == ["Init"]
     for number, other in ((1, 2), (2, 1)):
-        (view,) = net.neighbors(number)
-        remote = view.address.to_bytes(4, "big")
-        net.input(number, BfdChanged(view.ifindex, remote, BfdStatus.UP))
+        (neighbor,) = net.neighbors(number)
+        remote = neighbor.address.to_bytes(4, "big")
+        net.input(number, BfdChanged(neighbor.interface.ifindex, remote, BfdStatus.UP))
         assert other
     net.until(net.all_full, 10.0)
     assert not net.nodes[1].engine.counters.errors

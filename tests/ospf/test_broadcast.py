@@ -40,11 +40,11 @@ def live(net: Network) -> list[int]:
 
 
 def roles(net: Network) -> list[str]:
-    return [net.interface(number).state for number in live(net)]
+    return [net.interface(number).state.value for number in live(net)]
 
 
 def role(net: Network, number: int) -> str:
-    return net.interface(number).state
+    return net.interface(number).state.value
 
 
 def offices(net: Network) -> set[tuple[int, int]]:
@@ -61,19 +61,17 @@ def offices(net: Network) -> set[tuple[int, int]]:
 
 def network_lsas(net: Network, viewer: int) -> dict[int, list[int]]:
     """Attached routers of each live network LSA, by its link state id."""
-    view = net.nodes[viewer].engine.snapshot(net.now).area(BACKBONE)
     return {
-        v.lsa.header.link_state_id: list(decode_body(v.lsa).attached_routers)
-        for v in view.lsas
-        if v.lsa.header.ls_type == LsType.NETWORK and v.age < 3600
+        entry.key.link_state_id: list(decode_body(entry.lsa).attached_routers)
+        for entry in net.lsdb(viewer)
+        if entry.key.ls_type == LsType.NETWORK and entry.age(net.now) < 3600
     }
 
 
 def router_links(
     net: Network, number: int, viewer: int | None = None
 ) -> list[tuple[int, int, int]]:
-    view = net.nodes[viewer or number].engine.snapshot(net.now).area(BACKBONE)
-    lsa = next(v.lsa for v in view.lsas if v.lsa.header.key == router_lsa(router_id(number)))
+    lsa = net.lsdb(viewer or number).entries[router_lsa(router_id(number))].lsa
     return [(k.link_type, k.link_id, k.link_data) for k in decode_body(lsa).links]
 
 
@@ -262,8 +260,7 @@ def test_next_hops_on_a_lan_are_all_routers_from_which_hellos_arrive():
 @pytest.mark.rfc("RFC 3630 §2.5.1", "RFC 3630 §2.5.2")
 def test_te_links_on_a_lan_are_multi_access_and_named_by_the_designated_router():
     net = settled(3)
-    view = net.nodes[1].engine.snapshot(net.now).area(BACKBONE)
-    bodies = [decode_body(v.lsa) for v in view.lsas if v.lsa.header.ls_type == LsType.OPAQUE_AREA]
+    bodies = [decode_body(e.lsa) for e in net.lsdb(1) if e.key.ls_type == LsType.OPAQUE_AREA]
     links = [body for body in bodies if isinstance(body, TeLink)]
     assert {(k.link_type, k.link_id) for k in links} == {(2, BASE + 3)}
     assert {k.local_addresses for k in links} == {(BASE + n,) for n in (1, 2, 3)}
@@ -406,8 +403,8 @@ def test_a_passive_interface_on_a_lan_is_a_stub_without_election():
     peer = on_a_lan(passive=True)
     peer.at(20.0)
     assert peer.got() == []
-    view = peer.engine.snapshot(peer.now).interfaces[0]
-    assert (view.state, view.designated_router) == ("DR Other", 0)
+    interface = peer.engine.instance.ordered_interfaces()[0]
+    assert (interface.state.value, interface.designated_router) == ("DR Other", 0)
 
 
 @pytest.mark.rfc("RFC 2328 §9.5")
@@ -440,7 +437,7 @@ def test_a_changed_network_type_restarts_the_interface():
     peer.to_full()
     peer.handle(LinkChanged(peer.link, LAN))
     assert peer.state == "Down"
-    assert peer.engine.snapshot(peer.now).interfaces[0].state == "Waiting"
+    assert peer.engine.instance.ordered_interfaces()[0].state.value == "Waiting"
 
 
 @pytest.mark.rfc("RFC 2328 §13.4")
@@ -458,13 +455,12 @@ def test_after_a_change_of_router_id_the_old_network_lsa_is_flushed():
         net.link(3, link, settings)
     net.run(12.0)
     assert len(offices(net)) == 1
-    view = net.nodes[1].engine.snapshot(net.now).area(BACKBONE)
     makers = {
-        v.lsa.header.advertising_router
-        for v in view.lsas
-        if v.lsa.header.ls_type == LsType.NETWORK
-        and v.age < 3600
-        and v.lsa.header.link_state_id == BASE + 3
+        entry.key.advertising_router
+        for entry in net.lsdb(1)
+        if entry.key.ls_type == LsType.NETWORK
+        and entry.age(net.now) < 3600
+        and entry.key.link_state_id == BASE + 3
     }
     assert router_id(3) not in makers
     assert net.in_sync()

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.protocols.igp.events import AdjacencyChanged
+from fared.protocols.ospf.adjacency.problems import mtu_mismatch
 from fared.protocols.ospf.packet.lsa import LsaKey
 from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, LsUpdate
 from tests.ospf.harness import FAST, pair, router_id
@@ -157,8 +158,7 @@ def test_an_mtu_mismatch_is_shown_in_exstart_until_the_exchange_succeeds():
     net.run(20)
 
     def seen() -> list[tuple[int, int] | None]:
-        snapshots = [net.nodes[number].engine.snapshot(net.now) for number in (1, 2)]
-        return [neighbor.mtu_mismatch for s in snapshots for neighbor in s.neighbors]
+        return [mtu_mismatch(neighbor) for number in (1, 2) for neighbor in net.neighbors(number)]
 
     assert seen() == [(9000, 1500), (1500, 9000)]
     link, settings = next(both for both in net.nodes[2].links.values() if not both[0].loopback)

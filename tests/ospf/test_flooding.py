@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fared.protocols.igp.events import LinkChanged, LogRecord, PacketReceived
 from fared.protocols.ospf.flooding import database
-from fared.protocols.ospf.lsdb import LsaEntry
+from fared.protocols.ospf.lsdb import LsaEntry, Scope
 from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
 from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, LsaKey
 from fared.protocols.ospf.packet.packets import DdFlags, LsAck, LsUpdate
@@ -41,7 +41,7 @@ def peer() -> Scripted:
 def acknowledge_all(peer: Scripted) -> None:
     for sent in peer.got(LsUpdate):
         peer.send(ack(*sent.lsas))
-    assert peer.neighbor.retransmissions == 0
+    assert peer.retransmissions == 0
 
 
 def chain(length: int, **kwargs) -> Network:
@@ -158,9 +158,7 @@ def test_an_lsa_is_flooded_a_second_older_and_not_sent_back():
     # r1 and r2 flood the router LSA and the TE LSA (its TE metric is the cost) once each
     updates = [(node, ifindex) for node, ifindex, kind in packets if kind == 4]
     assert updates == [(1, 2), (2, 3)]
-    views = net.nodes[3].engine.snapshot(net.now).area(0).lsas
-    (age,) = (v.age for v in views if v.lsa.header.key == router_lsa(router_id(1)))
-    assert age == 2
+    assert net.lsdb(3).entries[router_lsa(router_id(1))].age(net.now) == 2
 
 
 @pytest.mark.rfc("RFC 2328 §13.1")
@@ -199,7 +197,7 @@ def test_an_older_lsa_is_answered_with_ours_once_a_second(peer):
     assert answer.lsas[0].header.ls_sequence_number == 9
     peer.send(update(make_lsa(OTHER, 5)))
     assert peer.got() == []
-    assert peer.neighbor.retransmissions == 0
+    assert peer.retransmissions == 0
 
 
 @pytest.mark.rfc("RFC 2328 §13.5")
@@ -265,9 +263,9 @@ def test_a_duplicate_of_what_we_sent_is_an_implied_acknowledgment():
     peer.to_full()
     peer.at(0.5)
     (sent, *_) = (lsa for u in peer.got(LsUpdate) for lsa in u.lsas)
-    before = peer.neighbor.retransmissions
+    before = peer.retransmissions
     peer.send(update(sent))
-    assert peer.neighbor.retransmissions == before - 1
+    assert peer.retransmissions == before - 1
     assert peer.got() == []
 
 
@@ -279,9 +277,9 @@ def test_unacknowledged_lsas_are_retransmitted_every_interval():
     peer.got()
     peer.at(3.5)
     repeats = [lsa for u in peer.got(LsUpdate) for lsa in u.lsas]
-    assert len(repeats) >= 2 * peer.neighbor.retransmissions > 0
+    assert len(repeats) >= 2 * peer.retransmissions > 0
     peer.send(ack(*repeats))
-    assert peer.neighbor.retransmissions == 0
+    assert peer.retransmissions == 0
     peer.greet(peer.me)
     peer.at(7.0)
     assert peer.got(LsUpdate) == []
@@ -292,10 +290,10 @@ def test_an_acknowledgment_of_another_instance_does_not_count(peer):
     own = peer.own_router_lsa()
     peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=99)))
     peer.at(1.0)
-    assert peer.neighbor.retransmissions
-    before = peer.neighbor.retransmissions
+    assert peer.retransmissions
+    before = peer.retransmissions
     peer.send(ack(own))
-    assert peer.neighbor.retransmissions == before
+    assert peer.retransmissions == before
 
 
 @pytest.mark.rfc("RFC 2328 §13 (5)(a)")
@@ -413,8 +411,8 @@ def test_link_local_opaque_lsas_stay_on_their_link(peer):
     local = make_lsa(router_id(9), ls_type=9, lsid=0x03000000, body=bytes(4))
     peer.send(update(local))
     assert local.header.key not in peer.lsas()
-    views = [d for d in peer.engine.snapshot(0).databases if d.scope == "link"]
-    assert [v.lsa for v in views[0].lsas] == [local]
+    (interface,) = peer.engine.instance.interfaces.values()
+    assert [entry.lsa for entry in interface.lsdb] == [local]
 
 
 @pytest.mark.rfc("RFC 2328 §13 (3)", "RFC 5250 §3")
@@ -428,7 +426,7 @@ def test_as_scope_lsas_are_kept_apart_and_refused_in_stub_areas():
     normal = Scripted()
     normal.to_full()
     normal.send(update(wide))
-    assert [d.scope for d in normal.engine.snapshot(0).databases if d.lsas] == ["area", "as"]
+    assert [d.scope for d in normal.engine.instance.databases() if len(d)] == [Scope.AREA, Scope.AS]
 
 
 @pytest.mark.rfc("RFC 2328 §A.1")

@@ -21,8 +21,7 @@ from tests.ospf.scripted import Scripted
 
 
 def state_of(peer: Scripted, ifindex: int = 2) -> str:
-    views = peer.engine.snapshot(peer.now).interfaces
-    return next(i.state for i in views if i.ifindex == ifindex)
+    return peer.engine.instance.interfaces[ifindex].state.value
 
 
 @pytest.mark.rfc("RFC 2328 §9.3")
@@ -99,9 +98,9 @@ def test_moving_to_another_area_leaves_the_old_one():
     peer = Scripted()
     peer.to_full()
     peer.handle(LinkChanged(peer.link, replace(FAST, area=1)))
-    snap = peer.engine.snapshot(peer.now)
-    assert snap.interfaces[0].area == 1
-    assert snap.area(1) is not None
+    instance = peer.engine.instance
+    assert instance.ordered_interfaces()[0].settings.area == 1
+    assert 1 in instance.areas
     peer.send(peer.hello(), area=1)
     assert peer.state == "Init"
 

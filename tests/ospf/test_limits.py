@@ -211,7 +211,7 @@ def test_a_described_database_larger_than_the_limit_is_not_requested_whole():
     for sequence in range(1, 201):
         headers = [make_lsa(router_id(sequence * 50 + i)).header for i in range(50)]
         scripted.send(dd(DdFlags.M | DdFlags.MS, 1000 + sequence, *headers))
-    assert scripted.neighbor.requests <= LIMIT.most * 5 // 4
+    assert len(scripted.neighbor.requests) <= LIMIT.most * 5 // 4
     scripted.send(dd(DdFlags.MS, 1201))
     assert scripted.state == "Loading"
     for _ in range(20):
@@ -288,8 +288,8 @@ def test_lsas_of_a_link_have_a_limit_of_their_own():
     scripted.to_full()
     for at in range(2 * MOST_LINK_LSAS):
         scripted.send(update(make_lsa(router_id(9), ls_type=9, lsid=at + 1, body=bytes(4))))
-    (link,) = (view for view in scripted.engine.snapshot(scripted.now).databases if view.ifindex)
-    assert len(link.lsas) == MOST_LINK_LSAS
+    (interface,) = scripted.engine.instance.interfaces.values()
+    assert len(interface.lsdb) == MOST_LINK_LSAS
     assert scripted.state == "Full"
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from fared.core.ids import Prefix
 from fared.core.routes import LocalRoute, RouteSource
 from fared.protocols.igp.events import ExternalRoutes, LogRecord, SendPacket
+from fared.protocols.ospf.adjacency.problems import mtu_mismatch
 from fared.protocols.ospf.packet.lsa import LsType
 from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags
 from fared.protocols.ospf.settings import RedistributeSettings, Redistribution
@@ -40,13 +41,11 @@ def redistribute(net: Network, number: int) -> None:
 
 
 def externals(net: Network, number: int) -> int:
-    databases = net.nodes[number].engine.snapshot(net.now).databases
-    lsas = [view.lsa for database in databases for view in database.lsas]
-    return sum(lsa.header.ls_type == LsType.AS_EXTERNAL for lsa in lsas)
+    return net.nodes[number].engine.instance.as_scope.kinds[LsType.AS_EXTERNAL << 8]
 
 
 def mismatches(net: Network) -> list[tuple[int, int] | None]:
-    return [neighbor.mtu_mismatch for number in (1, 2) for neighbor in net.neighbors(number)]
+    return [mtu_mismatch(neighbor) for number in (1, 2) for neighbor in net.neighbors(number)]
 
 
 def events(net: Network, number: int) -> list[str]:
@@ -95,7 +94,7 @@ def test_a_neighbor_with_a_larger_mtu_that_does_not_take_ours_begins_the_exchang
     peer.at(3.5)
     assert peer.state == "ExStart"
     peer.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, 2000, mtu=LARGE))
-    assert (peer.state, peer.neighbor.mtu_mismatch) == ("ExStart", (LARGE, SMALL))
+    assert (peer.state, mtu_mismatch(peer.neighbor)) == ("ExStart", (LARGE, SMALL))
 
 
 def test_a_master_of_another_make_is_told_a_raised_mtu_in_a_duplicate_that_it_discards():

@@ -100,7 +100,7 @@ def test_a_neighbor_back_in_exstart_restarts_the_exchange(make):
     assert peer.state == "ExStart"
     (initial,) = peer.got()
     assert (initial.flags, initial.lsa_headers) == (7, ())
-    assert peer.neighbor.requests == peer.neighbor.retransmissions == 0
+    assert len(peer.neighbor.requests) == peer.retransmissions == 0
     # Until the neighbor answers, the initial description is the only packet retransmitted.
     peer.greet(peer.me)
     peer.at(peer.now + 2.5)

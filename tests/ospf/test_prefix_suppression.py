@@ -12,7 +12,7 @@ from fared.protocols.ospf.packet.body import decode_body
 from fared.protocols.ospf.packet.lsa import LsType
 from fared.protocols.ospf.settings import NetworkType
 from fared.protocols.ospf.ted.networks import network_block, network_node
-from tests.ospf.harness import BACKBONE, FAST, LAN, Network, pair, router_id
+from tests.ospf.harness import FAST, LAN, Network, pair, router_id
 
 LINK = parse_dotted("10.128.0.0")
 SEGMENT = parse_dotted("10.192.0.0")
@@ -22,11 +22,10 @@ SUPPRESSED = replace(FAST, prefix_suppression=True)
 
 def body(net: Network, viewer: int, of: int, ls_type: LsType = LsType.ROUTER):
     """The body of a router LSA, or of the network LSA of a DR, in another router's database."""
-    lsas = net.nodes[viewer].engine.snapshot(net.now).area(BACKBONE).lsas
     (found,) = (
-        view.lsa
-        for view in lsas
-        if (view.lsa.header.ls_type, view.lsa.header.advertising_router) == (ls_type, router_id(of))
+        entry.lsa
+        for entry in net.lsdb(viewer)
+        if (entry.key.ls_type, entry.key.advertising_router) == (ls_type, router_id(of))
     )
     return decode_body(found)
 
@@ -83,9 +82,11 @@ def test_a_reload_suppresses_and_advertises_again_without_ending_the_adjacency()
         net.change(1, 2, prefix_suppression=suppressed)
         net.run(10.0)
         assert stubs(net, 1) == ([] if suppressed else [(LINK, HOST_MASK - 1)])
-        view = net.interface(1)
-        assert view.prefix_suppression is suppressed
-        assert [(n.state, n.flaps, n.uptime > 15) for n in view.neighbors] == [("Full", 0, True)]
+        assert net.interface(1).prefix_suppression is suppressed
+        (neighbor,) = net.neighbors(1)
+        assert net.states(1) == ["Full"]
+        assert neighbor.flaps == 0
+        assert net.now - neighbor.since > 15
 
 
 @pytest.mark.rfc("RFC 6860 §2.1")
@@ -150,7 +151,7 @@ def test_masks_other_than_of_a_host_are_prefixes(mask: int, prefixes: list[str])
 @pytest.mark.rfc("RFC 2328 §10.5")
 def test_hellos_on_a_lan_keep_the_true_mask(lan: Network):
     """Neighbors would refuse another one (RFC 2328 §10.5)."""
-    assert {view.state for n in (1, 2, 3) for view in [lan.interface(n)]} == {
+    assert {lan.interface(n).state.value for n in (1, 2, 3)} == {
         "DR",
         "Backup",
         "DR Other",

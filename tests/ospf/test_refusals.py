@@ -9,6 +9,7 @@ from fared.core.ids import dotted
 from fared.protocols.igp.events import LogRecord
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
 from fared.protocols.igp.refusals import KEPT
+from fared.protocols.ospf.adjacency.problems import problem_of
 from fared.protocols.ospf.packet.packets import LsAck
 from fared.protocols.ospf.settings import TtlSecurity
 from tests.ospf.harness import FAST, LAN, Network, pair, router_id
@@ -24,7 +25,8 @@ def refused(peer: Scripted) -> list[tuple]:
 
 def problem(net: Network, number: int) -> str | None:
     (neighbor,) = net.neighbors(number)
-    return None if neighbor.problem is None else neighbor.problem.cause
+    found = problem_of(neighbor, net.now)
+    return None if found is None else found.cause
 
 
 def logged(node, event: str) -> list[dict]:

@@ -52,7 +52,7 @@ def test_it_restarts_the_timer_is_counted_and_leaves_nothing_to_drain():
     peer.raw(hello)
     assert peer.engine.settled
     assert received(peer) == before + 1
-    assert peer.neighbor.dead_in == 4.0
+    assert peer.neighbor.dead_at - peer.now == 4.0
     peer.at(6.9)
     assert peer.state == "Full"
     peer.at(7.1)
@@ -72,7 +72,7 @@ def test_the_same_bytes_from_another_source_are_checked(where, reason):
     peer, hello = full()
     peer.at(3.0)
     peer.raw(hello, **where)
-    assert peer.neighbor.dead_in == 1.0
+    assert peer.neighbor.dead_at - peer.now == 1.0
     assert peer.errors() == ({} if reason is None else {reason: 1})
 
 
@@ -90,7 +90,7 @@ def test_after_a_change_of_the_interface_the_same_bytes_are_checked(changes, rea
     peer.handle(LinkChanged(peer.link, replace(FAST, **changes)))
     peer.raw(hello)
     assert peer.errors() == {reason: 1}
-    assert peer.neighbor.dead_in == 1.0
+    assert peer.neighbor.dead_at - peer.now == 1.0
 
 
 def test_after_a_change_of_addresses_the_same_source_is_checked():

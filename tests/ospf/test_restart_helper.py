@@ -390,9 +390,7 @@ def ended(net: Network, number: int) -> list[str]:
 
 def points(net: Network, number: int) -> int:
     rid = router_id(number)
-    view = net.nodes[number].engine.snapshot(net.now).area(0)
-    lsa = next(v.lsa for v in view.lsas if v.lsa.header.key == router_lsa(rid))
-    body = decode_body(lsa)
+    body = decode_body(net.lsdb(number).entries[router_lsa(rid)].lsa)
     assert isinstance(body, RouterLsa)
     return sum(link.link_type == RouterLinkType.POINT_TO_POINT for link in body.links)
 

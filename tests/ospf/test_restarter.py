@@ -59,8 +59,8 @@ def test_grace_lsas_leave_before_the_first_hello_and_are_flushed_at_the_end():
     assert sent[0][2].period == PERIOD
     assert sent[-1][1] == MAX_AGE
     for number in (1, 2, 3, 4):
-        databases = net.nodes[number].engine.snapshot(net.now).databases
-        assert not [d for d in databases if d.scope == "link"]
+        interfaces = net.nodes[number].engine.instance.interfaces.values()
+        assert not any(len(interface.lsdb) for interface in interfaces)
 
 
 @pytest.mark.parametrize("away", [0.45, 0.8, 0.95, 1.5])
@@ -90,7 +90,7 @@ def test_helpers_help_until_they_have_acknowledged_what_follows_the_exchange():
     net.run(1.0)
     node = come_back(net, 1, planned=False)
     net.until(lambda: results(node) == ["completed"], 5.0)
-    assert node.engine.snapshot(net.now).helped == ()
+    assert not any(n.helping for n in node.engine.instance.neighbors())
     assert [helped(net, n) for n in (2, 3, 4)] == [[]] * 3
     net.until(lambda: [helped(net, n) for n in (2, 3, 4)] == [["completed"]] * 3, 3.0)
 

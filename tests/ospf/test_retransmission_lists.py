@@ -12,7 +12,7 @@ from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType
 from fared.protocols.ospf.packet.codec import decode_packet
 from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, Lsa, with_age
 from fared.protocols.ospf.packet.packets import LsUpdate
-from tests.ospf.harness import FAST, router_id
+from tests.ospf.harness import BACKBONE, FAST, router_id
 from tests.ospf.scripted import ack, make_lsa, update
 from tests.ospf.star import Star
 
@@ -187,10 +187,10 @@ def test_the_flood_of_many_lsas_is_acknowledged_without_a_timer_left():
     star.at(star.now + 0.5)
     received = star.received()
     assert [len(of_test(received[number])) for number in (1, 2, 3)] == [200, 200, 200]
-    own = [view.lsa for view in star.engine.snapshot(star.now).databases[0].lsas]
+    own = [entry.lsa for entry in star.engine.instance.areas[BACKBONE].lsdb]
     for number in range(4):
         star.send(number, ack(*own))
-    assert all(star.view(number).retransmissions == 0 for number in range(4))
+    assert all(star.retransmissions(number) == 0 for number in range(4))
     (area,) = star.engine._instance.areas.values()
     assert sys.getsizeof(area.lsdb.listed) == sys.getsizeof({})  # nor its table
     assert not star.engine._flooding._retransmitter._last

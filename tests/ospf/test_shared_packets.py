@@ -128,10 +128,10 @@ def test_an_acknowledgment_leaves_nothing_to_do_until_the_last_one():
     waiting = made.engine.next_deadline()
     hear(made, 1, ack(router_lsa(0)))
     assert made.engine.settled
-    assert made.view(1).retransmissions == 0
-    assert made.view(2).retransmissions == 1
+    assert made.retransmissions(1) == 0
+    assert made.retransmissions(2) == 1
     hear(made, 2, ack(router_lsa(0)))
-    assert made.view(2).retransmissions == 0
+    assert made.retransmissions(2) == 0
     assert made.engine.next_deadline() != waiting  # nothing is retransmitted
     assert not made.engine.settled
 

@@ -51,7 +51,8 @@ def on_lan(*, designated: bool = True) -> Scripted:
     peer.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, 1000), destination=OURS)
     peer.send(dd(DdFlags.MS, 1001, options=E_O), destination=OURS)
     assert peer.state == "Full"
-    assert peer.engine.snapshot(0).interfaces[0].state == ("DR" if designated else "DR Other")
+    (interface,) = peer.engine.instance.interfaces.values()
+    assert interface.state.value == ("DR" if designated else "DR Other")
     return peer
 
 

@@ -9,8 +9,8 @@ from fared.extensions.sim.wire import Cable
 from fared.protocols.igp.events import LogRecord, SendPacket
 from fared.protocols.ospf.packet.bodies import RouterLinkType
 from fared.protocols.ospf.packet.body import decode_body
-from fared.protocols.ospf.packet.lsa import LsType
-from tests.ospf.harness import BACKBONE, FAST, LAN, Network, make_link, router_id
+from tests.ospf.harness import FAST, LAN, Network, make_link, router_id
+from tests.ospf.scripted import router_lsa
 
 FIRST, SECOND = "10.99.0.", "10.4.0."
 
@@ -58,13 +58,7 @@ def test_a_neighbor_in_the_second_subnet_is_followed(settings, alone):
 
 
 def prefixes_of(net: Network, number: int) -> set[str]:
-    view = net.nodes[number].engine.snapshot(net.now).area(BACKBONE)
-    key = (LsType.ROUTER, router_id(number))
-    (body,) = (
-        decode_body(v.lsa)
-        for v in view.lsas
-        if (v.lsa.header.ls_type, v.lsa.header.advertising_router) == key
-    )
+    body = decode_body(net.lsdb(number).entries[router_lsa(router_id(number))].lsa)
     stubs = (k for k in body.links if k.link_type == RouterLinkType.STUB)
     return {
         net

@@ -164,8 +164,7 @@ def test_a_link_that_was_down_returns_with_its_present_load(net):
 
 
 def _bodies_of_a(net):
-    views = net.nodes[2].engine.snapshot(net.now).area(BACKBONE).lsas
-    return [decode_body(v.lsa) for v in views if v.lsa.header.advertising_router == A]
+    return [decode_body(e.lsa) for e in net.lsdb(2) if e.key.advertising_router == A]
 
 
 def test_an_increase_waits_for_the_minimum_interval_and_advertises_the_last_value():
@@ -374,7 +373,7 @@ def test_a_router_that_has_just_started_is_a_stub_router_for_a_time():
     net.join(1, 2, FAST)
     net.run(20)
     assert net.blocks(2)[A].last_resort
-    assert net.nodes[1].engine.snapshot(net.now).stub_router
+    assert net.nodes[1].engine.instance.stub_router
     net.run(15)
     assert net.blocks(2)[A].metrics.tolist() == [10]
 
@@ -385,7 +384,7 @@ def test_after_a_graceful_restart_a_router_is_no_stub_router():
     engine = OspfEngine(replace(settings, stub_router_on_startup=30.0), random.Random(1))
     engine.handle(GracefulRestartBegun(remaining=5.0, planned=True), 0.0)
     engine.handle(LinkChanged(make_link(2, 0x0A000000), FAST), 0.0)
-    assert not engine.snapshot(0.0).stub_router
+    assert not engine.instance.stub_router
 
 
 def test_a_spines_te_lsas_arrive_one_by_one_at_little_cost(peer):
@@ -428,7 +427,7 @@ def test_loopbacks_are_host_routes_and_passive_links_networks():
     prefixes = {str(p.prefix): p.metric for p in net.blocks(2)[A].prefixes}
     assert prefixes == {"10.255.0.1/32": 0, "10.128.0.0/31": 10, "10.0.7.0/24": 33}
     assert not any(
-        i.name == "eth9" and i.neighbors for i in net.nodes[1].engine.snapshot(net.now).interfaces
+        i.name == "eth9" and i.neighbors for i in net.nodes[1].engine.instance.interfaces.values()
     )
 
 

@@ -48,11 +48,10 @@ class Border(Scripted):
 
     def summaries(self) -> set[int]:
         """The networks that it advertises into area 1."""
-        view = self.engine.snapshot(self.now).area(ONE)
         return {
-            v.lsa.header.link_state_id
-            for v in view.lsas
-            if v.lsa.header.ls_type == LsType.SUMMARY_NETWORK and v.age < 3600
+            entry.key.link_state_id
+            for entry in self.engine.instance.areas[ONE].lsdb
+            if entry.key.ls_type == LsType.SUMMARY_NETWORK and entry.age(self.now) < 3600
         }
 
 

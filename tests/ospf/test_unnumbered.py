@@ -13,7 +13,7 @@ from fared.protocols.ospf.packet.codec import decode_packet
 from fared.protocols.ospf.packet.lsa import LsType
 from fared.protocols.ospf.packet.opaque import TeLink
 from fared.protocols.ospf.packet.packets import Hello
-from tests.ospf.harness import BACKBONE, FAST, Network, make_link, router_id
+from tests.ospf.harness import FAST, Network, make_link, router_id
 
 
 def unnumbered_pair(count: int = 1, *, borrowed: bool = False) -> Network:
@@ -31,8 +31,7 @@ def unnumbered_pair(count: int = 1, *, borrowed: bool = False) -> Network:
 
 
 def lsas_of(net: Network, number: int, ls_type: int) -> list:
-    view = net.nodes[number].engine.snapshot(net.now).area(BACKBONE)
-    mine = [v.lsa for v in view.lsas if v.lsa.header.advertising_router == router_id(number)]
+    mine = [e.lsa for e in net.lsdb(number) if e.key.advertising_router == router_id(number)]
     return [decode_body(lsa) for lsa in mine if lsa.header.ls_type == ls_type]
 
 
@@ -149,7 +148,7 @@ def test_without_a_loopback_there_is_nothing_to_borrow():
     net = unnumbered_pair()
     net.run(1.0)
     net.input(1, LinkRemoved(1))
-    assert net.interface(1).state == "Down"
+    assert net.interface(1).state.value == "Down"
     assert net.local_links(1) == ()
 
 
@@ -207,7 +206,7 @@ def test_a_changed_mtu_is_sent_in_the_next_exchange_and_ends_no_adjacency():
     net.nodes[1].links[2] = (replace(link, mtu=1400), settings)
     net.link(1, replace(link, mtu=1400), settings)
     net.run(2.0)
-    assert net.interface(1).mtu == 1400
+    assert net.interface(1).link.mtu == 1400
 
 
 def test_a_second_address_is_announced_and_withdrawn_without_ending_the_adjacency():

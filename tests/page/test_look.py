@@ -14,8 +14,8 @@ import pytest
 from bench import fabrics
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY
-from fared.management.documents.context import Derating
 from fared.management.documents.fabric import DrawnBranch, DrawnJob, DrawnTree
+from fared.management.documents.link import Derated
 from tests.api.watched import TedRouter, serving
 from tests.page.browser import browser
 
@@ -68,7 +68,12 @@ class Loaded(TedRouter):
 
     def context(self):
         found = super().context()
-        why = Derating("link-health", 0.5, found.wall, "212 of 90,000 packets were damaged")
+        why = Derated(
+            by="link-health",
+            share=0.5,
+            at=found.wall,
+            reason="212 of 90,000 packets were damaged",
+        )
         found.jobs = SimpleNamespace(drawn=lambda: [self.job])
         found.derated = lambda interface: [why] if interface == "swp3" else []
         return found

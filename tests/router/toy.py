@@ -133,9 +133,13 @@ class ToyEngine(ProcessEngine[EngineOutput]):
         for packet in packets:
             self.handle(packet, now)
 
-    def snapshot(self, now: float) -> dict[int, Advertisement]:
+    @property
+    def instance(self) -> dict[int, Advertisement]:
+        return self.database
+
+    def databases_text(self, now: float) -> Iterator[str]:
         del now
-        return dict(self.database)
+        yield repr(self.database)
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         return len(self.links), len(self.neighbors), 0

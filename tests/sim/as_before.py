@@ -8,6 +8,8 @@ import msgspec
 
 from fared.extensions.sim.fabric import LANS, Fabric
 from fared.extensions.sim.network import Node
+from fared.protocols.isis.adjacency.fsm import all_adjacencies
+from fared.protocols.ospf.lsdb import Scope
 from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
 
@@ -35,20 +37,19 @@ def database(fabric: Fabric, node: Node) -> Database:
     """
     found: Database = {}
     for proto, instance in node.running.instances.items():
-        snapshot: Any = instance.engine.snapshot(fabric.network.now)
-        for part in snapshot.databases:
+        live: Any = instance.engine.instance
+        for part in live.databases.values() if proto == "isis" else live.databases():
             ids = members(fabric, proto, part)
             if proto == "isis":
-                for view in part.lsps:
-                    lsp = view.lsp
-                    if not view.purged and view.remaining_lifetime and lsp.lsp_id >> 16 in ids:
-                        key = (proto, part.level, lsp.lsp_id)
-                        found[key] = (lsp.sequence_number, lsp.checksum)
+                for entry in part.ordered():
+                    if not entry.purged and entry.lsp_id >> 16 in ids:
+                        key = (proto, part.level, entry.lsp_id)
+                        found[key] = (entry.sequence_number, entry.checksum)
                 continue
-            for view in part.lsas if part.scope != "link" else ():
-                head = view.lsa.header
-                if view.age < MAX_AGE and head.advertising_router in ids:
-                    key = (proto, part.area, *_identity(view.lsa))
+            for entry in part if part.scope is not Scope.LINK else ():
+                head = entry.lsa.header
+                if entry.age(fabric.network.now) < MAX_AGE and head.advertising_router in ids:
+                    key = (proto, part.area, *_identity(entry.lsa))
                     found[key] = (head.ls_sequence_number, head.ls_checksum)
     return found
 
@@ -84,12 +85,15 @@ def adjacencies(node: Node) -> list[tuple[Any, ...]]:
     """The adjacencies of a router and their states."""
     found: list[tuple[Any, ...]] = []
     for proto, instance in node.running.instances.items():
-        snapshot: Any = instance.engine.snapshot(0.0)
+        live: Any = instance.engine.instance
         if proto == "isis":
-            found += [(a.ifindex, a.system_id, a.levels, a.state) for a in snapshot.adjacencies]
+            for circuit in live.ordered_circuits():
+                known = all_adjacencies(circuit)
+                found += [(circuit.ifindex, a.system_id, a.levels, a.state.value) for a in known]
         else:
-            for interface in snapshot.interfaces:
-                found += [(n.ifindex, n.router_id, n.state) for n in interface.neighbors]
+            for neighbor in live.neighbors():
+                at = neighbor.interface.ifindex
+                found.append((at, neighbor.router_id, neighbor.state.label))
     return sorted(found, key=str)
 
 

@@ -49,18 +49,12 @@ def started(fabric: Fabric) -> Fabric:
 def externals(fabric: Fabric, name: str) -> dict[tuple[str, Prefix], AsExternalLsa]:
     """The AS-external LSAs of a router, not at MaxAge, by advertising router and prefix."""
     found = {}
-    for database in (
-        fabric.network.nodes[name]
-        .running.instances["ospf"]
-        .engine.snapshot(fabric.network.now)
-        .databases
-    ):
-        for view in database.lsas if database.scope == "as" else ():
-            header, body = view.lsa.header, decode_body(view.lsa)
-            if header.ls_type == LsType.AS_EXTERNAL and view.age < 3600:
-                length = body.network_mask.bit_count()
-                prefix = ipv4_prefix(header.link_state_id, length)
-                found[fabric.name_of(header.advertising_router), prefix] = body
+    for entry in fabric.network.nodes[name].running.instances["ospf"].engine.instance.as_scope:
+        key, body = entry.key, decode_body(entry.lsa)
+        if key.ls_type == LsType.AS_EXTERNAL and entry.age(fabric.network.now) < 3600:
+            length = body.network_mask.bit_count()
+            prefix = ipv4_prefix(key.link_state_id, length)
+            found[fabric.name_of(key.advertising_router), prefix] = body
     return found
 
 

@@ -278,21 +278,21 @@ def test_a_storm_of_loads_floods_a_bounded_number(protocol: str, every: float):
 
 def _versions(fabric: Fabric, protocol: str) -> int:
     """The sum of the sequence numbers of everything that L1 originates."""
-    node, now = fabric.network.nodes["L1"], fabric.network.now
+    node = fabric.network.nodes["L1"]
     if protocol == "ospf":
         mine = fabric.router_ids["L1"]
         return sum(
-            view.lsa.header.ls_sequence_number + 2**31
-            for database in node.running.instances["ospf"].engine.snapshot(now).databases
-            for view in database.lsas
-            if view.lsa.header.advertising_router == mine
+            entry.sequence_number + 2**31
+            for lsdb in node.running.instances["ospf"].engine.instance.databases()
+            for entry in lsdb
+            if entry.key.advertising_router == mine
         )
     mine = node.settings.protocols["isis"].system_id
     return sum(
-        view.lsp.sequence_number
-        for database in node.running.instances["isis"].engine.snapshot(now).databases
-        for view in database.lsps
-        if view.lsp.lsp_id >> 16 == mine
+        entry.sequence_number
+        for lsdb in node.running.instances["isis"].engine.instance.databases.values()
+        for entry in lsdb.ordered()
+        if entry.lsp_id >> 16 == mine
     )
 
 

@@ -67,10 +67,10 @@ class Run:
         """Run, and record when LSAs and LSPs with bandwidths were originated."""
         network = self.fabric.network
         first = next(iter(network.nodes.values()))
-        before = originations(first, network.now)
+        before = originations(first)
         for _ in range(seconds):
             network.run_for(1.0)
-            now = originations(first, network.now)
+            now = originations(first)
             number = sum(count - before.get(key, count) for key, count in now.items())
             self.times += [network.now] * number
             before = now
@@ -89,8 +89,7 @@ class Run:
 
 def databases(fabric: Fabric) -> set[object]:
     """The distinct databases among all routers."""
-    now = fabric.network.now
-    return {frozenset(originations(node, now).items()) for node in fabric.network.nodes.values()}
+    return {frozenset(originations(node).items()) for node in fabric.network.nodes.values()}
 
 
 def announced(fabric: Fabric, budget: float) -> None:

@@ -96,14 +96,11 @@ def shares(fabric: Fabric, name: str, toward: str) -> dict[str, Fraction]:
 def told(fabric: Fabric, name: str, area: int) -> dict[int, int]:
     """Link state id to metric of all type 3 LSAs in a router's database of an area."""
     found = {}
-    for database in (
-        fabric.network.nodes[name].running.instances["ospf"].engine.snapshot(0.0).databases
-    ):
-        for view in database.lsas if database.area == area else ():
-            header = view.lsa.header
-            body = decode_body(view.lsa)
-            if header.ls_type == LsType.SUMMARY_NETWORK and isinstance(body, SummaryLsa):
-                found[header.link_state_id] = body.metric
+    areas = fabric.network.nodes[name].running.instances["ospf"].engine.instance.areas
+    for entry in areas[area].lsdb if area in areas else ():
+        body = decode_body(entry.lsa)
+        if entry.key.ls_type == LsType.SUMMARY_NETWORK and isinstance(body, SummaryLsa):
+            found[entry.key.link_state_id] = body.metric
     return found
 
 

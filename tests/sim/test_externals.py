@@ -46,8 +46,8 @@ def test_every_node_reaches_an_external_prefix_over_its_border_routers(type_2, k
 
 
 def types_held(fabric: Fabric, name: str) -> set[int]:
-    databases = fabric.network.nodes[name].running.instances["ospf"].engine.snapshot(0.0).databases
-    return {view.lsa.header.ls_type for database in databases for view in database.lsas}
+    instance = fabric.network.nodes[name].running.instances["ospf"].engine.instance
+    return {entry.key.ls_type for lsdb in instance.databases() for entry in lsdb}
 
 
 @pytest.mark.rfc("RFC 2328 §3.6")

@@ -13,6 +13,8 @@ from fared.extensions.sim.fabric import DEFAULT_CAPACITY, LOOPBACKS6, Fabric, Fa
 from fared.extensions.sim.levels import COMMON
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
+from tests.api.answers import run_view
+from tests.api.seen import seen_from
 
 LAN = parse_prefix("10.192.1.0/24")
 SPINES, LEAVES = 4, 8
@@ -54,14 +56,11 @@ def quiet(request: pytest.FixtureRequest) -> Fabric:
 
 def flaps(fabric: Fabric) -> list[int]:
     """How often each end of each link lost its neighbor."""
-    now = fabric.network.now
-    views = [
-        instance.engine.snapshot(now)
-        for node in fabric.network.nodes.values()
-        for instance in node.running.instances.values()
+    return [
+        row["flaps"]
+        for name in fabric.network.nodes
+        for row in run_view(seen_from(fabric, name), "show neighbors", {})["neighbors"]
     ]
-    ends = (view.neighbors if hasattr(view, "neighbors") else view.adjacencies for view in views)
-    return [neighbor.flaps for neighbors in ends for neighbor in neighbors]
 
 
 def installed(fabric: Fabric, name: str) -> set[Prefix]:

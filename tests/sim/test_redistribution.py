@@ -16,7 +16,7 @@ from fared.protocols.igp import events as igp
 from fared.protocols.ospf.origination.external import DRAINED_METRIC, External
 from fared.protocols.ospf.packet.bodies import RouterLsa
 from fared.protocols.ospf.packet.body import decode_body
-from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.packet.lsa import LsaKey, LsType
 from fared.protocols.ospf.settings import RedistributeSettings, Redistribution
 from fared.router.events import RouterSettingsApplied, To
 from tests.sim.externals import (
@@ -41,15 +41,9 @@ def leaves() -> Fabric:
 
 def flags(fabric: Fabric, name: str, seen_by: str) -> int:
     """The flags of a router LSA."""
-    database = (
-        fabric.network.nodes[seen_by].running.instances["ospf"].engine.snapshot(0.0).area(AreaId(0))
-    )
-    (body,) = (
-        decode_body(view.lsa)
-        for view in database.lsas
-        if view.lsa.header.ls_type == LsType.ROUTER
-        and view.lsa.header.advertising_router == fabric.router_ids[name]
-    )
+    router, instances = fabric.router_ids[name], fabric.network.nodes[seen_by].running.instances
+    lsdb = instances["ospf"].engine.instance.areas[AreaId(0)].lsdb
+    body = decode_body(lsdb.entries[LsaKey(LsType.ROUTER, router, router)].lsa)
     assert isinstance(body, RouterLsa)
     return body.flags
 

@@ -22,8 +22,8 @@ from fared.daemon.change.machine import system_hostname
 from fared.daemon.change.settings import counts_boots, link_events, router_settings
 from fared.daemon.loop.runtime import RunningConfig
 from fared.management.api.caller import CALLER
-from fared.management.documents.context import Derating, LinkHealthFacts
 from fared.management.documents.errors import CommandError
+from fared.management.documents.link import Derated, LinkHealthStatus
 from fared.management.documents.operation import DrainDocument, LimitsDocument
 from fared.protocols.igp import events as igp
 from fared.router import events
@@ -90,14 +90,14 @@ class Operation:
         drained = 1.0 if drain is None else drain.share
         return drained if self.watch is None else min(drained, self.watch.share(name))
 
-    def deratings(self, name: str) -> list[Derating]:
+    def deratings(self, name: str) -> list[Derated]:
         """Why the advertised capacity of a link is less than it could be."""
         drain = self.drains.links.get(name)
         found = [] if drain is None else [_derating(drain)]
         sick = None if self.watch is None else self.watch.derating(name)
         return found if sick is None else [*found, sick]
 
-    def link_health(self, name: str) -> LinkHealthFacts | None:
+    def link_health(self, name: str) -> LinkHealthStatus | None:
         """How a link is; None: it is not watched."""
         return None if self.watch is None else self.watch.facts(name)
 
@@ -132,7 +132,7 @@ class Operation:
         return self.link_events(link)
 
     @property
-    def drained(self) -> Derating | None:
+    def drained(self) -> Derated | None:
         """Who has drained this router, and why."""
         drain = self.drains.router
         return None if drain is None else _derating(drain)
@@ -214,6 +214,6 @@ def _answer(interface: str | None, drain: Drain | None, lost: str | None) -> Dra
     )
 
 
-def _derating(drain: Drain) -> Derating:
+def _derating(drain: Drain) -> Derated:
     """Return a drain as views show it."""
-    return Derating(drain.user, drain.share, drain.at, drain.reason)
+    return Derated.of(drain, by=drain.user)

@@ -96,7 +96,7 @@ def _databases(censuses: Mapping[str, Census]) -> Iterator[Metric]:
 
 def _restarts(context: ViewContext) -> Iterator[Metric]:
     parts = [part for _, views in views_of(context) if (part := views.graceful_restart(context))]
-    helping = {(part["proto"],): len(part["helping"]) for part in parts}
+    helping = {(part.proto,): len(part.helping) for part in parts}
     text = "Neighbors that restart gracefully, with the help of this router"
     yield gauge("restarting_neighbors", text, helping, ("proto",))
 

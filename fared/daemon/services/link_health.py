@@ -20,7 +20,7 @@ from fared.core.links import Link
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.daemon.services.fec import FecReader
 from fared.kernel.error_counters import read_error_counters
-from fared.management.documents.context import Derating, LinkHealthFacts
+from fared.management.documents.link import Derated, LinkHealthStatus
 
 BY = "link-health"
 
@@ -88,29 +88,34 @@ class LinkWatch:
         watched = self._watched.get(name)
         return watched is not None and watched.acts and watched.damping.suppressed
 
-    def derating(self, name: str) -> Derating | None:
+    def derating(self, name: str) -> Derated | None:
         """Why less than the capacity of a link is advertised; None: it is not."""
         watched = self._watched.get(name)
         if watched is None or not watched.acts or watched.errors.share >= 1.0:
             return None
-        return Derating(BY, watched.errors.share, watched.since, watched.errors.reason)
+        return Derated(
+            by=BY,
+            share=watched.errors.share,
+            at=watched.since,
+            reason=watched.errors.reason,
+        )
 
-    def facts(self, name: str) -> LinkHealthFacts | None:
+    def facts(self, name: str) -> LinkHealthStatus | None:
         """The judgment of a link for views; None: it is not watched."""
         watched, now = self._watched.get(name), self._clock()
         if watched is None:
             return None
         errors = watched.errors.errors
-        return LinkHealthFacts(
+        return LinkHealthStatus(
             mode=watched.options.mode,
             errors=errors.errors,
             packets=errors.packets,
             share=watched.errors.share,
             reason=watched.errors.reason,
-            recovers_in=watched.errors.recovers_in(now),
-            penalty=watched.damping.penalty(now),
+            recovers_in=round(watched.errors.recovers_in(now), 3),
+            penalty=round(watched.damping.penalty(now), 1),
             suppressed=watched.damping.suppressed,
-            reuse_in=watched.damping.reuse_in(now),
+            reuse_in=round(watched.damping.reuse_in(now), 3),
         )
 
     # -- what happens -----------------------------------------------------------------------

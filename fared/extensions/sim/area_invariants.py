@@ -50,19 +50,18 @@ def _database(node: Node, area: AreaId, advertisers: set[int]) -> Lsas:
 
     LSAs of disconnected routers may remain until they age out.
     """
-    snapshot = node.running.instances[OSPF].engine.snapshot(0.0)
+    databases = node.running.instances[OSPF].engine.instance.databases()
+    headers = [e.lsa.header for lsdb in databases if lsdb.area == area for e in lsdb]
     return {
         (
-            view.lsa.header.ls_type,
-            view.lsa.header.link_state_id,
-            view.lsa.header.advertising_router,
-            view.lsa.header.ls_sequence_number,
-            view.lsa.header.ls_checksum,
+            header.ls_type,
+            header.link_state_id,
+            header.advertising_router,
+            header.ls_sequence_number,
+            header.ls_checksum,
         )
-        for database in snapshot.databases
-        if database.area == area
-        for view in database.lsas
-        if view.lsa.header.advertising_router in advertisers
+        for header in headers
+        if header.advertising_router in advertisers
     }
 
 

@@ -54,11 +54,10 @@ def same_databases(fabric: Fabric) -> list[str]:
 
 
 def _database(node: Node) -> set[tuple[str, int, int]]:
-    snapshot = node.running.instances[OSPF].engine.snapshot(0.0)
     headers = [
-        (database.scope if database.area is None else dotted(database.area), view.lsa.header)
-        for database in snapshot.databases
-        for view in database.lsas
+        (lsdb.scope.value if lsdb.area is None else dotted(lsdb.area), entry.lsa.header)
+        for lsdb in node.running.instances[OSPF].engine.instance.databases()
+        for entry in lsdb
     ]
     return {
         (

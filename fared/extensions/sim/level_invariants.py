@@ -53,11 +53,11 @@ def same_databases(fabric: Fabric) -> list[str]:
 
 def lsps(node: Node, level: Level, systems: set[int]) -> Lsps:
     """Return id, sequence number and checksum of these systems' LSPs; others may be outdated."""
-    database = node.running.instances[ISIS].engine.snapshot(0.0).level(level)
+    database = node.running.instances[ISIS].engine.instance.databases.get(level)
     return {
-        (view.lsp.lsp_id, view.lsp.sequence_number, view.lsp.checksum)
-        for view in (() if database is None else database.lsps)
-        if system_of(view.lsp.lsp_id) in systems and not view.purged
+        (entry.lsp_id, entry.sequence_number, entry.checksum)
+        for entry in (() if database is None else database.ordered())
+        if system_of(entry.lsp_id) in systems and not entry.purged
     }
 
 

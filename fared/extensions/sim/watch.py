@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from fared.extensions.sim.load import Traffic
     from fared.extensions.sim.network import Node
-    from fared.protocols.isis.snapshot import IsisSnapshot
-    from fared.protocols.ospf.snapshot import OspfSnapshot
+    from fared.protocols.isis import instance as isis
+    from fared.protocols.ospf import instance as ospf
 
 _AREA_OPAQUE = 10
 _TE = 1
@@ -80,14 +80,14 @@ class Watch(msgspec.Struct):
         fabric = self.traffic.fabric
         samples = len(self.traffic.samples)
         first = next(iter(fabric.network.nodes.values()))
-        begin = before = originations(first, fabric.network.now)
+        begin = before = originations(first)
         most = 0
         self._records = {}
         self._look(0)
         for second in range(1, seconds + 1):
             fabric.network.run_for(1.0)
             self._look(second)
-            now = originations(first, fabric.network.now)
+            now = originations(first)
             if now != before:
                 most = max(most, *(now[key] - before.get(key, now[key]) for key in now))
             before = now
@@ -145,30 +145,30 @@ class Watch(msgspec.Struct):
         return spread, swing
 
 
-def originations(node: Node, now: float) -> dict[tuple[int, int], int]:
+def originations(node: Node) -> dict[tuple[int, int], int]:
     """Return the sequence numbers of link descriptions in one router's database.
 
     They are by originator and id: in OSPF of the TE LSA of one link, in IS-IS of an LSP.
     """
     found: dict[tuple[int, int], int] = {}
     for name, instance in node.running.instances.items():
-        found.update(_DESCRIPTIONS[name](instance.engine.snapshot(now)))
+        found.update(_DESCRIPTIONS[name](instance.engine.instance))
     return found
 
 
-def _te_lsas(snapshot: OspfSnapshot) -> Iterator[tuple[tuple[int, int], int]]:
-    for database in snapshot.databases:
-        for view in database.lsas:
-            header = view.lsa.header
+def _te_lsas(instance: ospf.Instance) -> Iterator[tuple[tuple[int, int], int]]:
+    for lsdb in instance.databases():
+        for entry in lsdb:
+            header = entry.lsa.header
             if header.ls_type == _AREA_OPAQUE and header.link_state_id >> 24 == _TE:
                 key = header.advertising_router, header.link_state_id
                 yield key, header.ls_sequence_number
 
 
-def _lsps(snapshot: IsisSnapshot) -> Iterator[tuple[tuple[int, int], int]]:
-    for level in snapshot.databases:
-        for view in level.lsps:
-            yield (level.level, view.lsp.lsp_id), view.lsp.sequence_number
+def _lsps(instance: isis.Instance) -> Iterator[tuple[tuple[int, int], int]]:
+    for level, lsdb in instance.databases.items():
+        for entry in lsdb.ordered():
+            yield (level, entry.lsp_id), entry.sequence_number
 
 
 _DESCRIPTIONS: Mapping[str, Callable[[Any], Iterator[tuple[tuple[int, int], int]]]] = (

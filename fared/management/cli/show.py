@@ -14,7 +14,7 @@ from fared.management.cli.session import F, Json, Session, output_options
 from fared.management.cli.words import Lazy, Words, one_of
 from fared.management.documents import human
 from fared.management.documents.declare import PROTOCOLS, Argument, Document
-from fared.management.documents.registry import SHOWN, FormerDocument, document_of, narrowed
+from fared.management.documents.registry import SHOWN, document_of, narrowed
 
 _NEGATIVE: dict[str, Callable[[Json], bool]] = {
     "fib diff": lambda found: bool(found["diff"]),
@@ -48,7 +48,7 @@ def _narrowed_to(proto: str) -> Lazy:
     return Lazy(make, text)
 
 
-def _command_of(document: Document | FormerDocument, proto: str | None = None) -> click.Command:
+def _command_of(document: Document, proto: str | None = None) -> click.Command:
     """Make the command that prints a document; ``proto``: of that protocol only."""
 
     def callback(session: Session, /, **values: object) -> None:

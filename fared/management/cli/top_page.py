@@ -14,8 +14,8 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fared.management.documents import human
-from fared.management.documents.cells import plain
-from fared.management.documents.paper import Json, count
+from fared.management.documents.cells import count, plain
+from fared.management.documents.paper import Json
 
 _APART = 0.02
 """A share is apart from equal if it differs by more than this part of the equal one."""

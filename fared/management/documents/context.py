@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from fared.core.sysctl import SysctlRow
 from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Facts
 from fared.management.documents.human import PROTOCOLS
+from fared.management.documents.link import Derated, LinkHealthStatus
 from fared.management.documents.log_ring import LogRing
 from fared.paths.fib.model import FibState
 from fared.paths.rib.model import Route
@@ -31,8 +32,8 @@ from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
 
 if TYPE_CHECKING:
-    from fared.protocols.isis.snapshot import IsisSnapshot
-    from fared.protocols.ospf.snapshot import OspfSnapshot
+    from fared.protocols.isis.engine import IsisEngine
+    from fared.protocols.ospf.engine import OspfEngine
 
 EXTERNAL = (
     PathType.EXTERNAL_1,
@@ -126,33 +127,6 @@ class NothingSprayed(msgspec.Struct, frozen=True):
     counted: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
 
-class Derating(msgspec.Struct, frozen=True):
-    """Who or what derates a link to ``share`` of its capacity, since when (Unix time), and why."""
-
-    by: str
-    share: float
-    at: float
-    reason: str
-
-
-class LinkHealthFacts(msgspec.Struct, frozen=True):
-    """How a watched link is: errors and packets of the last window, penalty of its flaps.
-
-    ``share``: what is left of its capacity, in mode monitor what would be; ``reason``: why, empty
-    while it is well. ``recovers_in``, ``reuse_in``: seconds, 0 where nothing is to end.
-    """
-
-    mode: str
-    errors: int
-    packets: int
-    share: float
-    reason: str
-    recovers_in: float
-    penalty: float
-    suppressed: bool
-    reuse_in: float
-
-
 class ViewContext(msgspec.Struct, dict=True):
     """The daemon at one time: ``now`` on the router's clock, ``wall`` the same in Unix time."""
 
@@ -175,11 +149,11 @@ class ViewContext(msgspec.Struct, dict=True):
     shown_config: Callable[..., Any] = lambda **_: None
     """Makes the document of ``show config``, with ``saved`` that of the file."""
     spraying: SprayFacts = NothingSprayed()
-    derated: Callable[[str], Sequence[Derating]] = lambda _: ()
+    derated: Callable[[str], Sequence[Derated]] = lambda _: ()
     """Why the advertised capacity of a link (by name) is less than it could be."""
-    link_health: Callable[[str], LinkHealthFacts | None] = lambda _: None
+    link_health: Callable[[str], LinkHealthStatus | None] = lambda _: None
     """How a link is; None: it is not watched."""
-    drained: Derating | None = None
+    drained: Derated | None = None
     """Why the router is drained by an operator."""
     bier: BierFacts = NothingForwarded()
     proto: str | None = None
@@ -208,17 +182,15 @@ class ViewContext(msgspec.Struct, dict=True):
         known = self.router.instances
         return list(known.values()) if self.proto is None else [known[self.proto]]
 
-    @cached_property
-    def ospf(self) -> OspfSnapshot:
-        """The state of the OSPF engine."""
-        snapshot: OspfSnapshot = self.router.instances[OSPF].engine.snapshot(self.now)
-        return snapshot
+    @property
+    def ospf(self) -> OspfEngine:
+        """The OSPF engine, which views only read."""
+        return cast("OspfEngine", self.router.instances[OSPF].engine)
 
-    @cached_property
-    def isis(self) -> IsisSnapshot:
-        """The state of the IS-IS engine."""
-        snapshot: IsisSnapshot = self.router.instances[ISIS].engine.snapshot(self.now)
-        return snapshot
+    @property
+    def isis(self) -> IsisEngine:
+        """The IS-IS engine, which views only read."""
+        return cast("IsisEngine", self.router.instances[ISIS].engine)
 
     @property
     def titles(self) -> dict[str, str]:

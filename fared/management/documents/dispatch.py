@@ -14,7 +14,7 @@ from fared.management.documents.declare import Argument, Document
 from fared.management.documents.each import load_views
 from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Built
-from fared.management.documents.registry import FormerDocument, all_documents, by_command
+from fared.management.documents.registry import all_documents, by_command
 from fared.management.documents.sliced import Sliced, Work
 
 Json = dict[str, Any]
@@ -30,7 +30,7 @@ def load(protocols: Iterable[str]) -> None:
     load_views(protocols)
 
 
-def view_of(document: Document | FormerDocument) -> Callable[..., Answer]:
+def view_of(document: Document) -> Callable[..., Answer]:
     """Return the function that makes a document."""
     if not isinstance(document.view, str):
         return document.view

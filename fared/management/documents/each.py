@@ -13,6 +13,10 @@ from typing import Any, Protocol, cast
 from fared.core.ids import NodeId, Prefix
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext
+from fared.management.documents.graceful_restart import ProtocolRestart
+from fared.management.documents.interfaces import InterfaceEntry
+from fared.management.documents.lsdb import LsdbFile
+from fared.management.documents.neighbors import NeighborEntry
 from fared.management.documents.sliced import Work
 from fared.paths.rib.selector import Advertisements
 from fared.paths.rib.solver import RouteSolver
@@ -26,10 +30,10 @@ Perspective = Callable[[NodeId], Advertisements]
 class ProtocolViews(Protocol):
     """The interface of a protocol's views; the documents combine those of all protocols."""
 
-    def interfaces(self, context: ViewContext) -> Sequence[Any]:
+    def interfaces(self, context: ViewContext) -> Sequence[InterfaceEntry]:
         """Return the interfaces that the protocol runs on."""
 
-    def neighbors(self, context: ViewContext) -> Sequence[Any]:
+    def neighbors(self, context: ViewContext) -> Sequence[NeighborEntry]:
         """Return the neighbors."""
 
     def database(
@@ -37,7 +41,7 @@ class ProtocolViews(Protocol):
     ) -> Work[Mapping[str, Sequence[Any]]]:
         """Return the requested entries of the database, under the keys of ``show database``."""
 
-    def graceful_restart(self, context: ViewContext) -> Any:  # noqa: ANN401 - may run without it
+    def graceful_restart(self, context: ViewContext) -> ProtocolRestart | None:
         """Return the protocol's part of ``show graceful-restart``, None without one."""
 
     def timers(self, context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
@@ -55,7 +59,7 @@ class ProtocolViews(Protocol):
     def census(self, context: ViewContext) -> Census:
         """Return the protocol's counts for the metrics."""
 
-    def lsdb(self, context: ViewContext) -> Work[Any]:
+    def lsdb(self, context: ViewContext) -> Work[LsdbFile]:
         """Return the whole database as a file, each protocol by its own schema."""
 
 

@@ -5,6 +5,7 @@ A unit says how people read a number. It is part of the type of a field, so no t
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
@@ -26,10 +27,32 @@ class Facts(msgspec.Struct, kw_only=True):
     """
 
     @classmethod
-    def of(cls, source: object, **given: Any) -> Self:  # noqa: ANN401 - a field's value
-        """Return one with ``given``, and the attributes of ``source`` for all other fields."""
-        names = (name for name in cls.__struct_fields__ if name not in given)
-        return cls(**given, **{name: getattr(source, name) for name in names})
+    def of(cls, *sources: object, **given: Any) -> Self:  # noqa: ANN401 - a field's value
+        """Return one with ``given``, and attributes of the first source that has them.
+
+        An enum is shown by its value. Raises TypeError if a field is found nowhere.
+        """
+        for name in cls.__struct_fields__:
+            for source in () if name in given else sources:
+                value = getattr(source, name, msgspec.UNSET)
+                if value is not msgspec.UNSET:
+                    given[name] = value.value if isinstance(value, enum.Enum) else value
+                    break
+        return cls(**given)
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Self:
+        """Return one of JSON. Raises msgspec.ValidationError."""
+        return msgspec.convert(value, cls)
+
+
+class OfProtocol(Facts, tag_field="proto"):
+    """A part of a document that only one protocol has; its tag, the key ``proto``, is the name."""
+
+    @property
+    def proto(self) -> str:
+        """The protocol."""
+        return str(self.__struct_config__.tag)
 
 
 class NamedNode(Facts):

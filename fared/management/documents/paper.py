@@ -6,7 +6,6 @@ names advertised by neighbors are never read as markup.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -25,10 +25,6 @@ from fared.management.documents.facts import Facts
 R = TypeVar("R", bound=Facts)
 Json = dict[str, Any]
 Cell = str | Text
-Renderer = Callable[[Json, Console, float], None]
-"""Prints one document; the last argument is the present Unix time."""
-
-area_title = human.area_title
 _UNBOUNDED = 1000
 
 
@@ -85,19 +81,6 @@ def heading(out: Console, text: str, *, first: bool = False) -> None:
     out.print(Text(text, style="bold"))
 
 
-def by_protocol(entries: list[Json], out: Console) -> Iterator[tuple[str, list[Json]]]:
-    """Yield the entries of each protocol, under its name if there are several."""
-    found: dict[str, list[Json]] = {}
-    for entry in entries:
-        found.setdefault(entry["proto"], []).append(entry)
-    for index, (proto, members) in enumerate(found.items()):
-        if len(found) > 1:
-            heading(out, human.PROTOCOLS.get(proto, proto), first=index == 0)
-        yield proto, members
-    if not found:
-        out.print("none")
-
-
 def facts(out: Console, rows: Iterable[tuple[str, Cell]]) -> None:
     """Print names and values in two columns."""
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -111,29 +94,6 @@ def facts(out: Console, rows: Iterable[tuple[str, Cell]]) -> None:
 def styled(text: str, *, good: bool, bad: str = "red") -> Text:
     """Colour a word by ``good``."""
     return Text(text, style="green" if good else bad)
-
-
-def count(number: int, noun: str) -> str:
-    """Return ``1 route``, ``2 routes``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def plural_list(items: list[str], limit: int) -> str:
-    """Join items up to ``limit``, and count the rest."""
-    shown = ", ".join(items[:limit])
-    return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
-
-
-def plain(value: object) -> str:
-    """Format a value of a document in one line."""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def gateway(hop: Json) -> str:
-    """Format the address of a next hop."""
-    return hop["address"] or "direct"
 
 
 class Paper:
@@ -167,10 +127,19 @@ class Paper:
         """Print names and values in two columns."""
         facts(self._out, ((name, _text(value)) for name, value in pairs))
 
-    def table(self, rows: Iterable[Facts], columns: Columns) -> None:
-        """Print a table, or ``none``."""
-        shown = columns.values()
-        self.grid(columns, ([cells.cell(row, each) or "" for each in shown] for row in rows))
+    def indented(self, lines: Iterable[str]) -> None:
+        """Print lines below a heading."""
+        self._out.print(Padding(Text("\n".join(lines)), (0, 0, 0, 2)))
+
+    def table(
+        self, rows: Iterable[R], columns: Columns, *, bold: Callable[[R], bool] | None = None
+    ) -> None:
+        """Print a table, or ``none``; rows for which ``bold`` holds are bold."""
+        grid = table(*columns)
+        for row in rows:
+            shown = (_text(cells.cell(row, each) or "") for each in columns.values())
+            grid.add_row(*shown, style="bold" if bold is not None and bold(row) else None)
+        emit(self._out, grid)
 
     def more(self, rows: Sequence[Facts], columns: Columns) -> None:
         """Print a table after an empty line; nothing if there are no rows."""

@@ -36,9 +36,9 @@ def state_digests(router: Router, now: float) -> StateDigests:
 def databases_text(router: Router, now: float) -> str:
     """Return the databases of all protocols as text, one on each line."""
     return "\n".join(
-        f"{name} {database!r}"
+        f"{name} {database}"
         for name, instance in router.instances.items()
-        for database in instance.engine.snapshot(now).databases
+        for database in instance.engine.databases_text(now)
     )
 
 

@@ -126,30 +126,3 @@ def accept_keys(keyring: Keyring, wall: float) -> Keyring:
     begun = [timed for timed in keyring if timed.accept_start <= wall]
     last = max(begun, key=lambda timed: timed.accept_end, default=None)
     return () if last is None else (last,)
-
-
-class KeyringView(msgspec.Struct, frozen=True):
-    """Which key signs and which ids are accepted; ``algorithm`` None: no key has begun yet.
-
-    ``extended``: sequence numbers of RFC 7474. ``expired``: the key is the last one and its send
-    lifetime is over.
-    """
-
-    algorithm: str | None
-    key_id: int | None
-    extended: bool
-    expired: bool
-    accepted: tuple[int, ...]
-
-
-def keyring_view(keyring: Keyring, chosen: TimedKey | None, wall: float) -> KeyringView | None:
-    """Describe a keyring, ``chosen`` being the key that signs; None without authentication."""
-    if not keyring:
-        return None
-    return KeyringView(
-        algorithm=None if chosen is None else chosen.key.algorithm.value,
-        key_id=None if chosen is None else chosen.key.key_id,
-        extended=chosen is not None and chosen.key.extended,
-        expired=chosen is not None and not chosen.sends(wall),
-        accepted=tuple([timed.key.key_id for timed in accept_keys(keyring, wall)]),
-    )

@@ -1,6 +1,6 @@
 """The IS-IS engine: a state machine without I/O (ISO 10589, RFC 1195 and what followed).
 
-``engine`` connects the parts; ``events``, ``settings`` and ``snapshot`` are its inputs and outputs.
+``engine`` connects the parts; ``events`` and ``settings`` are its inputs and outputs.
 All parts use the process (``instance``), ``circuit`` with its adjacencies and ``addresses``, its
 ``neighbors``, the ``lsdb`` of a level, and ``ids``. ``links`` creates and removes circuits,
 ``transmit`` signs and sends PDUs. The packages follow ISO 10589:

@@ -140,9 +140,19 @@ class Circuit(AdvertisedLink[CircuitSettings]):
         """How often adjacencies were lost, by (system id, SNPA; 0 on point-to-point circuits)."""
 
     @property
+    def kind(self) -> CircuitKind:
+        """The kind in effect."""
+        return CircuitKind.LOOPBACK if self.loopback else self.settings.kind
+
+    @property
     def loopback(self) -> bool:
         """Whether it is advertised as prefixes only."""
         return self.link.loopback or self.settings.kind is CircuitKind.LOOPBACK
+
+    @property
+    def prefix_suppression(self) -> bool:
+        """Whether its network is not advertised; that of a loopback is, whatever the settings."""
+        return self.settings.prefix_suppression and not self.loopback
 
     @property
     def broadcast(self) -> bool:

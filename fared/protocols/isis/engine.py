@@ -17,6 +17,7 @@ from fared.core.routes import TagOf
 from fared.paths.te.budget import AnnounceBudget, count_ends
 from fared.paths.ted.events import EndsCounted, RoutesComputed
 from fared.protocols.igp.database_limit import LimitView
+from fared.protocols.igp.dynamic_flooding import TopologyView
 from fared.protocols.igp.engine import ProcessEngine
 from fared.protocols.igp.events import (
     ExternalRoutes,
@@ -32,6 +33,7 @@ from fared.protocols.igp.events import (
     SettingsApplied,
     ShutdownRequested,
 )
+from fared.protocols.igp.restart import RestartEnded
 from fared.protocols.isis.adjacency.fsm import all_adjacencies
 from fared.protocols.isis.adjacency.hello import HelloProtocol
 from fared.protocols.isis.circuit import Adjacency, Circuit
@@ -47,7 +49,6 @@ from fared.protocols.isis.origination.originate import Originator
 from fared.protocols.isis.reception import Reception
 from fared.protocols.isis.restarter import Restarter
 from fared.protocols.isis.settings import IsisSettings
-from fared.protocols.isis.snapshot import IsisSnapshot, take_snapshot
 from fared.protocols.isis.starter import Starter
 from fared.protocols.isis.ted.builder import TedBuilder
 from fared.protocols.isis.transmit import Transmitter
@@ -183,18 +184,41 @@ class IsisEngine(ProcessEngine[Output]):
     def _publish(self) -> None:
         self._ted.flush()
 
-    def snapshot(self, now: float) -> IsisSnapshot:
-        """An immutable picture of the whole process."""
-        return take_snapshot(
-            self._instance,
-            now,
-            overloaded=self._originator.overloaded,
-            attached=self._originator.attached,
-            hostnames={level: self._ted.hostnames(level) for level in self._instance.databases},
-            waiting=self._flooding.waiting(),
-            restarted=self._restarter.last,
-            topologies=self._flooding.dynamic.views(),
-        )
+    @property
+    def instance(self) -> Instance:
+        """The live state, which is not to be changed."""
+        return self._instance
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether our LSPs have the overload bit."""
+        return self._originator.overloaded
+
+    @property
+    def attached(self) -> bool:
+        """Whether our LSPs have the attached bit."""
+        return self._originator.attached
+
+    @property
+    def restarted(self) -> RestartEnded | None:
+        """The last graceful restart of this router."""
+        return self._restarter.last
+
+    def waiting(self) -> dict[int, int]:
+        """LSPs that are still to be sent or acknowledged, by ifindex."""
+        return self._flooding.waiting()
+
+    def topologies(self) -> tuple[TopologyView, ...]:
+        """The flooding topologies, by level."""
+        return self._flooding.dynamic.views()
+
+    def databases_text(self, now: float) -> Iterator[str]:
+        """Each database as text, with the lifetimes of its LSPs."""
+        for level, lsdb in sorted(self._instance.databases.items()):
+            lsps = [
+                (e.remaining_lifetime(now), now - e.since, e.own, e.raw) for e in lsdb.ordered()
+            ]
+            yield f"{level.label} {lsps}"
 
     def tags(self) -> TagOf:
         """The first administrative tags of prefixes, by level (RFC 5130 §3.1)."""

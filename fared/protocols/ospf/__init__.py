@@ -3,7 +3,7 @@
 Packets, link events and ``now`` go in; packets to send and changes of the TED come out.
 
 This package has ``engine``, which connects the parts, its inputs and outputs (``events``,
-``settings``, ``snapshot``), and the data structures that all parts use: the process and its areas
+``settings``), and the data structures that all parts use: the process and its areas
 (``instance``, §5 and §6), interfaces and neighbors (``interface``, ``neighbor``, §9 and §10), send
 queues (``outgoing``), the database (``lsdb``, §12.2) and the database summary list
 (``database_summary``, §10; ``header_page``). ``links`` runs the interface state machine (§9.3). The

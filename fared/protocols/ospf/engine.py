@@ -8,7 +8,7 @@ The engine connects the parts and dispatches to them. Work that is done once for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from fared.core.rng import Rng
 from fared.paths.te.budget import AnnounceBudget, count_ends
 from fared.paths.ted.events import EndsCounted, RoutesComputed
 from fared.protocols.igp.database_limit import LimitView
+from fared.protocols.igp.dynamic_flooding import TopologyView
 from fared.protocols.igp.engine import ProcessEngine
 from fared.protocols.igp.events import (
     ExternalRoutes,
@@ -38,7 +39,7 @@ from fared.protocols.ospf.adjacency.detection import FailureDetection
 from fared.protocols.ospf.adjacency.exchange import Exchange
 from fared.protocols.ospf.adjacency.fsm import Adjacencies
 from fared.protocols.ospf.adjacency.hello import HelloProtocol
-from fared.protocols.ospf.adjacency.helper import RestartHelper
+from fared.protocols.ospf.adjacency.helper import HelpEnded, RestartHelper
 from fared.protocols.ospf.adjacency.progress import adjacency_progress
 from fared.protocols.ospf.adjacency.requests import Requests
 from fared.protocols.ospf.adjacency.subnets import Subnets
@@ -62,7 +63,6 @@ from fared.protocols.ospf.reception import Reception, is_acknowledgment
 from fared.protocols.ospf.restarter import Restarter
 from fared.protocols.ospf.route_tags import RouteTags
 from fared.protocols.ospf.settings import OspfSettings
-from fared.protocols.ospf.snapshot import OspfSnapshot, take_snapshot
 from fared.protocols.ospf.ted.builder import TedBuilder
 
 
@@ -272,15 +272,30 @@ class OspfEngine(ProcessEngine[Output]):
     def _publish(self) -> None:
         self._ted.flush()
 
-    def snapshot(self, now: float) -> OspfSnapshot:
-        """An immutable snapshot of the process."""
-        return take_snapshot(
-            self._instance,
-            now,
-            self._flooding.dynamic.views(),
-            self._helper.ended,
-            self._restarter,
-        )
+    @property
+    def instance(self) -> Instance:
+        """The live state, which is not to be changed."""
+        return self._instance
+
+    @property
+    def restarter(self) -> Restarter:
+        """The graceful restart of this router."""
+        return self._restarter
+
+    @property
+    def help_ended(self) -> Iterable[HelpEnded]:
+        """The last graceful restarts of neighbors."""
+        return self._helper.ended
+
+    def topologies(self) -> tuple[TopologyView, ...]:
+        """The flooding topologies, by area."""
+        return self._flooding.dynamic.views()
+
+    def databases_text(self, now: float) -> Iterator[str]:
+        """Each database as text, with the ages of its LSAs."""
+        for lsdb in self._instance.databases():
+            lsas = [(entry.age(now), entry.raw) for entry in lsdb]
+            yield f"{lsdb.scope.value} {lsdb.area} {lsdb.ifindex} {lsas}"
 
     def tags(self) -> RouteTags:
         """The external route tags in the database."""

@@ -6,6 +6,7 @@ to the parts that they call; the engine connects them and dispatches inputs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,25 @@ class Instance:
         yield from (area.lsdb for area in self.areas.values())
         yield self.as_scope
         yield from (interface.lsdb for interface in self.interfaces.values())
+
+    def ordered_interfaces(self) -> list[Interface]:
+        """The interfaces by ifindex."""
+        return [interface for _, interface in sorted(self.interfaces.items())]
+
+    def neighbors(self) -> list[Neighbor]:
+        """The neighbors of all interfaces, by ifindex and key."""
+        interfaces = self.ordered_interfaces()
+        return [n for interface in interfaces for _, n in sorted(interface.neighbors.items())]
+
+    def retransmissions(self) -> dict[Neighbor, int]:
+        """The lengths of the link state retransmission lists (§10)."""
+        listed = Counter(
+            e.unacknowledged for lsdb in self.databases() for e in lsdb.listed.values()
+        )
+        return {
+            neighbor: sum(n for bitmap, n in listed.items() if bitmap & neighbor.bit)
+            for neighbor in self.neighbors()
+        }
 
     def add_interface(self, interface: Interface) -> None:
         """Run OSPF on an interface from now on."""

@@ -129,6 +129,11 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         return self.link.loopback or self.settings.network_type is NetworkType.LOOPBACK
 
     @property
+    def prefix_suppression(self) -> bool:
+        """Whether its network is not advertised; that of a loopback is, whatever the settings."""
+        return self.settings.prefix_suppression and not self.loopback
+
+    @property
     def broadcast(self) -> bool:
         """Whether it may have many neighbors, with a designated router among them."""
         return self.settings.network_type is NetworkType.BROADCAST and not self.loopback
@@ -288,6 +293,11 @@ class Neighbor:
     def key(self) -> int:
         """Its key among the neighbors of the interface."""
         return self.interface.key(self.router_id, self.address)
+
+    @property
+    def flaps(self) -> int:
+        """How often it was lost."""
+        return self.interface.flaps.get(self.router_id, 0)
 
     def fire(self, event: NeighborEvent) -> None:
         """Run an event through the state machine."""

@@ -16,7 +16,6 @@ from tests.api.documents import (
 )
 from tests.api.documents.common import Json
 from tests.api.sample import sample
-from tests.api.schemas import schema_of
 
 
 def named(*modules: object) -> dict[str, Json]:
@@ -34,7 +33,7 @@ NAMED = named(router, links, databases, routing, multicast, aggregation, changes
 
 def answer(entry: Document) -> Json:
     """The answer of a daemon: the first document of that format, or a schema sample."""
-    blank = sample(schema_of(entry)) | {"format": entry.format}
+    blank = sample(entry.row)
     return next((shown for shown in NAMED.values() if shown["format"] == entry.format), blank)
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from fared.management.documents import path, spf, topology
-from fared.management.documents.schema import ospf
+from fared.management.documents.database import DatabaseArea, DatabaseDocument, DatabaseLsa
+from fared.management.documents.lsdb import LsdbArea, LsdbLsa, OspfLsdb
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
 
@@ -20,58 +21,40 @@ def lsa(kind: str, id_: str, router: int, **more: Any) -> Json:
         "length": 108,
         "self_originated": router == 5,
     }
-    return sample(ospf.DatabaseLsa, **(usual | more))
+    return sample(DatabaseLsa, **(usual | more))
 
 
-DATABASE: Json = {
-    "format": "fared-database/1",
-    "router_id": "10.255.0.5",
-    "areas": [
-        {
-            "area": "0.0.0.0",
-            "type": "normal",
-            "checksum": "0x0012a4f3",
-            "lsas": [
-                lsa("router", "10.255.0.1", 1),
-                lsa("router", "10.255.0.5", 5, age=3, length=132),
-                lsa("te-link", "1.0.0.2", 1),
-            ],
-        }
-    ],
-    "as_scope": [],
-    "levels": [],
-}
+def database(*lsas: Json) -> Json:
+    area = sample(
+        DatabaseArea, area="0.0.0.0", type="normal", checksum="0x0012a4f3", lsas=list(lsas)
+    )
+    return sample(DatabaseDocument, router_id="10.255.0.5", areas=[area])
 
-DATABASE_DETAIL: Json = {
-    **DATABASE,
-    "areas": [
-        {
-            **DATABASE["areas"][0],
-            "lsas": [
-                lsa(
-                    "router",
-                    "10.255.0.1",
-                    1,
-                    body={
-                        "flags": 0,
-                        "links": [
-                            {"type": 1, "id": "10.255.0.5", "data": "10.128.0.0", "metric": 10}
-                        ],
-                    },
-                )
-            ],
-        }
-    ],
-}
 
-LSDB: Json = {
-    "format": "fared-lsdb/1",
-    "proto": "ospf",
-    "router_id": "10.255.0.5",
-    "interfaces": [],
-    "areas": [{"area": "0.0.0.0", "stub": False, "lsas": [{"hex": "00010001", "age": 1}]}],
-    "as": [],
-}
+DATABASE = database(
+    lsa("router", "10.255.0.1", 1),
+    lsa("router", "10.255.0.5", 5, age=3, length=132),
+    lsa("te-link", "1.0.0.2", 1),
+)
+
+DATABASE_DETAIL = database(
+    lsa(
+        "router",
+        "10.255.0.1",
+        1,
+        body={
+            "flags": 0,
+            "links": [{"type": 1, "id": "10.255.0.5", "data": "10.128.0.0", "metric": 10}],
+        },
+    )
+)
+
+LSDB: Json = sample(
+    OspfLsdb,
+    proto="ospf",
+    router_id="10.255.0.5",
+    areas=[sample(LsdbArea, area="0.0.0.0", lsas=[sample(LsdbLsa, hex="00010001", age=1)])],
+)
 
 
 def ends(source: int, target: int, capacity: float) -> Json:

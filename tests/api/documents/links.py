@@ -3,7 +3,19 @@
 from typing import Any
 
 from fared.management.documents import bfd
-from fared.management.documents.schema import link, ospf
+from fared.management.documents.interfaces import (
+    AuthenticationStatus,
+    Interfaces,
+    OspfInterfaceEntry,
+)
+from fared.management.documents.link import Derated, LinkHealthStatus
+from fared.management.documents.neighbors import (
+    MtuMismatch,
+    Neighbors,
+    OspfNeighborEntry,
+    ProblemEntry,
+    RefusedHelloEntry,
+)
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
 
@@ -13,7 +25,6 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "interface": name,
         "ifindex": index,
         "up": True,
-        "proto": "ospf",
         "area": "0.0.0.0",
         "network_type": "point-to-point",
         "state": "Point-to-Point",
@@ -26,32 +37,31 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
         "announced_available": 280 * GBIT,
-        "health": None,
-        "derated": [],
         "hello_interval": 1,
         "dead_interval": 4,
         "neighbors": 1,
         "full": 1,
         "ttl_security": "off",
     }
-    return sample(ospf.InterfaceEntry, **(usual | more))
+    return sample(OspfInterfaceEntry, **(usual | more))
 
 
-INTERFACES: Json = {
-    "format": "fared-interfaces/1",
-    "router_id": "10.255.0.5",
-    "interfaces": [
+UNKNOWN = dict.fromkeys(
+    ("bandwidth", "bandwidth_source", "utilized", "available", "announced_available")
+)
+"""The capacity of a loopback."""
+
+INTERFACES: Json = sample(
+    Interfaces,
+    router_id="10.255.0.5",
+    interfaces=[
         interface(
             "lo",
             1,
             network_type="loopback",
             state="Loopback",
             passive=True,
-            bandwidth=None,
-            bandwidth_source=None,
-            utilized=None,
-            available=None,
-            announced_available=None,
+            **UNKNOWN,
             neighbors=0,
             full=0,
             cost=0,
@@ -79,7 +89,9 @@ INTERFACES: Json = {
             available=400 * GBIT,
         ),
     ],
-}
+)
+
+ERRORS = "212 errors in 1904412 packets"
 
 SICK_INTERFACES: Json = INTERFACES | {
     "interfaces": [
@@ -90,44 +102,41 @@ SICK_INTERFACES: Json = INTERFACES | {
             available=40 * GBIT,
             utilized=60 * GBIT,
             derated=[
-                {"by": "anna", "share": 0.5, "at": NOW - 86_400, "reason": "optics are on order"},
-                {
-                    "by": "link-health",
-                    "share": 0.25,
-                    "at": NOW - 40,
-                    "reason": "212 errors in 1904412 packets",
-                },
+                sample(
+                    Derated, by="anna", share=0.5, at=NOW - 86_400, reason="optics are on order"
+                ),
+                sample(Derated, by="link-health", share=0.25, at=NOW - 40, reason=ERRORS),
             ],
-            health={
-                "mode": "act",
-                "errors": 212,
-                "packets": 1_904_412,
-                "share": 0.25,
-                "reason": "212 errors in 1904412 packets",
-                "recovers_in": 58.0,
-                "penalty": 2310.0,
-                "suppressed": True,
-                "reuse_in": 24.3,
-            },
+            health=sample(
+                LinkHealthStatus,
+                mode="act",
+                errors=212,
+                share=0.25,
+                reason=ERRORS,
+                recovers_in=58.0,
+                penalty=2310.0,
+                suppressed=True,
+                reuse_in=24.3,
+            ),
         )
     ]
 }
 
 
 def key(algorithm: str | None, key_id: int | None, *accepted: int, expired: bool = False) -> Json:
-    return {
-        "algorithm": algorithm,
-        "key_id": key_id,
-        "extended": False,
-        "expired": expired,
-        "accepted_key_ids": list(accepted),
-    }
+    return sample(
+        AuthenticationStatus,
+        algorithm=algorithm,
+        key_id=key_id,
+        expired=expired,
+        accepted_key_ids=list(accepted),
+    )
 
 
-INTERFACES_LAN: Json = {
-    "format": "fared-interfaces/1",
-    "router_id": "10.255.0.5",
-    "interfaces": [
+INTERFACES_LAN: Json = sample(
+    Interfaces,
+    router_id="10.255.0.5",
+    interfaces=[
         interface("swp1", 2, authentication=key("hmac-sha-256", 3, 2, 3), ttl_security="on"),
         interface("swp2", 3, authentication=key("hmac-sha-256", 3, 2, 3), ttl_security="on"),
         interface(
@@ -162,12 +171,11 @@ INTERFACES_LAN: Json = {
             prefix_suppression=True,
         ),
     ],
-}
+)
 
 
 def neighbor(spine: int, **more: Any) -> Json:
     usual = {
-        "proto": "ospf",
         "router_id": f"10.255.0.{spine}",
         "hostname": f"spine{spine}",
         "area": "0.0.0.0",
@@ -179,13 +187,13 @@ def neighbor(spine: int, **more: Any) -> Json:
         "priority": 1,
         "last_reason": "LoadingDone",
     }
-    return sample(ospf.NeighborEntry, **(usual | more))
+    return sample(OspfNeighborEntry, **(usual | more))
 
 
-NEIGHBORS: Json = {
-    "format": "fared-neighbors/1",
-    "router_id": "10.255.0.5",
-    "neighbors": [
+NEIGHBORS: Json = sample(
+    Neighbors,
+    router_id="10.255.0.5",
+    neighbors=[
         neighbor(1, bfd="Up"),
         neighbor(2, uptime=133.0, flaps=2, bfd="Up"),
         neighbor(3, state="ExStart", uptime=0.4, hostname=None, retransmission_list=3),
@@ -194,23 +202,23 @@ NEIGHBORS: Json = {
             address="10.128.0.6",
             dead_in=0.2,
             state="ExStart",
-            mtu_mismatch={"neighbor": 9000, "own": 1500},
-            problem={
-                "cause": "mtu-mismatch",
-                "text": "its MTU differs: 9000, ours 1500, its descriptions are refused",
-            },
+            mtu_mismatch=sample(MtuMismatch, neighbor=9000, own=1500),
+            problem=sample(
+                ProblemEntry,
+                cause="mtu-mismatch",
+                text="its MTU differs: 9000, ours 1500, its descriptions are refused",
+            ),
         ),
         neighbor(5, state="2-Way", uptime=0.3, waits_for=8),
     ],
-}
+)
 
-REFUSED: Json = {
-    "format": "fared-neighbors/1",
-    "router_id": "10.255.0.5",
-    "neighbors": [],
-    "refused": [
+REFUSED: Json = sample(
+    Neighbors,
+    router_id="10.255.0.5",
+    refused=[
         sample(
-            link.RefusedHelloEntry,
+            RefusedHelloEntry,
             proto="ospf",
             interface="swp6",
             source="10.128.0.10",
@@ -221,7 +229,7 @@ REFUSED: Json = {
             times=31,
         ),
         sample(
-            link.RefusedHelloEntry,
+            RefusedHelloEntry,
             proto="ospf",
             interface="swp7",
             source="10.128.0.12",
@@ -231,7 +239,7 @@ REFUSED: Json = {
             times=1,
         ),
     ],
-}
+)
 
 BFD: Json = {
     "format": "fared-bfd/1",

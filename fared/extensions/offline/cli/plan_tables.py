@@ -10,13 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from fared.management.documents import human
+from fared.management.documents.cells import count, plural_list
 from fared.management.documents.paper import (
     console,
-    count,
     emit,
     facts,
     heading,
-    plural_list,
     styled,
     table,
 )

@@ -1,1 +1,1 @@
-"""Functions that make the documents of ``api.schema`` from the live router, read-only."""
+"""Functions that make documents from the live router, read-only."""

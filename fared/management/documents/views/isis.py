@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fared.core.ids import FAMILY_IPV4, SystemId, format_address, format_system_id, isis_node
+from msgspec import UNSET
+
+from fared.core.ids import (
+    FAMILY_IPV4,
+    FAMILY_IPV6,
+    SystemId,
+    format_address,
+    format_system_id,
+    isis_node,
+)
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext, checksum_text, family_name
+from fared.management.documents.database import DatabaseLevel, DatabaseLsp
+from fared.management.documents.graceful_restart import EndedHelp, HelpedNeighbor, ProtocolRestart
+from fared.management.documents.interfaces import IsisInterfaceEntry, Lan
+from fared.management.documents.neighbors import FloodingSpeed, IsisNeighborEntry
 from fared.management.documents.protocol_status import IsisStatus, LevelStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen
-from fared.management.documents.views.isis_lsdb import isis_lsdb_document
+from fared.management.documents.views.isis_lsdb import address_text, isis_lsdb_document
 from fared.management.documents.views.link import (
     by_interface,
+    due_in,
     flooding_status,
-    keyring_shown,
+    keys_shown,
     link_facts,
     problem_shown,
     refused_by,
     unready_neighbor,
 )
 from fared.management.documents.views.restart import ended_restart, running_restart
+from fared.protocols.igp.keys import send_key
+from fared.protocols.isis.adjacency.fsm import all_adjacencies
+from fared.protocols.isis.adjacency.problems import problem_of
+from fared.protocols.isis.circuit import Adjacency, Circuit, LanLevel
 from fared.protocols.isis.ids import (
     Level,
+    LevelSet,
     LspId,
     format_lsp_id,
     format_snpa,
@@ -32,28 +52,19 @@ from fared.protocols.isis.ids import (
     system_of,
 )
 from fared.protocols.isis.lsdb import StoredLsp
-from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
 from fared.protocols.isis.pdu.render import render_pdu
 from fared.protocols.isis.pdu.tlv import format_neighbor
 from fared.protocols.isis.pdu.tlvs import format_area
 from fared.protocols.isis.settings import CircuitKind
-from fared.protocols.isis.snapshot import (
-    AdjacencyView,
-    CircuitView,
-    DatabaseView,
-    LanView,
-)
 from fared.router.protocols import ISIS
 
 if TYPE_CHECKING:
-    from fared.management.documents.schema import isis as schema
-    from fared.management.documents.schema.isis_lsdb import IsisLsdb
-    from fared.management.documents.schema.link import RefusedHelloEntry
-    from fared.management.documents.schema.restart import ProtocolRestart
+    from fared.management.documents.lsdb import IsisLsdb
+    from fared.management.documents.neighbors import RefusedHelloEntry
+    from fared.protocols.igp.refusals import NeighborProblem
 
 
 _LEVEL_NAMES = {1: "level-1", 2: "level-2", 3: "level-1-2"}
-_IPV6 = 6
 LSP, PSEUDONODE = "lsp", "pseudonode"
 _TYPES = (LSP, PSEUDONODE, *(level.label for level in Level))
 
@@ -63,113 +74,112 @@ def levels_name(levels: int) -> str:
     return _LEVEL_NAMES.get(levels, "")
 
 
-def interfaces(context: ViewContext) -> list[schema.InterfaceEntry]:
+def interfaces(context: ViewContext) -> list[IsisInterfaceEntry]:
     """Return the circuits that IS-IS runs on."""
     refused = by_interface(refused_by(context.router.instances[ISIS], context.now))
-    return [_interface(context, view, refused[view.name]) for view in context.isis.circuits]
+    waiting = context.isis.waiting()
+    return [
+        _interface(context, circuit, refused[circuit.name], waiting.get(circuit.ifindex, 0))
+        for circuit in context.isis.instance.ordered_circuits()
+    ]
 
 
 def _interface(
-    context: ViewContext, view: CircuitView, refused: list[RefusedHelloEntry]
-) -> schema.InterfaceEntry:
-    return {
-        "interface": view.name,
-        "ifindex": view.ifindex,
-        "proto": ISIS,
-        "area": levels_name(view.levels),
-        "levels": list(map(int, view.levels.levels)),
-        "network_type": view.kind,
-        "state": _state(view),
-        "passive": view.passive,
-        "prefix_suppression": view.prefix_suppression,
-        "priority": view.priority,
-        "circuit_id": view.circuit_id,
-        "cost": view.metric,
-        "mtu": view.mtu,
-        "addresses": [
-            f"{format_address(family, address)}/{length}"
-            for family, address, length in view.addresses
-        ],
-        "unnumbered": not any(family == FAMILY_IPV4 for family, _, _ in view.addresses),
-        **link_facts(context, view),
-        "hello_interval": view.hello_interval,
-        "hello_multiplier": view.hello_multiplier,
-        "dead_interval": view.hello_interval * view.hello_multiplier,
-        "neighbors": len(view.adjacencies),
-        "full": sum(adjacency.state == "Up" for adjacency in view.adjacencies),
-        "flaps": sum(adjacency.flaps for adjacency in view.adjacencies),
-        "pending": view.pending,
-        "lans": [_lan(context, lan) for lan in view.lans],
-        "refused": refused,
-        "authentication": keyring_shown(view.authentication),
-    }
+    context: ViewContext, circuit: Circuit, refused: list[RefusedHelloEntry], pending: int
+) -> IsisInterfaceEntry:
+    settings, adjacencies = circuit.settings, all_adjacencies(circuit)
+    levels, keys = _levels(context, circuit), settings.authentication
+    wall = context.isis.instance.settings.epoch + context.now
+    return IsisInterfaceEntry.of(
+        circuit,
+        settings,
+        **link_facts(context, circuit),
+        area=levels_name(levels),
+        levels=list(map(int, levels.levels)),
+        network_type=circuit.kind.value,
+        state=_state(circuit),
+        cost=settings.metric,
+        addresses=[address_text(address) for address in circuit.link.addresses],
+        unnumbered=not circuit.link.ipv4(),
+        dead_interval=settings.hello_interval * settings.hello_multiplier,
+        neighbors=len(adjacencies),
+        full=sum(adjacency.up for adjacency in adjacencies),
+        flaps=sum(adjacency.flaps for adjacency in adjacencies),
+        pending=pending,
+        lans=[_lan(context, lan) for _, lan in sorted(circuit.lan.items())],
+        refused=refused,
+        authentication=keys_shown(keys, send_key(keys, wall), wall),
+    )
 
 
-def _state(view: CircuitView) -> str:
-    if not view.up:
+def _levels(context: ViewContext, circuit: Circuit) -> LevelSet:
+    """Return the levels in effect on a circuit."""
+    return LevelSet(circuit.settings.levels & context.isis.instance.settings.levels)
+
+
+def _state(circuit: Circuit) -> str:
+    if not circuit.up:
         return "Down"
-    if view.kind == CircuitKind.LOOPBACK.value:
+    if circuit.kind is CircuitKind.LOOPBACK:
         return "Loopback"
-    if view.kind == CircuitKind.POINT_TO_POINT.value:
+    if circuit.kind is CircuitKind.POINT_TO_POINT:
         return "Point-to-point"
-    return "DIS" if any(lan.is_dis for lan in view.lans) else "LAN"
+    return "DIS" if any(lan.is_dis for lan in circuit.lan.values()) else "LAN"
 
 
-def _lan(context: ViewContext, lan: LanView) -> schema.Lan:
-    return {
-        "level": lan.level,
-        "dis": format_neighbor(lan.dis) if lan.dis else None,
-        "hostname": context.hostnames.get(isis_node(lan.dis >> 8)) if lan.dis else None,
-        "is_dis": lan.is_dis,
-    }
+def _lan(context: ViewContext, lan: LanLevel) -> Lan:
+    return Lan(
+        level=int(lan.level),
+        dis=format_neighbor(lan.dis) if lan.dis else None,
+        hostname=context.hostnames.get(isis_node(SystemId(lan.dis >> 8))) if lan.dis else None,
+        is_dis=lan.is_dis,
+    )
 
 
-def neighbors(context: ViewContext) -> list[schema.NeighborEntry]:
+def _adjacencies(context: ViewContext) -> list[Adjacency]:
+    """Return the adjacencies of all circuits, by ifindex."""
+    circuits = context.isis.instance.ordered_circuits()
+    return [adjacency for circuit in circuits for adjacency in all_adjacencies(circuit)]
+
+
+def _problem(context: ViewContext, adjacency: Adjacency) -> NeighborProblem | None:
+    return problem_of(context.isis.instance.settings, adjacency, context.now)
+
+
+def neighbors(context: ViewContext) -> list[IsisNeighborEntry]:
     """Return the adjacencies of all circuits."""
-    return [_neighbor(context, view) for view in context.isis.adjacencies]
+    return [_neighbor(context, adjacency) for adjacency in _adjacencies(context)]
 
 
-def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.NeighborEntry:
-    node = isis_node(view.system_id)
-    addresses = [format_address(FAMILY_IPV4, address) for address in view.ipv4]
-    addresses += [format_address(_IPV6, address) for address in view.ipv6]
-    return {
-        "proto": ISIS,
-        "router_id": format_system_id(view.system_id),
-        "system_id": format_system_id(view.system_id),
-        "hostname": view.hostname or context.hostnames.get(node),
-        "area": levels_name(view.levels),
-        "levels": list(map(int, view.levels.levels)),
-        "interface": view.interface,
-        "address": next(iter(addresses), None),
-        "addresses": addresses,
-        "snpa": format_snpa(view.snpa),
-        "areas": [format_area(area) for area in view.areas],
-        "state": view.state,
-        "problem": problem_shown(view.problem),
-        "uptime": None if view.uptime is None else round(view.uptime, 3),
-        "holding_time": float(view.holding_time),
-        "dead_in": round(view.expires_in, 3),
-        "priority": view.priority,
-        "topologies": list(view.topologies),
-        "extended_circuit_id": view.extended_circuit_id,
-        "flooding": _speed(view.flooding),
-        "bfd": view.bfd,
-        "flaps": view.flaps,
-        "last_reason": context.runtime.neighbor_reasons.get((view.ifindex, node)),
-    }
-
-
-def _speed(parameters: FloodingParameters | None) -> schema.FloodingSpeed | None:
-    if parameters is None:
-        return None
-    return {
-        "burst_size": parameters.burst_size,
-        "transmission_interval": parameters.transmission_interval,
-        "lsps_per_psnp": parameters.lsps_per_psnp,
-        "psnp_interval": parameters.psnp_interval,
-        "receive_window": parameters.receive_window,
-    }
+def _neighbor(context: ViewContext, adjacency: Adjacency) -> IsisNeighborEntry:
+    circuit, node = adjacency.circuit, isis_node(adjacency.system_id)
+    system, since = format_system_id(adjacency.system_id), adjacency.up_since
+    addresses = [format_address(FAMILY_IPV4, address) for address in adjacency.ipv4]
+    addresses += [format_address(FAMILY_IPV6, address) for address in adjacency.ipv6]
+    return IsisNeighborEntry.of(
+        adjacency,
+        router_id=system,
+        system_id=system,
+        hostname=context.hostnames.get(node),
+        area=levels_name(adjacency.levels),
+        levels=list(map(int, adjacency.levels.levels)),
+        interface=circuit.name,
+        address=next(iter(addresses), None),
+        addresses=addresses,
+        snpa=format_snpa(adjacency.snpa),
+        areas=[format_area(area) for area in adjacency.areas],
+        problem=problem_shown(_problem(context, adjacency)),
+        uptime=None if since is None else round(context.now - since, 3),
+        holding_time=float(adjacency.holding_time),
+        dead_in=round(adjacency.expires - context.now, 3),
+        topologies=list(adjacency.topologies),
+        flooding=None if adjacency.flooding is None else FloodingSpeed.of(adjacency.flooding),
+        bfd={
+            family_name(FAMILY_IPV4 if len(remote) == 4 else FAMILY_IPV6): status.value
+            for remote, status in adjacency.bfd.items()
+        },
+        last_reason=context.runtime.neighbor_reasons.get((circuit.ifindex, node)),
+    )
 
 
 def database(
@@ -178,15 +188,17 @@ def database(
     """Return the LSPs of each level; a word that is no type is an id."""
     if kind is not None and lsp_id is None and not _is_type(kind):
         kind, lsp_id = None, kind
-    rows: list[schema.DatabaseLevel] = []
-    for view in context.isis.databases:
-        level = Level(view.level).label
+    copies = [
+        (level.label, checksum_text(lsdb.checksum), lsdb.ordered())
+        for level, lsdb in sorted(context.isis.instance.databases.items())
+    ]
+    row = partial(_database_lsp, context, detailed=lsp_id is not None)
+    rows: list[DatabaseLevel] = []
+    for level, checksum, entries in copies:
         wanted = partial(_wanted, context, level=level, kind=kind, lsp_id=lsp_id)
-        found = yield from chosen(view.entries, wanted)
+        found = yield from chosen(entries, wanted)
         if found or (kind is None and lsp_id is None):
-            row = partial(_database_lsp, context, view, detailed=lsp_id is not None)
-            lsps = Rows(found, row)
-            rows.append({"level": level, "checksum": checksum_text(view.checksum), "lsps": lsps})
+            rows.append(DatabaseLevel(level=level, checksum=checksum, lsps=Rows(found, row)))
     return {"levels": rows}
 
 
@@ -216,100 +228,100 @@ def _has_id(context: ViewContext, found: LspId, wanted: str) -> bool:
     return hostname is not None and wanted in (hostname, hostname + written[len(system) :])
 
 
-def _database_lsp(
-    context: ViewContext, database: DatabaseView, entry: StoredLsp, *, detailed: bool
-) -> schema.DatabaseLsp:
-    view = database.view(entry)
-    lsp = view.lsp
-    document: schema.DatabaseLsp = {
-        "type": lsp_type(lsp.lsp_id),
-        "lsp_id": format_lsp_id(lsp.lsp_id),
-        "hostname": context.hostnames.get(isis_node(system_of(lsp.lsp_id))),
-        "seq": lsp.sequence_number,
-        "lifetime": view.remaining_lifetime,
-        "checksum": lsp.checksum,
-        "length": len(view.raw),
-        "overload": lsp.overload,
-        "attached": lsp.attached,
-        "partition_repair": lsp.partition_repair,
-        "purged": view.purged,
-        "self_originated": view.own,
-    }
-    if detailed:
-        document["body"] = render_pdu(lsp, view.raw) | {"lifetime": view.remaining_lifetime}
-    return document
+def _database_lsp(context: ViewContext, entry: StoredLsp, *, detailed: bool) -> DatabaseLsp:
+    lsp, lifetime = entry.lsp, entry.remaining_lifetime(context.now)
+    return DatabaseLsp.of(
+        lsp,
+        type=lsp_type(entry.lsp_id),
+        lsp_id=format_lsp_id(entry.lsp_id),
+        hostname=context.hostnames.get(isis_node(system_of(entry.lsp_id))),
+        seq=lsp.sequence_number,
+        lifetime=lifetime,
+        length=len(entry.raw),
+        purged=entry.purged,
+        self_originated=entry.own,
+        body=render_pdu(lsp, entry.raw) | {"lifetime": lifetime} if detailed else UNSET,
+    )
 
 
 def graceful_restart(context: ViewContext) -> ProtocolRestart:
     """Return the neighbors that restart, and those that did."""
-    snapshot = context.isis
-    return {
-        "proto": ISIS,
-        "enabled": snapshot.restarts,
-        "restarting": running_restart(context, context.isis.restarting),
-        "restarted": ended_restart(context, context.isis.restarted),
-        "helper": snapshot.helper,
-        "helping": [
-            {
-                "interface": view.interface,
-                "router_id": format_system_id(view.system_id),
-                "hostname": context.hostnames.get(isis_node(view.system_id)),
-                "reason": "restarting" if view.restarting else "announced",
-                "since": None,
-                "remaining": round(view.expires_in, 3),
-            }
-            for view in snapshot.adjacencies
-            if view.restarting or view.prepared
+    instance = context.isis.instance
+    return ProtocolRestart(
+        proto=ISIS,
+        enabled=instance.settings.restarts,
+        restarting=running_restart(context, instance.restart),
+        restarted=ended_restart(context, context.isis.restarted),
+        helper=instance.settings.restart_helper,
+        helping=[
+            HelpedNeighbor(
+                interface=adjacency.circuit.name,
+                router_id=format_system_id(adjacency.system_id),
+                hostname=context.hostnames.get(isis_node(adjacency.system_id)),
+                reason="restarting" if adjacency.restarting else "announced",
+                since=None,
+                remaining=round(adjacency.expires - context.now, 3),
+            )
+            for adjacency in _adjacencies(context)
+            if adjacency.restarting or adjacency.prepared
         ],
-        "ended": [
-            {
-                "interface": ended.interface,
-                "router_id": format_system_id(ended.system_id),
-                "hostname": context.hostnames.get(isis_node(SystemId(ended.system_id))),
-                "ended": round(context.now - ended.at, 3),
-                "result": ended.result,
-            }
-            for ended in snapshot.help_ended
+        ended=[
+            EndedHelp.of(
+                ended,
+                router_id=format_system_id(ended.system_id),
+                hostname=context.hostnames.get(isis_node(SystemId(ended.system_id))),
+                ended=round(context.now - ended.at, 3),
+            )
+            for ended in instance.help_ended
         ],
-    }
+    )
 
 
 def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
     """Yield each timer, its subject, and the seconds until it fires."""
-    for view in context.isis.circuits:
-        yield "hello", view.name, view.hello_in
-        for adjacency in view.adjacencies:
+    for circuit in context.isis.instance.ordered_circuits():
+        yield "hello", circuit.name, _hello_in(circuit, context.now)
+        for adjacency in all_adjacencies(circuit):
             name = context.name(isis_node(adjacency.system_id))
-            yield "holding", f"{name} on {view.name}", adjacency.expires_in
+            yield "holding", f"{name} on {circuit.name}", adjacency.expires - context.now
+
+
+def _hello_in(circuit: Circuit, now: float) -> float | None:
+    """Return the seconds to the next hello of any level."""
+    timers = [circuit.hello_timer, *(lan.hello_timer for lan in circuit.lan.values())]
+    due = (due_in(timer, now) for timer in timers)
+    return min((seconds for seconds in due if seconds is not None), default=None)
 
 
 def status(context: ViewContext) -> IsisStatus:
     """IS-IS in ``show status``."""
-    snapshot = context.isis
+    instance, settings = context.isis.instance, context.isis.instance.settings
+    circuits, known = instance.ordered_circuits(), _adjacencies(context)
     levels: list[LevelStatus] = []
-    for view in snapshot.databases:
-        adjacencies = [a for a in snapshot.adjacencies if a.levels & view.level]
+    for level, lsdb in sorted(instance.databases.items()):
+        adjacencies = [adjacency for adjacency in known if adjacency.levels & level]
         levels.append(
             LevelStatus(
-                level=Level(view.level).label,
-                interfaces=sum(bool(c.levels & view.level) for c in snapshot.circuits),
+                level=level.label,
+                interfaces=sum(bool(_levels(context, c) & level) for c in circuits),
                 neighbors=len(adjacencies),
-                up=sum(adjacency.state == "Up" for adjacency in adjacencies),
-                lsps=len(view.entries),
-                checksum=checksum_text(view.checksum),
+                up=sum(adjacency.up for adjacency in adjacencies),
+                lsps=len(lsdb),
+                checksum=checksum_text(lsdb.checksum),
             )
         )
     return IsisStatus(
-        system_id=format_system_id(snapshot.system_id),
-        areas=[format_area(area) for area in snapshot.areas],
-        families=[family_name(family) for family in snapshot.families],
-        overloaded=snapshot.overloaded,
-        attached=snapshot.attached,
+        system_id=format_system_id(instance.system_id),
+        areas=[format_area(area) for area in settings.areas],
+        families=[family_name(family) for family in settings.families],
+        overloaded=context.isis.overloaded,
+        attached=context.isis.attached,
         unauthenticated=sum(
-            c.hello_in is not None and c.authentication is None for c in snapshot.circuits
+            _hello_in(c, context.now) is not None and not c.settings.authentication
+            for c in circuits
         ),
         flooding=flooding_status(
-            snapshot.reduction, snapshot.topologies, _level_label, format_system_id
+            settings.reduction, context.isis.topologies(), _level_label, format_system_id
         ),
         levels=levels,
     )
@@ -321,36 +333,36 @@ def _level_label(level: int) -> str:
 
 def unready(context: ViewContext) -> tuple[str, list[str]]:
     """Return the check's name, and why adjacencies are not up, or not for all families."""
+    known = [(adjacency, _problem(context, adjacency)) for adjacency in _adjacencies(context)]
     return "adjacencies are up", [
-        unready_neighbor(view.hostname or format_system_id(view.system_id), view)
-        for view in context.isis.adjacencies
-        if view.state != "Up" or view.problem is not None
+        unready_neighbor(f"{context.name(isis_node(a.system_id))} on {a.circuit.name}", problem)
+        for a, problem in known
+        if not a.up or problem is not None
     ]
 
 
 def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
     """Yield the number of LSPs of each level."""
-    for view in context.isis.databases:
-        yield Level(view.level).label, len(view.entries)
+    for level, lsdb in sorted(context.isis.instance.databases.items()):
+        yield level.label, len(lsdb)
 
 
 def census(context: ViewContext) -> Census:
     """Count adjacencies, LSPs and links; an adjacency of both levels counts once."""
-    found, snapshot = Census(), context.isis
-    found.neighbors.update((levels_name(a.levels), a.state) for a in snapshot.adjacencies)
-    for view in snapshot.databases:
-        level = Level(view.level).label
-        for pseudonode, number in view.live.items():
+    found, instance = Census(), context.isis.instance
+    found.neighbors = Counter((levels_name(a.levels), a.state.value) for a in _adjacencies(context))
+    for level, lsdb in sorted(instance.databases.items()):
+        for pseudonode, number in lsdb.live.items():
             if number:
-                found.entries[level, PSEUDONODE if pseudonode else LSP] = number
-        found.checksums[level] = view.checksum & 0xFFFFFFFF
-    for circuit in snapshot.circuits:
-        if circuit.capacity is not None:
-            found.capacities.append((circuit.ifindex, circuit.name, circuit.capacity))
+                found.entries[level.label, PSEUDONODE if pseudonode else LSP] = number
+        found.checksums[level.label] = lsdb.checksum & 0xFFFFFFFF
+    for circuit in instance.ordered_circuits():
+        if (capacity := circuit.bandwidth.capacity) is not None:
+            found.capacities.append((circuit.ifindex, circuit.name, capacity))
     return found
 
 
 def lsdb(context: ViewContext) -> Work[IsisLsdb]:
     """``show lsdb`` of IS-IS."""
     yield
-    return isis_lsdb_document(context.isis)
+    return isis_lsdb_document(context.isis, context.now)

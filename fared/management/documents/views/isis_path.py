@@ -51,12 +51,12 @@ def _own_prefixes(
     settings = cast("IsisSettings", context.router.settings.protocols[ISIS])
     code = settings.path_capacity_code
     return {
-        view.level: tuple(
+        level: tuple(
             item
-            for stored in view.lsps
+            for stored in lsdb.ordered()
             if stored.own and not stored.purged
             for entries in read_prefixes(stored.lsp, own=False, capacity_code=code).entries.values()
             if (item := entries.get(prefix)) is not None
         )
-        for view in context.isis.databases
+        for level, lsdb in context.isis.instance.databases.items()
     }

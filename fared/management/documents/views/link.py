@@ -1,86 +1,67 @@
-"""The state of a link that every protocol reports: up or down, capacity and its source."""
+"""What every protocol reports of its links and neighbors: capacity, keys, refused hellos."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fared.management.documents.context import ViewContext, finite
+from fared.management.documents.interfaces import AuthenticationStatus
+from fared.management.documents.neighbors import ProblemEntry, RefusedHelloEntry
 from fared.management.documents.protocol_status import FloodingStatus, FloodingTopologyStatus
+from fared.protocols.igp.keys import accept_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fared.management.documents.schema.link import (
-        AuthenticationStatus,
-        LinkHealthStatus,
-        LinkStatus,
-        ProblemEntry,
-        RefusedHelloEntry,
-    )
+    from fared.core.timers import Timer
+    from fared.paths.te.advertise import AdvertisedLink
     from fared.protocols.igp import refusals
     from fared.protocols.igp.dynamic_flooding import TopologyView
-    from fared.protocols.igp.keys import KeyringView
+    from fared.protocols.igp.keys import Keyring, TimedKey
     from fared.protocols.igp.reduction import ReductionSettings
-    from fared.protocols.isis.snapshot import AdjacencyView, CircuitView
-    from fared.protocols.ospf.snapshot import InterfaceView, NeighborView
     from fared.router.instance import ProtocolInstance
 
 
-def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkStatus:
-    """Return the state of a link; ``view`` is the protocol's interface."""
-    name = view.name
-    link = context.links.get(view.ifindex)
-    utilized = context.runtime.utilized.get(view.ifindex)
-    bandwidth = finite(view.capacity)
+def link_facts(context: ViewContext, link: AdvertisedLink[Any]) -> dict[str, Any]:
+    """Return the fields of ``InterfaceFacts`` that do not depend on the protocol."""
+    name, kernel = link.name, context.links.get(link.ifindex)
+    utilized = context.runtime.utilized.get(link.ifindex)
+    bandwidth = finite(link.bandwidth.capacity)
     available = None
     if bandwidth is not None and utilized is not None:
         available = max(0.0, bandwidth - utilized)
     source = None
     if context.config.interface_bandwidth(name) is not None:
         source = "config"
-    elif link is not None and bandwidth is not None:
-        source = "shaper" if link.shaped is not None and link.capacity == link.shaped else "speed"
+    elif kernel is not None and bandwidth is not None:
+        shaped = kernel.shaped is not None and kernel.capacity == kernel.shaped
+        source = "shaper" if shaped else "speed"
     return {
-        "up": link is not None and link.up,
+        "interface": name,
+        "ifindex": link.ifindex,
+        "mtu": link.link.mtu,
+        "up": kernel is not None and kernel.up,
         "bandwidth": bandwidth,
         "bandwidth_source": source,
         "utilized": utilized,
         "available": available,
-        "health": _health(context, name),
-        "derated": [
-            {"by": item.by, "share": item.share, "at": item.at, "reason": item.reason}
-            for item in context.derated(name)
-        ],
-        "announced_available": finite(view.advertised_available),
-    }
-
-
-def _health(context: ViewContext, name: str) -> LinkHealthStatus | None:
-    facts = context.link_health(name)
-    if facts is None:
-        return None
-    return {
-        "mode": facts.mode,
-        "errors": facts.errors,
-        "packets": facts.packets,
-        "share": facts.share,
-        "reason": facts.reason,
-        "recovers_in": round(facts.recovers_in, 3),
-        "penalty": round(facts.penalty, 1),
-        "suppressed": facts.suppressed,
-        "reuse_in": round(facts.reuse_in, 3),
+        "health": context.link_health(name),
+        "derated": list(context.derated(name)),
+        "announced_available": finite(
+            link.advertised.bandwidth.available if link.advertised else None
+        ),
     }
 
 
 def problem_shown(problem: refusals.NeighborProblem | None) -> ProblemEntry | None:
     """Return why a neighbor is not used."""
-    return None if problem is None else {"cause": problem.cause, "text": problem.text}
+    return None if problem is None else ProblemEntry.of(problem)
 
 
-def unready_neighbor(name: str, view: NeighborView | AdjacencyView) -> str:
+def unready_neighbor(where: str, problem: refusals.NeighborProblem | None) -> str:
     """Return why a neighbor is not ready; empty: that is not known."""
-    return "" if view.problem is None else f"{name} on {view.interface}: {view.problem.text}"
+    return "" if problem is None else f"{where}: {problem.text}"
 
 
 def refused_hellos(context: ViewContext) -> list[RefusedHelloEntry]:
@@ -91,17 +72,13 @@ def refused_hellos(context: ViewContext) -> list[RefusedHelloEntry]:
 def refused_by(instance: ProtocolInstance, now: float) -> list[RefusedHelloEntry]:
     """Return those that one protocol has refused."""
     return [
-        {
-            "proto": instance.name,
-            "interface": item.interface,
-            "source": item.source,
-            "router_id": item.node,
-            "cause": item.cause,
-            "text": item.text,
-            "first": round(now - item.first, 3),
-            "last": round(now - item.last, 3),
-            "times": item.times,
-        }
+        RefusedHelloEntry.of(
+            item,
+            proto=instance.name,
+            router_id=item.node,
+            first=round(now - item.first, 3),
+            last=round(now - item.last, 3),
+        )
         for item in instance.engine.refused(now)
     ]
 
@@ -110,8 +87,13 @@ def by_interface(rows: Iterable[RefusedHelloEntry]) -> defaultdict[str, list[Ref
     """Group refused hellos by interface."""
     found: defaultdict[str, list[RefusedHelloEntry]] = defaultdict(list)
     for row in rows:
-        found[row["interface"]].append(row)
+        found[row.interface].append(row)
     return found
+
+
+def due_in(timer: Timer | None, now: float) -> float | None:
+    """Return the seconds until a timer fires; None: it will not."""
+    return timer.deadline - now if timer is not None and timer.active else None
 
 
 def flooding_status(
@@ -138,14 +120,19 @@ def flooding_status(
     )
 
 
-def keyring_shown(view: KeyringView | None) -> AuthenticationStatus | None:
-    """Return which key signs and which are accepted, without any secret."""
-    if view is None:
+def keys_shown(
+    keyring: Keyring, chosen: TimedKey | None, wall: float
+) -> AuthenticationStatus | None:
+    """Return which key signs (``chosen``) and which are accepted, without any secret.
+
+    None: packets are not authenticated.
+    """
+    if not keyring:
         return None
-    return {
-        "algorithm": view.algorithm,
-        "key_id": view.key_id,
-        "extended": view.extended,
-        "expired": view.expired,
-        "accepted_key_ids": list(view.accepted),
-    }
+    return AuthenticationStatus(
+        algorithm=None if chosen is None else chosen.key.algorithm.value,
+        key_id=None if chosen is None else chosen.key.key_id,
+        extended=chosen is not None and chosen.key.extended,
+        expired=chosen is not None and not chosen.sends(wall),
+        accepted_key_ids=[timed.key.key_id for timed in accept_keys(keyring, wall)],
+    )

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from fared.core.ids import dotted
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext, checksum_text
+from fared.management.documents.database import DatabaseArea, DatabaseLsa
+from fared.management.documents.graceful_restart import EndedHelp, HelpedNeighbor, ProtocolRestart
+from fared.management.documents.interfaces import OspfInterfaceEntry
+from fared.management.documents.neighbors import MtuMismatch, OspfNeighborEntry
 from fared.management.documents.protocol_status import AreaStatus, OspfStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen, in_order
 from fared.management.documents.views.link import (
     by_interface,
+    due_in,
     flooding_status,
-    keyring_shown,
+    keys_shown,
     link_facts,
     problem_shown,
     refused_by,
@@ -24,169 +32,157 @@ from fared.management.documents.views.link import (
 )
 from fared.management.documents.views.ospf_lsdb import lsdb_document
 from fared.management.documents.views.restart import ended_restart, running_restart
-from fared.protocols.ospf.lsdb import KEY, OPAQUE_TYPES, LsaEntry, kind_of
+from fared.protocols.ospf.adjacency.problems import mtu_mismatch, problem_of
+from fared.protocols.ospf.interface import Interface, Neighbor
+from fared.protocols.ospf.lsdb import KEY, OPAQUE_TYPES, LsaEntry, Scope, kind_of
+from fared.protocols.ospf.neighbor import NeighborState
 from fared.protocols.ospf.packet.grace import restart_reason
 from fared.protocols.ospf.packet.lsa import LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
 from fared.protocols.ospf.packet.render import render_lsa
-from fared.protocols.ospf.snapshot import (
-    InterfaceView,
-    NeighborView,
-)
+from fared.protocols.ospf.processing.authenticate import sending_key
 from fared.router.protocols import OSPF
 
 if TYPE_CHECKING:
-    from fared.management.documents.schema import ospf as schema
-    from fared.management.documents.schema.link import RefusedHelloEntry
-    from fared.management.documents.schema.lsdb import Lsdb
-    from fared.management.documents.schema.restart import ProtocolRestart
+    from fared.management.documents.lsdb import OspfLsdb
+    from fared.management.documents.neighbors import RefusedHelloEntry
 
 
-def interfaces(context: ViewContext) -> list[schema.InterfaceEntry]:
+def interfaces(context: ViewContext) -> list[OspfInterfaceEntry]:
     """Return the interfaces that OSPF runs on."""
     refused = by_interface(refused_by(context.router.instances[OSPF], context.now))
-    return [_interface(context, view, refused[view.name]) for view in context.ospf.interfaces]
+    running = context.ospf.instance.ordered_interfaces()
+    return [_interface(context, interface, refused[interface.name]) for interface in running]
 
 
 def _interface(
-    context: ViewContext, view: InterfaceView, refused: list[RefusedHelloEntry]
-) -> schema.InterfaceEntry:
-    return {
-        "interface": view.name,
-        "ifindex": view.ifindex,
-        "proto": OSPF,
-        "area": dotted(view.area),
-        "network_type": view.network_type,
-        "state": view.state,
-        "passive": view.passive,
-        "prefix_suppression": view.prefix_suppression,
-        "priority": view.priority,
-        "designated_router": _router(view.designated_router),
-        "designated_router_hostname": _hostname(context, view, view.designated_router),
-        "backup_designated_router": _router(view.backup_designated_router),
-        "backup_designated_router_hostname": _hostname(
-            context, view, view.backup_designated_router
-        ),
-        "cost": view.cost,
-        "mtu": view.mtu,
-        "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
-        "unnumbered": view.unnumbered,
-        **link_facts(context, view),
-        "hello_interval": float(view.hello_interval),
-        "dead_interval": float(view.router_dead_interval),
-        "neighbors": len(view.neighbors),
-        "full": sum(neighbor.state == "Full" for neighbor in view.neighbors),
-        "flaps": sum(neighbor.flaps for neighbor in view.neighbors),
-        "refused": refused,
-        "authentication": keyring_shown(view.authentication),
-        "ttl_security": view.ttl_security,
-    }
+    context: ViewContext, interface: Interface, refused: list[RefusedHelloEntry]
+) -> OspfInterfaceEntry:
+    settings, instance = interface.settings, context.ospf.instance
+    designated, backup = interface.designated_router, interface.backup_designated_router
+    chosen_key = sending_key(instance, interface, context.now)
+    wall = instance.settings.epoch + context.now
+    return OspfInterfaceEntry.of(
+        interface,
+        settings,
+        **link_facts(context, interface),
+        area=dotted(settings.area),
+        priority=settings.router_priority,
+        designated_router=_router(designated),
+        designated_router_hostname=_hostname(context, interface, designated),
+        backup_designated_router=_router(backup),
+        backup_designated_router_hostname=_hostname(context, interface, backup),
+        addresses=[f"{dotted(a.address)}/{a.prefix_length}" for a in interface.link.ipv4()],
+        hello_interval=float(settings.hello_interval),
+        dead_interval=float(settings.router_dead_interval),
+        neighbors=len(interface.neighbors),
+        full=sum(n.state is NeighborState.FULL for n in interface.neighbors.values()),
+        flaps=sum(neighbor.flaps for neighbor in interface.neighbors.values()),
+        refused=refused,
+        authentication=keys_shown(settings.authentication, chosen_key, wall),
+    )
 
 
 def _router(address: int) -> str | None:
     return dotted(address) if address else None
 
 
-def _hostname(context: ViewContext, view: InterfaceView, address: int) -> str | None:
+def _hostname(context: ViewContext, interface: Interface, address: int) -> str | None:
     """Return the hostname of the router with this address on the network of an interface."""
-    if any(own == address for own, _ in view.addresses):
-        return context.ospf.hostname
-    found = (n.router_id for n in view.neighbors if n.address == address)
+    if any(own.address == address for own in interface.link.ipv4()):
+        return context.ospf.instance.settings.hostname
+    neighbors = interface.neighbors.values()
+    found = (n.router_id for n in neighbors if n.address == address)
     return next((context.hostnames.get(router_id) for router_id in found), None)
 
 
-def neighbors(context: ViewContext) -> list[schema.NeighborEntry]:
+def neighbors(context: ViewContext) -> list[OspfNeighborEntry]:
     """Return the neighbors of all interfaces."""
-    return [_neighbor(context, view) for view in context.ospf.neighbors]
+    instance = context.ospf.instance
+    lengths = instance.retransmissions()
+    return [_neighbor(context, each, lengths[each]) for each in instance.neighbors()]
 
 
-def _neighbor(context: ViewContext, view: NeighborView) -> schema.NeighborEntry:
+def _neighbor(context: ViewContext, neighbor: Neighbor, retransmissions: int) -> OspfNeighborEntry:
+    interface, mtus = neighbor.interface, mtu_mismatch(neighbor)
     reasons = context.runtime.neighbor_reasons
-    return {
-        "proto": OSPF,
-        "router_id": dotted(view.router_id),
-        "hostname": context.hostnames.get(view.router_id),
-        "area": dotted(view.area),
-        "interface": view.interface,
-        "address": dotted(view.address),
-        "state": view.state,
-        "problem": problem_shown(view.problem),
-        "uptime": round(view.uptime, 3),
-        "dead_in": round(view.dead_in, 3),
-        "priority": view.priority,
-        "flaps": view.flaps,
-        "last_reason": reasons.get((view.ifindex, view.router_id)),
-        "retransmission_list": view.retransmissions,
-        "request_list": view.requests,
-        "summary_list": view.summaries,
-        "waits_for": view.waits_for,
-        "mtu_mismatch": _mtu_mismatch(view),
-        "bfd": view.bfd,
-    }
+    stagger = context.ospf.instance.settings.adjacency_stagger
+    return OspfNeighborEntry.of(
+        neighbor,
+        router_id=dotted(neighbor.router_id),
+        hostname=context.hostnames.get(neighbor.router_id),
+        area=dotted(interface.settings.area),
+        interface=interface.name,
+        address=dotted(neighbor.address),
+        state=neighbor.state.label,
+        problem=problem_shown(problem_of(neighbor, context.now)),
+        uptime=round(context.now - neighbor.since, 3),
+        dead_in=round(neighbor.dead_at - context.now, 3),
+        last_reason=reasons.get((interface.ifindex, neighbor.router_id)),
+        retransmission_list=retransmissions,
+        request_list=len(neighbor.requests),
+        summary_list=len(neighbor.summaries),
+        waits_for=stagger if neighbor.waits else None,
+        mtu_mismatch=None if mtus is None else MtuMismatch(neighbor=mtus[0], own=mtus[1]),
+    )
 
 
 def graceful_restart(context: ViewContext) -> ProtocolRestart:
     """Return the neighbors that restart, and those that did."""
-    return {
-        "proto": OSPF,
-        "enabled": context.ospf.restarts,
-        "restarting": running_restart(context, context.ospf.restarting),
-        "restarted": ended_restart(context, context.ospf.restarted),
-        "helper": context.ospf.helper,
-        "helping": [
-            {
-                "interface": view.interface,
-                "router_id": dotted(view.router_id),
-                "hostname": context.hostnames.get(view.router_id),
-                "reason": restart_reason(view.reason),
-                "since": round(view.since, 3),
-                "remaining": round(view.remaining, 3),
-            }
-            for view in context.ospf.helped
+    engine = context.ospf
+    settings = engine.instance.settings.graceful_restart
+    return ProtocolRestart(
+        proto=OSPF,
+        enabled=settings.enabled,
+        restarting=running_restart(context, engine.restarter.current),
+        restarted=ended_restart(context, engine.restarter.last),
+        helper=settings.helper,
+        helping=[
+            HelpedNeighbor(
+                interface=neighbor.interface.name,
+                router_id=dotted(neighbor.router_id),
+                hostname=context.hostnames.get(neighbor.router_id),
+                reason=restart_reason(neighbor.helping.reason),
+                since=round(context.now - neighbor.helping.began, 3),
+                remaining=round(neighbor.helping.until - context.now, 3),
+            )
+            for neighbor in engine.instance.neighbors()
+            if neighbor.helping is not None
         ],
-        "ended": [
-            {
-                "interface": help_ended.interface,
-                "router_id": dotted(help_ended.router_id),
-                "hostname": context.hostnames.get(help_ended.router_id),
-                "ended": round(context.now - help_ended.at, 3),
-                "result": help_ended.result,
-            }
-            for help_ended in context.ospf.help_ended
+        ended=[
+            EndedHelp.of(
+                ended,
+                router_id=dotted(ended.router_id),
+                hostname=context.hostnames.get(ended.router_id),
+                ended=round(context.now - ended.at, 3),
+            )
+            for ended in engine.help_ended
         ],
-    }
-
-
-def _mtu_mismatch(view: NeighborView) -> schema.MtuMismatch | None:
-    if view.mtu_mismatch is None:
-        return None
-    neighbor, own = view.mtu_mismatch
-    return {"neighbor": neighbor, "own": own}
+    )
 
 
 def database(
     context: ViewContext, kind: str | None, lsa_id: str | None
 ) -> Work[Mapping[str, Sequence[Any]]]:
     """Return the LSAs of each area, and those of no area."""
-    areas: list[schema.DatabaseArea] = []
-    as_scope: list[LsaEntry] = []
+    instance = context.ospf.instance
+    every = [area for _, area in sorted(instance.areas.items())]
+    copies = [(area, checksum_text(area.lsdb.checksum), tuple(area.lsdb)) for area in every]
+    external = tuple(instance.as_scope)
+    wanted = partial(_wanted, kind=kind, lsa_id=lsa_id)
     row = partial(_database_lsa, context, detailed=lsa_id is not None)
-    for view in context.ospf.databases:
-        wanted = partial(_wanted, kind=kind, lsa_id=lsa_id)
-        found = yield from chosen(view.entries, wanted)
-        found = yield from in_order(found, KEY)
-        if view.area is None:
-            as_scope += found
-        elif view.scope == "area" and (found or (kind is None and lsa_id is None)):
-            areas.append(
-                {
-                    "area": dotted(view.area),
-                    "type": "stub" if view.stub else "normal",
-                    "checksum": checksum_text(view.checksum),
-                    "lsas": Rows(found, row),
-                }
-            )
-    return {"areas": areas, "as_scope": Rows(as_scope, row)}
+
+    def rows(entries: Sequence[LsaEntry]) -> Work[Rows[DatabaseLsa]]:
+        found = yield from chosen(entries, wanted)
+        return Rows((yield from in_order(found, KEY)), row)
+
+    areas: list[DatabaseArea] = []
+    for area, checksum, entries in copies:
+        lsas = yield from rows(entries)
+        if len(lsas) or (kind is None and lsa_id is None):
+            name, stub = dotted(area.area_id), "stub" if area.settings.stub else "normal"
+            areas.append(DatabaseArea(area=name, type=stub, checksum=checksum, lsas=lsas))
+    return {"areas": areas, "as_scope": (yield from rows(external))}
 
 
 @functools.cache
@@ -217,64 +213,60 @@ def _matches(name: str, kind: str) -> bool:
     return name == kind if kind in exact else name.startswith(kind)
 
 
-def _database_lsa(context: ViewContext, entry: LsaEntry, *, detailed: bool) -> schema.DatabaseLsa:
+def _database_lsa(context: ViewContext, entry: LsaEntry, *, detailed: bool) -> DatabaseLsa:
     lsa = entry.lsa
     header = lsa.header
-    document: schema.DatabaseLsa = {
-        "type": kind_name(kind_of(entry.key, entry.raw)),
-        "id": dotted(header.link_state_id),
-        "adv_router": dotted(header.advertising_router),
-        "hostname": context.hostnames.get(header.advertising_router),
-        "seq": header.ls_sequence_number & 0xFFFFFFFF,
-        "age": entry.age(context.now),
-        "checksum": header.ls_checksum,
-        "length": header.length,
-        "self_originated": header.advertising_router == context.ospf.router_id,
-    }
-    if detailed:
-        body: dict[str, Any] | None = render_lsa(lsa)["body"]
-        document["body"] = body or {}
-    return document
+    return DatabaseLsa(
+        type=kind_name(kind_of(entry.key, entry.raw)),
+        id=dotted(header.link_state_id),
+        adv_router=dotted(header.advertising_router),
+        hostname=context.hostnames.get(header.advertising_router),
+        seq=header.ls_sequence_number & 0xFFFFFFFF,
+        age=entry.age(context.now),
+        checksum=header.ls_checksum,
+        length=header.length,
+        self_originated=header.advertising_router == context.ospf.instance.router_id,
+        body=(render_lsa(lsa)["body"] or {}) if detailed else UNSET,
+    )
 
 
 def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
     """Yield each timer, its subject, and the seconds until it fires."""
-    for view in context.ospf.interfaces:
-        yield "hello", view.name, view.hello_in
-        for neighbor in view.neighbors:
-            yield (
-                "inactivity",
-                f"{context.name(neighbor.router_id)} on {view.name}",
-                neighbor.dead_in,
-            )
+    now = context.now
+    for interface in context.ospf.instance.ordered_interfaces():
+        yield "hello", interface.name, due_in(interface.hello_timer, now)
+        for _, neighbor in sorted(interface.neighbors.items()):
+            subject = f"{context.name(neighbor.router_id)} on {interface.name}"
+            yield "inactivity", subject, neighbor.dead_at - now
 
 
 def status(context: ViewContext) -> OspfStatus:
     """OSPF in ``show status``."""
-    snapshot = context.ospf
+    instance = context.ospf.instance
     areas: list[AreaStatus] = []
-    for view in snapshot.databases:
-        if view.scope != "area" or view.area is None:
-            continue
-        members = [i for i in snapshot.interfaces if i.area == view.area]
-        neighbors = [n for i in members for n in i.neighbors]
+    for area_id, area in sorted(instance.areas.items()):
+        members = instance.area_interfaces(area_id)
+        neighbors = [n for interface in members for n in interface.neighbors.values()]
         areas.append(
             AreaStatus(
-                area=dotted(view.area),
-                type="stub" if view.stub else "normal",
+                area=dotted(area_id),
+                type="stub" if area.settings.stub else "normal",
                 interfaces=len(members),
                 neighbors=len(neighbors),
-                full=sum(n.state == "Full" for n in neighbors),
-                lsas=len(view.entries),
-                checksum=checksum_text(view.checksum),
+                full=sum(n.state is NeighborState.FULL for n in neighbors),
+                lsas=len(area.lsdb),
+                checksum=checksum_text(area.lsdb.checksum),
             )
         )
     return OspfStatus(
-        stub_router=snapshot.stub_router,
+        stub_router=instance.stub_router,
         unauthenticated=sum(
-            i.hello_in is not None and i.authentication is None for i in snapshot.interfaces
+            due_in(i.hello_timer, context.now) is not None and not i.settings.authentication
+            for i in instance.interfaces.values()
         ),
-        flooding=flooding_status(snapshot.reduction, snapshot.topologies, dotted, dotted),
+        flooding=flooding_status(
+            instance.settings.reduction, context.ospf.topologies(), dotted, dotted
+        ),
         areas=areas,
     )
 
@@ -284,38 +276,43 @@ def unready(context: ViewContext) -> tuple[str, list[str]]:
 
     2-Way is final between routers of a LAN that are neither DR nor BDR (RFC 2328 §10.4).
     """
-    done = ("Full", "2-Way", "Down")
+    done = (NeighborState.FULL, NeighborState.TWO_WAY, NeighborState.DOWN)
+    known = [(n, problem_of(n, context.now)) for n in context.ospf.instance.neighbors()]
     return "neighbors are full", [
-        unready_neighbor(context.name(view.router_id), view)
-        for view in context.ospf.neighbors
-        if view.state not in done or view.problem is not None
+        unready_neighbor(f"{context.name(n.router_id)} on {n.interface.name}", problem)
+        for n, problem in known
+        if n.state not in done or problem is not None
     ]
 
 
 def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
     """Yield the number of LSAs of each area, and of the AS."""
-    for view in context.ospf.databases:
-        if view.scope != "link":
-            yield view.scope if view.area is None else dotted(view.area), len(view.entries)
+    for area_id, area in sorted(context.ospf.instance.areas.items()):
+        yield dotted(area_id), len(area.lsdb)
+    yield "as", len(context.ospf.instance.as_scope)
 
 
 def census(context: ViewContext) -> Census:
     """Count neighbors, LSAs and links for the metrics."""
-    found, snapshot = Census(), context.ospf
-    found.neighbors.update((dotted(n.area), n.state) for n in snapshot.neighbors)
-    for view in snapshot.databases:
-        area = view.scope if view.area is None else dotted(view.area)
-        for kind, number in view.kinds.items():
+    found, instance = Census(), context.ospf.instance
+    found.neighbors = Counter(
+        (dotted(n.interface.settings.area), n.state.label) for n in instance.neighbors()
+    )
+    areas = [area.lsdb for _, area in sorted(instance.areas.items())]
+    links = [interface.lsdb for interface in instance.ordered_interfaces()]
+    for lsdb in (*areas, instance.as_scope, *links):
+        area = lsdb.scope.value if lsdb.area is None else dotted(lsdb.area)
+        for kind, number in lsdb.kinds.items():
             if number:
                 found.entries[area, kind_name(kind)] += number
-        if view.scope == "area":
-            found.checksums[area] = view.checksum & 0xFFFFFFFF
-    for interface in snapshot.interfaces:
-        if interface.capacity is not None:
-            found.capacities.append((interface.ifindex, interface.name, interface.capacity))
+        if lsdb.scope is Scope.AREA:
+            found.checksums[area] = lsdb.checksum & 0xFFFFFFFF
+    for interface in instance.ordered_interfaces():
+        if (capacity := interface.bandwidth.capacity) is not None:
+            found.capacities.append((interface.ifindex, interface.name, capacity))
     return found
 
 
-def lsdb(context: ViewContext) -> Work[Lsdb]:
+def lsdb(context: ViewContext) -> Work[OspfLsdb]:
     """``show lsdb`` of OSPF."""
-    return lsdb_document.work(context.ospf)
+    return lsdb_document.work(context.ospf, context.now)

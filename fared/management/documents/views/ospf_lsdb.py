@@ -7,62 +7,59 @@ daemon's input, and no decoder can lose a part of it. The file of IS-IS is in ``
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from fared.core.ids import dotted
 from fared.management.documents.context import finite
+from fared.management.documents.lsdb import LsdbArea, LsdbInterface, LsdbLsa, LsdbNeighbor, OspfLsdb
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Sliced, Work, in_order
-from fared.protocols.ospf.lsdb import KEY, LsaEntry, Scope
-from fared.protocols.ospf.snapshot import DatabaseView, InterfaceView, OspfSnapshot
-
-if TYPE_CHECKING:
-    from fared.management.documents.schema import lsdb as schema
+from fared.protocols.ospf.engine import OspfEngine
+from fared.protocols.ospf.interface import Interface
+from fared.protocols.ospf.lsdb import KEY, LsaEntry
+from fared.protocols.ospf.origination.contents import next_hop_neighbors
 
 
 @Sliced
-def lsdb_document(snapshot: OspfSnapshot) -> Work[schema.Lsdb]:
+def lsdb_document(engine: OspfEngine, now: float) -> Work[OspfLsdb]:
     """Return the whole database of an engine, without LSAs of link scope, which no route needs."""
-    by_scope: dict[str, list[DatabaseView]] = {scope.value: [] for scope in Scope}
-    for database in snapshot.databases:
-        by_scope[database.scope].append(database)
-    areas: list[schema.LsdbArea] = []
-    for view in by_scope[Scope.AREA.value]:
-        lsas = yield from _lsas(view)
-        areas.append({"area": dotted(view.area or 0), "stub": view.stub, "lsas": lsas})
-    (as_scope,) = by_scope[Scope.AS.value]
-    return {
-        "format": "fared-lsdb/1",
-        "proto": "ospf",
-        "router_id": dotted(snapshot.router_id),
-        "interfaces": [_interface(view) for view in snapshot.interfaces],
-        "areas": areas,
-        "as": (yield from _lsas(as_scope)),
-    }
+    instance = engine.instance
+    copies = [(area, tuple(area.lsdb)) for _, area in sorted(instance.areas.items())]
+    external = tuple(instance.as_scope)
+    interfaces = [_interface(interface) for interface in instance.ordered_interfaces()]
+    areas: list[LsdbArea] = []
+    for area, entries in copies:
+        lsas = yield from _lsas(entries, now)
+        areas.append(LsdbArea(area=dotted(area.area_id), stub=area.settings.stub, lsas=lsas))
+    return OspfLsdb(
+        proto="ospf",
+        router_id=dotted(instance.router_id),
+        interfaces=interfaces,
+        areas=areas,
+        as_scope=(yield from _lsas(external, now)),
+    )
 
 
-def _lsas(view: DatabaseView) -> Work[Rows[schema.LsdbLsa]]:
-    return Rows((yield from in_order(view.entries, KEY)), partial(_lsa, view.now))
+def _lsas(entries: tuple[LsaEntry, ...], now: float) -> Work[Rows[LsdbLsa]]:
+    return Rows((yield from in_order(entries, KEY)), partial(_lsa, now))
 
 
-def _lsa(now: float, entry: LsaEntry) -> schema.LsdbLsa:
+def _lsa(now: float, entry: LsaEntry) -> LsdbLsa:
     age = entry.age(now)
-    return {"hex": entry.aged(age).hex(), "age": age}
+    return LsdbLsa(hex=entry.aged(age).hex(), age=age)
 
 
-def _interface(view: InterfaceView) -> schema.LsdbInterface:
-    return {
-        "name": view.name,
-        "area": dotted(view.area),
-        "type": view.network_type,
-        "ifindex": view.ifindex,
-        "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
-        "unnumbered": view.unnumbered,
-        "cost": view.cost,
-        "bandwidth": finite(view.capacity),
-        "neighbors": [
-            {"router_id": dotted(neighbor.router_id), "address": dotted(neighbor.address)}
-            for neighbor in view.neighbors
-            if neighbor.next_hop
+def _interface(interface: Interface) -> LsdbInterface:
+    hops = next_hop_neighbors(interface)
+    return LsdbInterface.of(
+        interface,
+        interface.settings,
+        area=dotted(interface.settings.area),
+        type=interface.settings.network_type.value,
+        addresses=[f"{dotted(a.address)}/{a.prefix_length}" for a in interface.link.ipv4()],
+        bandwidth=finite(interface.bandwidth.capacity),
+        neighbors=[
+            LsdbNeighbor(router_id=dotted(neighbor.router_id), address=dotted(neighbor.address))
+            for _, neighbor in sorted(interface.neighbors.items())
+            if neighbor in hops
         ],
-    }
+    )

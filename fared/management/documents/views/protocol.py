@@ -1,49 +1,50 @@
-"""Views that all protocols share: interfaces, neighbors, the database, pending timers."""
+"""Views that all protocols share: interfaces, neighbors, the database, pending timers.
+
+A document lists the entries of each running protocol, distinguished by ``proto`` (``ospf``,
+``isis``); argument ``proto`` narrows it to one. ``area`` is an OSPF area, or the levels of IS-IS:
+``level-1``, ``level-2``, ``level-1-2``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fared.management.documents.context import ViewContext
+from fared.management.documents.database import DatabaseDocument
 from fared.management.documents.each import views_of
 from fared.management.documents.errors import CommandError
+from fared.management.documents.graceful_restart import Restarts
+from fared.management.documents.interfaces import Interfaces
+from fared.management.documents.lsdb import LsdbFile
+from fared.management.documents.neighbors import Neighbors
 from fared.management.documents.sliced import Sliced, Work
+from fared.management.documents.timers import PendingTimer, Timers
 from fared.management.documents.views.link import refused_hellos
 
-if TYPE_CHECKING:
-    from fared.management.documents.schema import protocol as schema
-    from fared.management.documents.schema.isis_lsdb import IsisLsdb
-    from fared.management.documents.schema.lsdb import Lsdb
-    from fared.management.documents.schema.restart import Restarts
 
-
-def interfaces(context: ViewContext) -> schema.Interfaces:
+def interfaces(context: ViewContext) -> Interfaces:
     """``show interfaces``."""
     found = [row for _, views in views_of(context) for row in views.interfaces(context)]
-    return {"format": "fared-interfaces/1", "router_id": context.root, "interfaces": found}
+    return Interfaces(router_id=context.root, interfaces=found)
 
 
-def neighbors(context: ViewContext) -> schema.Neighbors:
+def neighbors(context: ViewContext) -> Neighbors:
     """``show neighbors``."""
     found = [row for _, views in views_of(context) for row in views.neighbors(context)]
-    return {
-        "format": "fared-neighbors/1",
-        "router_id": context.root,
-        "neighbors": found,
-        "refused": refused_hellos(context),
-    }
+    refused = refused_hellos(context)
+    return Neighbors(router_id=context.root, neighbors=found, refused=refused)
 
 
 def graceful_restart(context: ViewContext) -> Restarts:
     """``show graceful-restart``."""
     parts = [views.graceful_restart(context) for _, views in views_of(context)]
-    return {"format": "fared-graceful-restart/1", "protocols": [part for part in parts if part]}
+    return Restarts(protocols=[part for part in parts if part])
 
 
 @Sliced
 def database(
     context: ViewContext, kind: str | None = None, entry_id: str | None = None
-) -> Work[schema.DatabaseDocument]:
+) -> Work[DatabaseDocument]:
     """``show database [TYPE] [ID]``. Raises CommandError if nothing matches."""
     found: dict[str, Any] = {"areas": [], "as_scope": [], "levels": []}
     for _, views in views_of(context):
@@ -52,40 +53,29 @@ def database(
     if wanted and not any(found.values()):
         what = " and no ".join(instance.protocol.entry for instance in context.instances)
         raise CommandError("not-found", f"no {what} matches {wanted}")
-    return {
-        "format": "fared-database/1",
-        "router_id": context.root,
-        "areas": found["areas"],
-        "as_scope": found["as_scope"],
-        "levels": found["levels"],
-    }
+    return DatabaseDocument(router_id=context.root, **found)
 
 
 @Sliced
-def lsdb(context: ViewContext) -> Work[Lsdb | IsisLsdb]:
+def lsdb(context: ViewContext) -> Work[LsdbFile]:
     """``show lsdb``: of the requested protocol, else of OSPF if it runs.
 
     Raises CommandError if the protocol's database has no file format.
     """
     for _, views in views_of(context):
-        document: Lsdb | IsisLsdb = yield from views.lsdb(context)
+        document: LsdbFile = yield from views.lsdb(context)
         return document
     raise CommandError("unsupported", "the database of this protocol has no file format")
 
 
-def timers(context: ViewContext) -> schema.Timers:
+def timers(context: ViewContext) -> Timers:
     """``show timers``: the pending timers, the next one first."""
-    rows: list[schema.PendingTimer] = []
+    rows: list[PendingTimer] = []
 
     def add(proto: str | None, timer: str, subject: str, due_in: float | None) -> None:
         if due_in is not None:
-            row: schema.PendingTimer = {
-                "timer": timer,
-                "proto": proto,
-                "subject": subject,
-                "due_in": round(due_in, 3),
-            }
-            rows.append(row)
+            due_in = round(due_in, 3)
+            rows.append(PendingTimer(timer=timer, proto=proto, subject=subject, due_in=due_in))
 
     def at(deadline: float | None) -> float | None:
         return None if deadline is None else deadline - context.now
@@ -99,5 +89,5 @@ def timers(context: ViewContext) -> schema.Timers:
         router = context.router
         add(None, "spf", "", at(router.schedule.backoff.next_deadline()))
         add(None, "fib-housekeeping", "", at(router.planner.next_deadline()))
-    rows.sort(key=lambda row: row["due_in"])
-    return {"format": "fared-timers/1", "timers": rows}
+    rows.sort(key=lambda row: row.due_in)
+    return Timers(timers=rows)

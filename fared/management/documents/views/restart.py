@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from fared.management.documents.graceful_restart import EndedRestart, RunningRestart
+
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
-    from fared.management.documents.schema.restart import EndedRestart, RunningRestart
     from fared.protocols.igp.restart import RestartEnded
 
 
 class _Running(Protocol):
-    @property
-    def planned(self) -> bool: ...
     @property
     def began(self) -> float: ...
     @property
@@ -23,20 +22,13 @@ def running_restart(context: ViewContext, current: _Running | None) -> RunningRe
     """Return the restart in progress, in seconds from now."""
     if current is None:
         return None
-    return {
-        "planned": current.planned,
-        "since": round(context.now - current.began, 3),
-        "remaining": round(current.until - context.now, 3),
-    }
+    since, remaining = context.now - current.began, current.until - context.now
+    return RunningRestart.of(current, since=round(since, 3), remaining=round(remaining, 3))
 
 
 def ended_restart(context: ViewContext, last: RestartEnded | None) -> EndedRestart | None:
     """Return how the last restart ended."""
     if last is None:
         return None
-    return {
-        "planned": last.planned,
-        "duration": round(last.duration, 3),
-        "ended": round(context.now - last.at, 3),
-        "result": last.result,
-    }
+    ended = round(context.now - last.at, 3)
+    return EndedRestart.of(last, duration=round(last.duration, 3), ended=ended)

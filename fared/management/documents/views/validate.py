@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fared.management.documents.context import ViewContext
 from fared.management.documents.each import ProtocolViews, views_of
+from fared.management.documents.interfaces import InterfaceEntry
 from fared.management.documents.validate import SelfCheck, Validate
 from fared.management.documents.views.kernel import differences
 from fared.management.documents.views.link import refused_hellos
@@ -70,24 +70,24 @@ def _forming(name: str, reasons: list[str]) -> SelfCheck:
 
 def _hellos(context: ViewContext) -> SelfCheck:
     """Check that no hellos are being refused."""
-    refused = [item for item in refused_hellos(context) if item["last"] <= _ONGOING]
-    named = [f"{item['source']} on {item['interface']}: {item['text']}" for item in refused]
+    refused = [item for item in refused_hellos(context) if item.last <= _ONGOING]
+    named = [f"{item.source} on {item.interface}: {item.text}" for item in refused]
     details = [_named(f"{len(refused)} sources are refused", named)]
-    silent = [row["interface"] for _, views in views_of(context) for row in _silent(views, context)]
+    silent = [row.interface for _, views in views_of(context) for row in _silent(views, context)]
     if silent:
         details.append(_named("no hello has arrived on some links", silent))
     return SelfCheck(name="hellos are accepted", ok=not refused, detail="; ".join(details))
 
 
-def _silent(views: ProtocolViews, context: ViewContext) -> Iterator[Any]:
+def _silent(views: ProtocolViews, context: ViewContext) -> Iterator[InterfaceEntry]:
     """Yield the point-to-point links without a neighbor, on which none is refused either.
 
     That is no fault by itself. The other end may run no routing protocol, but a filter may be in
     between, or it may have our address: the kernel drops such packets as martians.
     """
     for row in views.interfaces(context):
-        carries = row["up"] and row["state"] == "Point-to-point" and not row["passive"]
-        if carries and not row["neighbors"] and not row["refused"]:
+        carries = row.up and row.state == "Point-to-point" and not row.passive
+        if carries and not row.neighbors and not row.refused:
             yield row
 
 

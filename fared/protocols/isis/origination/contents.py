@@ -133,7 +133,7 @@ def pseudonode_items(
 def connected(circuit: Circuit, family: int) -> dict[Prefix, IpReach]:
     """The prefixes of a circuit to advertise, never link-local ones (RFC 5308 §2)."""
     found: dict[Prefix, IpReach] = {}
-    if not circuit.up or (circuit.settings.prefix_suppression and not circuit.loopback):
+    if not circuit.up or circuit.prefix_suppression:
         return found
     for address in global_addresses(circuit, family):
         width = ADDRESS_BITS[family] - address.prefix_length

@@ -246,16 +246,7 @@ class TedBuilder:
                 node.stale = True
                 self._mark(key, node, "attached bit")
 
-    # Names and areas
-
-    def hostnames(self, level: Level) -> dict[int, str]:
-        """The hostnames of the routers of a level (RFC 5301), by system id."""
-        return {
-            node_id >> 8 & 0xFFFF_FFFF_FFFF: part.hostname
-            for (known, node_id), node in self._nodes.items()
-            for _, part in sorted(node.parts.items(), reverse=True)
-            if known is level and part.hostname and not node_id & 0xFF
-        }
+    # Areas
 
     def reaches_other_area(self) -> bool:
         """Whether level 2 reaches a router that shares no area with this one (§7.2.9.2)."""

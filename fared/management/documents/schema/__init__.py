@@ -1,1 +1,0 @@
-"""TypedDicts of documents that have no module yet."""
