@@ -13,7 +13,7 @@ from fared.core.wire import DecodeError
 from fared.protocols.ospf.flooding.acknowledge import acknowledge, acknowledge_directly
 from fared.protocols.ospf.flooding.bandwidth import BandwidthChanges
 from fared.protocols.ospf.flooding.comparison import Comparison
-from fared.protocols.ospf.flooding.copies import KnownUpdates
+from fared.protocols.ospf.flooding.copies import find_copies
 from fared.protocols.ospf.flooding.database import MIN_LS_ARRIVAL, Database
 from fared.protocols.ospf.flooding.duplicates import Duplicates
 from fared.protocols.ospf.flooding.dynamic import DynamicAreas
@@ -88,7 +88,6 @@ class Flooding:
         self._requests_served = requests_served
         self._suppression = FloodSuppression()
         self._bandwidths = BandwidthChanges()
-        self._known_updates = KnownUpdates()
         self.duplicates = Duplicates(instance, retransmitter)
         self.dynamic = DynamicAreas(instance, retransmitter, database)
         self.limits = DatabaseLimits(instance, request)
@@ -129,7 +128,7 @@ class Flooding:
         if not neighbor.requests:
             beyond = None if area.settings.stub else self._instance.as_scope
             now = self._process.now
-            copies, rest = self._known_updates.find(update.packed, area.lsdb, beyond, now)
+            copies, rest = find_copies(update.packed, area.lsdb, beyond, now)
             if copies and not rest and self.duplicates.gather(neighbor, update, copies):
                 return
         self.duplicates.settle()
