@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fared.paths.rib.distances import NO_ROUTE, AdvertiserDistances
 from fared.paths.rib.rows import NONE, TYPE_SHIFT, AdvertisementRow, metric
-from fared.paths.rib.selection import ANYCAST, EXTERNAL, OWN, OWN_EXTERNAL
-from fared.paths.ted.model import PathType
+from fared.paths.rib.selection import ANYCAST, EXTERNAL, OWN_EXTERNAL, preference
 
 if TYPE_CHECKING:
     from fared.paths.rib.prefixes import PrefixTable
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 FEW = 8
 """Prefixes, up to which steps over arrays take longer than one prefix after the other."""
 _FEW_ROWS = 32
-_INTRA_AREA, _INTER_AREA = int(PathType.INTRA_AREA), int(PathType.INTER_AREA)
-_EXTERNAL_1, _LEVEL_1 = int(PathType.EXTERNAL_1), int(PathType.LEVEL_1)
-_EXTERNALS = (_EXTERNAL_1, int(PathType.EXTERNAL_2))
 
 
 class _Chosen(NamedTuple):
@@ -93,34 +89,22 @@ def _limited(row: AdvertisementRow, distances: AdvertiserDistances) -> bool:
 
 
 def _key(row: AdvertisementRow, distances: AdvertiserDistances) -> int:
-    """Return the integer for one advertisement that ``selection`` describes (``_keys``)."""
+    """Return the preference of one advertisement."""
     at, far = row.advertiser, row.asbr != NONE
-    distance = distances.distance.item(at)
-    outside = far or row.key >> TYPE_SHIFT == _INTER_AREA
-    if (
-        # RFC 2328 §16.2 (4), §16.4 (3): no route to the border or AS boundary router
-        distance == NO_ROUTE
-        # §16.2: an area border router examines backbone summaries only
-        or (outside and not distances.beyond.item(at))
-        # §16.2 (6): an intra-area path to the AS boundary router is preferred to a summary
-        or (far and (distances.own.item(at) or distances.distance.item(row.asbr) != NO_ROUTE))
-    ):
-        return NO_ROUTE
-    if distances.direct.item(at):
-        return _key_of_connected(row.key, distance, own=distances.own.item(at))
-    return row.key + distance
+    found: int = preference(
+        row.key,
+        row.key >> TYPE_SHIFT,
+        metric(row.key),
+        distances.distance.item(at),
+        direct=distances.direct.item(at),
+        own=distances.own.item(at),
+        beyond=distances.beyond.item(at),
+        far=far,
+        inside=far and distances.distance.item(row.asbr) != NO_ROUTE,
+        where=_if,
+    )
+    return found
 
 
-def _key_of_connected(key: int, distance: int, *, own: bool) -> int:
-    """The same for what this router, or a network that it is on, advertises."""
-    kind = key >> TYPE_SHIFT
-    # Level 1 and 2, the last of all types, are as local as intra-area.
-    if kind == _INTRA_AREA or kind >= _LEVEL_1:
-        return metric(key) + distance - OWN
-    if not own:
-        return key + distance
-    # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
-    if kind in _EXTERNALS:
-        return OWN_EXTERNAL + 2 * metric(key) + kind - _EXTERNAL_1
-    # §16.2 (2): ignore summaries that the calculating router originates
-    return NO_ROUTE
+def _if(condition: bool, this: int, other: int) -> int:  # noqa: FBT001 - as np.where
+    return this if condition else other

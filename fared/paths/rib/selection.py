@@ -6,7 +6,7 @@ and returns the prefixes for which it changed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,6 +18,8 @@ from fared.paths.ted.graph import anywhere
 from fared.paths.ted.model import PathType
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 _Number = TypeVar("_Number", np.int32, np.int64)
@@ -29,6 +31,13 @@ OWN = 1 << 62
 EXTERNAL = int(PathType.EXTERNAL_1) << TYPE_SHIFT
 OWN_EXTERNAL = EXTERNAL - (1 << 26)
 """From here to EXTERNAL: before the externals of others, after all routes inside the AS."""
+
+
+_INTRA_AREA, _INTER_AREA = int(PathType.INTRA_AREA), int(PathType.INTER_AREA)
+_EXTERNAL_1, _EXTERNAL_2 = int(PathType.EXTERNAL_1), int(PathType.EXTERNAL_2)
+_LEVEL_1 = int(PathType.LEVEL_1)
+_Values = Any
+"""An array of numbers or of booleans, or one of them."""
 
 
 class Choice(msgspec.Struct, frozen=True, eq=False):
@@ -197,37 +206,64 @@ def _cross_transit_areas(
 
 
 def _keys(rows: CopiedRows, distances: AdvertiserDistances) -> NDArray[np.int64]:
-    """Return one integer for each advertisement; the least is the best, equal ones share the load.
+    """Return the preference of each advertisement."""
+    advertiser, far = rows.advertiser, rows.asbr != NONE
+    inside = far & (distances.distance[rows.asbr] != NO_ROUTE) if anywhere(far) else far
+    found: NDArray[np.int64] = preference(
+        rows.key,
+        path_types(rows.key),
+        metrics(rows.key),
+        distances.distance[advertiser],
+        direct=distances.direct[advertiser],
+        own=distances.own[advertiser],
+        beyond=distances.beyond[advertiser],
+        far=far,
+        inside=inside,
+        where=np.where,
+    )
+    return found
+
+
+def preference(
+    key: _Values,
+    kind: _Values,
+    metric: _Values,
+    distance: _Values,
+    *,
+    direct: _Values,
+    own: _Values,
+    beyond: _Values,
+    far: _Values,
+    inside: _Values,
+    where: Callable[[_Values, _Values, _Values], _Values],
+) -> _Values:
+    """Return one integer for an advertisement; the least is the best, equal ones share the load.
 
     The order is by path type, then total metric; for external type 2 its own metric before the
     distance. This router's own prefixes come before everything, those that it redistributes before
     other externals; a summary that it only passes on from another area is no route.
+
+    All values are arrays of R advertisements, or Python's numbers and booleans for one of them;
+    ``where`` chooses among these: ``np.where``, or ``if``. ``key`` is the preference at distance 0,
+    of which ``kind`` and ``metric`` are parts. ``distance``, ``direct``, ``own`` and ``beyond`` are
+    those of the advertiser (``AdvertiserDistances``). ``far``: it leads to another router, the AS
+    boundary router, to which there is a path ``inside`` the area.
     """
-    advertiser, kinds = rows.advertiser, path_types(rows.key)
-    distance: NDArray[np.int64] = distances.distance[advertiser]
-    # §16.2 (4), §16.4 (3): no route to the border or AS boundary router: do nothing with the LSA
-    key: NDArray[np.int64] = np.where(distance != NO_ROUTE, rows.key + distance, NO_ROUTE)
-    direct = distances.direct[advertiser].nonzero()[0]
-    kind = kinds[direct]
+    inter = kind == _INTER_AREA
+    external = (kind == _EXTERNAL_1) | (kind == _EXTERNAL_2)
     # Level 1 and 2, the last of all types, are as local as intra-area.
-    local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
-    mine = direct[local]
-    key[mine] = metrics(rows.key[mine]) + distance[mine] - OWN
-    own = distances.own[advertiser]
-    external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
-    if anywhere(external):
-        # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
-        mine = direct[external & own[direct]]
-        following = 2 * metrics(rows.key[mine]) + kinds[mine] - int(PathType.EXTERNAL_1)
-        key[mine] = OWN_EXTERNAL + following
-    # RFC 2328 §16.2 (2): ignore summaries that the calculating router originates
-    key[direct[(kind == int(PathType.INTER_AREA)) & own[direct]]] = NO_ROUTE
-    far = rows.asbr != NONE
-    outside = (kinds == int(PathType.INTER_AREA)) | far
-    # §16.2: an area border router examines backbone summaries only
-    key[outside & ~distances.beyond[advertiser]] = NO_ROUTE
-    if anywhere(far):
+    local = direct & ((kind == _INTRA_AREA) | (kind >= _LEVEL_1))
+    found = where(local, metric + distance - OWN, key + distance)
+    # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
+    found = where(own & external, OWN_EXTERNAL + 2 * metric + kind - _EXTERNAL_1, found)
+    ignored = (
+        # §16.2 (4), §16.4 (3): no route to the border or AS boundary router
+        (distance == NO_ROUTE)
+        # §16.2 (2): summaries that the calculating router originates
+        | (inter & own)
+        # §16.2: an area border router examines backbone summaries only
+        | ((inter | far) & (beyond ^ True))
         # §16.2 (6): an intra-area path to the AS boundary router is preferred to a summary
-        inside = far & (distances.distance[rows.asbr] != NO_ROUTE)
-        key[inside | (far & own)] = NO_ROUTE
-    return key
+        | (far & (own | inside))
+    )
+    return where(ignored, NO_ROUTE, found)
