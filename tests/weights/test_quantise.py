@@ -118,7 +118,6 @@ def test_buckets_of_nothing():
     st.sampled_from([0.0, 0.005]),
 )
 def test_a_few_rows_come_out_as_they_would_among_many(row, max_weight, tolerance):
-    """Few values are worked on one by one, many as arrays: to the same end."""
     alone = quantise_rows(np.array([row]), max_weight, tolerance)
     among = quantise_rows(np.array([row] * 200), max_weight, tolerance)
     assert (among == alone[0]).all()

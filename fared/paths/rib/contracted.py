@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from fared.paths.spf.plan import SpfPlan
     from fared.paths.weights.path_capacity import Contraction
 
-_FEW_EDGES = 512
-"""Edges whose values are copied to be compared, in fewer steps."""
-
 
 def still_contracted(
     contractions: Mapping[tuple[int, ...], Contraction], plan: SpfPlan, delta: PlanDelta
@@ -48,13 +45,9 @@ def equal_without(
     """
     if len(before) != len(after) + len(cut):
         return False
-    kept = itertools.pairwise((-1, *cut, len(before)))
-    if len(before) <= _FEW_EDGES:
-        whole, size = before.tobytes(), before.itemsize
-        left = [whole[(low + 1) * size : high * size] for low, high in kept]
-        return b"".join(left) == after.tobytes()
-    # Copies of so many cost more than the rest of the comparison.
+    # Copies of many values cost more than the rest of the comparison.
     old, new = before.view(np.int64), after.view(np.int64)
+    kept = itertools.pairwise((-1, *cut, len(before)))
     return not any(
         (old[low + 1 : high] != new[low + 1 - at : high - at]).any()
         for at, (low, high) in enumerate(kept)

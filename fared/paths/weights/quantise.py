@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 DEFAULT_MAX_WEIGHT = 256
 DEFAULT_TOLERANCE = 0.005
 _SEARCH_EFFORT = 4096
-_FEW_VALUES = 128
-_FINE_UNITS = ((8e9, 1e3), (8e6, 1.0))
+_UNITS = np.array([1.0, 1e3, 1e6])
+_UNITS_FROM = np.array([8e6, 8e9])
+"""Bits/s in the largest member from which on the second, and the third, unit is used."""
 
 
 def to_units(rows: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -33,10 +34,7 @@ def to_units(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     that slow lab links keep their ratio. In each unit an IEEE single, as flooded, rounds exactly.
     """
     bits = rows * 8.0
-    largest = bits.max(axis=1, initial=0.0)
-    unit = np.full(len(rows), 1e6)
-    for below, size in _FINE_UNITS:
-        unit[largest < below] = size
+    unit = _UNITS[_UNITS_FROM.searchsorted(bits.max(axis=1, initial=0.0), "right")]
     units: NDArray[np.int64] = np.rint(bits / unit[:, None]).astype(np.int64)
     return units
 
@@ -53,11 +51,6 @@ def quantise_rows(
     ``search_up_to`` members are searched for the smallest vector within ``tolerance`` of the
     optimum, the rest floored; the result of a row never depends on the other rows.
     """
-    if rows.size <= _FEW_VALUES:
-        few = rows.tolist()
-        if all(math.isfinite(sum(row)) for row in few):
-            found = [_quantised(row, max_weight, tolerance, search_up_to) for row in few]
-            return np.array(found, np.int64).reshape(rows.shape)
     units = to_units(rows)
     divisor = np.gcd.reduce(units, axis=1) if units.shape[1] else np.zeros(len(units), np.int64)
     # Weights without a common divisor that fit are the capacities' ratio, without any loss.
@@ -75,29 +68,6 @@ def quantise_rows(
     for row in coarse[few].tolist():
         units[row] = reduce_weights(tuple(units[row].tolist()), max_weight, tolerance)
     return units
-
-
-def _quantised(
-    row: list[float], max_weight: int, tolerance: float, search_up_to: int
-) -> tuple[int, ...] | list[int]:
-    """Quantize one row in the same way, quicker than arrays for a few values."""
-    highest = max(row, default=0.0) * 8.0
-    unit = 1e6
-    for below, size in _FINE_UNITS:
-        if highest < below:
-            unit = size
-    units = [round(value * 8.0 / unit) for value in row]
-    divisor = math.gcd(*units) or 1
-    if divisor > 1:
-        units = [value // divisor for value in units]
-    largest = max(units, default=0)
-    if largest <= max_weight:
-        return units
-    if len(units) - units.count(0) <= search_up_to:
-        return reduce_weights(tuple(units), max_weight, tolerance)
-    units = [value * max_weight // largest for value in units]
-    divisor = math.gcd(*units)
-    return [value // divisor for value in units]
 
 
 @functools.lru_cache(maxsize=4096)
