@@ -74,7 +74,7 @@ class Loaded(TedRouter):
             at=found.wall,
             reason="212 of 90,000 packets were damaged",
         )
-        found.jobs = SimpleNamespace(drawn=lambda: [self.job])
+        found.plugged = {"ina": SimpleNamespace(drawn=lambda: [self.job])}
         found.derated = lambda interface: [why] if interface == "swp3" else []
         return found
 
