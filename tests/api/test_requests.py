@@ -65,7 +65,6 @@ def test_arguments_are_read_and_null_is_none():
 @pytest.mark.parametrize("cls", ALL.values(), ids=list(ALL))
 def test_each_request_is_performed_and_each_field_says_what_it_must_be(cls: type[DaemonRequest]):
     assert cls.command in performed._PERFORM or cls.command in of_jobs.REQUESTS
-    assert cls.format.startswith("fared-")
     assert cls.__doc__
     assert all(field.value.expected for field in fields_of(cls))
 

@@ -1,8 +1,8 @@
 """Requests: the commands that change the daemon, or need more of it than a view has.
 
-A request is one class: its command on the control socket, the format of its answer, and fields,
-each with what it must be and how the command line gives it. ``read`` checks the arguments of a
-request, ``cli.request`` makes commands of ``fared-cli``. Views are in ``documents``.
+A request is one class: its command on the control socket, and fields, each with what it must be
+and how the command line gives it. ``read`` checks the arguments of a request, ``cli.request`` makes
+commands of ``fared-cli``. Views and answers are in ``documents``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class DaemonRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A command and its arguments; one that ``reads`` changes nothing."""
 
     command: ClassVar[str]
-    format: ClassVar[str]
     reads: ClassVar[bool] = False
 
     def check(self) -> None:
@@ -178,7 +177,6 @@ class DrainRequest(DaemonRequest, frozen=True, kw_only=True):
     """Drain the router, or (``interface``) a link, of which ``share`` is left."""
 
     command: ClassVar[str] = "drain"
-    format: ClassVar[str] = "fared-drain/1"
     interface: Interface = None
     share: Annotated[float | None, _SHARE] = None
     reason: Reason = ""
@@ -193,7 +191,6 @@ class UndrainRequest(DaemonRequest, frozen=True, kw_only=True):
     """Put the router, or a link, back into service."""
 
     command: ClassVar[str] = "undrain"
-    format: ClassVar[str] = "fared-drain/1"
     interface: Interface = None
 
 
@@ -201,7 +198,6 @@ class RestartRequest(DaemonRequest, frozen=True, kw_only=True):
     """Restart the daemon."""
 
     command: ClassVar[str] = "restart"
-    format: ClassVar[str] = "fared-restart/1"
     graceful: Annotated[bool, Value("true or false")] = True
 
 
@@ -209,21 +205,18 @@ class ClearLimitsRequest(DaemonRequest, frozen=True, kw_only=True):
     """Count full databases anew."""
 
     command: ClassVar[str] = "clear-limits"
-    format: ClassVar[str] = "fared-limits/1"
 
 
 class ReloadRequest(DaemonRequest, frozen=True, kw_only=True):
     """Reload the configuration file."""
 
     command: ClassVar[str] = "reload"
-    format: ClassVar[str] = "fared-reload/1"
 
 
 class ConfigDiffRequest(DaemonRequest, frozen=True, kw_only=True):
     """Compare a text, or the file, with what runs."""
 
     command: ClassVar[str] = "config-diff"
-    format: ClassVar[str] = "fared-config-diff/1"
     reads: ClassVar[bool] = True
     text: Annotated[str | None, _TEXT] = None
     file: Annotated[str, _TEXT] = "FILE"
@@ -233,7 +226,6 @@ class ConfigApplyRequest(DaemonRequest, frozen=True, kw_only=True):
     """Validate, save and apply a text."""
 
     command: ClassVar[str] = "config-apply"
-    format: ClassVar[str] = "fared-config-change/1"
     text: Annotated[str, _TEXT]
     file: Annotated[str, _TEXT] = "FILE"
     confirm: Confirm = None
@@ -244,14 +236,12 @@ class ConfigConfirmRequest(DaemonRequest, frozen=True, kw_only=True):
     """Keep what was applied to be confirmed."""
 
     command: ClassVar[str] = "config-confirm"
-    format: ClassVar[str] = "fared-config-change/1"
 
 
 class ConfigRollbackRequest(DaemonRequest, frozen=True, kw_only=True):
     """Apply a former configuration."""
 
     command: ClassVar[str] = "config-rollback"
-    format: ClassVar[str] = "fared-config-change/1"
     back: Annotated[int | None, _BACK] = None
     confirm: Confirm = None
     comment: Comment = ""
@@ -261,7 +251,6 @@ class ConfigHistoryRequest(DaemonRequest, frozen=True, kw_only=True):
     """List the last configurations."""
 
     command: ClassVar[str] = "config-history"
-    format: ClassVar[str] = "fared-config-history/1"
     reads: ClassVar[bool] = True
 
 
@@ -269,7 +258,6 @@ class RecordStartRequest(DaemonRequest, frozen=True, kw_only=True):
     """Record the router; ``size`` in bytes."""
 
     command: ClassVar[str] = "record-start"
-    format: ClassVar[str] = "fared-record/1"
     directory: Annotated[str | None, _DIRECTORY] = None
     size: Annotated[int | None, _SIZE] = None
 
@@ -278,14 +266,12 @@ class RecordStopRequest(DaemonRequest, frozen=True, kw_only=True):
     """End the recording."""
 
     command: ClassVar[str] = "record-stop"
-    format: ClassVar[str] = "fared-record/1"
 
 
 class RecordStatusRequest(DaemonRequest, frozen=True, kw_only=True):
     """The recording that runs, or the last one."""
 
     command: ClassVar[str] = "record-status"
-    format: ClassVar[str] = "fared-record/1"
     reads: ClassVar[bool] = True
 
 

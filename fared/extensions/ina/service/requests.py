@@ -48,7 +48,6 @@ class InaCreateRequest(DaemonRequest, frozen=True, kw_only=True):
     """Create a job, whose first worker is behind this router."""
 
     command: ClassVar[str] = "ina-create"
-    format: ClassVar[str] = "fared-ina/1"
     name: Name
     workers: Annotated[list[str], _WORKERS]
     mtu: Annotated[int | None, _MTU] = None
@@ -61,7 +60,6 @@ class InaDeleteRequest(DaemonRequest, frozen=True, kw_only=True):
     """End a job."""
 
     command: ClassVar[str] = "ina-delete"
-    format: ClassVar[str] = "fared-ina/1"
     name: Name
 
 
