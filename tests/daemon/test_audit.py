@@ -108,7 +108,7 @@ async def test_a_failed_dump_skips_one_audit_and_is_logged_at_a_limited_rate(
     monkeypatch,
 ):
     monkeypatch.setattr(module, "_FIRST_PAUSE", 0.0)
-    monkeypatch.setattr(module, "_GAP", 0.0)
+    monkeypatch.setattr(module, "GAP", 0.0)
     world = World()
     for skipped in (1, 2):
         world.table.turns = [busy() for _ in range(module._ATTEMPTS)]

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from fared.config import load_text
 from fared.core.links import Link
-from fared.daemon.services.fec import FecReader
-from fared.daemon.services.link_health import LinkWatch
+from fared.daemon.services.link_health import FecReader, LinkWatch
 from tests.daemon.test_link_health import LINE, SWP1, SWP2
 
 

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from fared.config import load_text
 from fared.config.link_health import LinkHealth
 from fared.core.links import Link
-from fared.daemon.services.fec import FecReader
-from fared.daemon.services.link_health import LinkWatch
+from fared.daemon.services.link_health import FecReader, LinkWatch
 from tests.daemon.stage import Stage
 
 LINE = "{name}: 0 {packets} {errors} 0 0 0 0 0 0 0 0 0 0 0 0 0\n"

@@ -24,10 +24,11 @@ from fared.router import events
 _ATTEMPTS = 6
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds between attempts to read, doubling."""
-_GAP, _LONGEST_GAP = 0.01, 1.0
+GAP, _LONGEST_GAP = 0.01, 1.0
 """Seconds between two audits, doubling while there is drift, which ``repairs`` may have repaired
-already; never less than an audit takes."""
-_PATIENCE = 4
+already."""
+PATIENCE = 4
+"""The pause after a reading is at least so many times as long as it took."""
 _CALM = 5.0
 """Seconds without drift after which the gap is reset."""
 
@@ -88,7 +89,7 @@ class Auditor:
         self._reasons: Counter[str] = Counter()
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._gap = _GAP
+        self._gap = GAP
         self._drifted_at = float("-inf")
         self._drift_seen = 0
         self._log_skipped = RateLimitedLog(log.warning, "audit-skipped")
@@ -116,7 +117,7 @@ class Auditor:
             begun = loop.time()
             with self._defence.guard("audit"):
                 await self._audit(reasons)
-            await asyncio.sleep(max(self._gap, _PATIENCE * min(loop.time() - begun, _LONGEST_GAP)))
+            await asyncio.sleep(max(self._gap, PATIENCE * min(loop.time() - begun, _LONGEST_GAP)))
 
     async def _audit(self, reasons: Counter[str]) -> None:
         pause, error = _FIRST_PAUSE, "the tables change with every attempt"
@@ -149,7 +150,7 @@ class Auditor:
             self._gap = min(2 * self._gap, _LONGEST_GAP)
             self._drifted_at = now
         elif now - self._drifted_at > _CALM:
-            self._gap = _GAP
+            self._gap = GAP
         self._compared()
 
     def _skip(self, reasons: Counter[str], error: str) -> None:

@@ -2,7 +2,8 @@
 
 nft takes milliseconds, during which packets of neighbors must be processed. What another program
 changes in the table is read and repaired at once; while it continues, after pauses of some times as
-long as that takes. Spraying and BIER say how their table is read and changed.
+long as that takes, as routes are (``loop.audit``). Spraying and BIER say how their table is read
+and changed.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, NamedTuple, Protocol
 
+from fared.daemon.loop.audit import GAP, PATIENCE
 from fared.daemon.loop.defence import Defence
 from fared.router import events
 
-_GAP, _LONGEST_GAP = 0.01, 5.0
-"""Seconds from a change of others until it is read, and the longest pause, also after a failure."""
-_PATIENCE = 4
-"""A pause is so many times as long as the last reading or change took."""
+_LONGEST_GAP = 5.0
+"""Seconds of the longest pause until the table is read again, also after a failure."""
 _CALM = 10.0
 """Seconds for which a repair is followed by another reading, after a change of others."""
 
@@ -118,7 +118,7 @@ class TableWork:
             return
         loop = asyncio.get_running_loop()
         self._touched_at = now = loop.time()
-        self._timer = loop.call_at(max(now + _GAP, self._rests_until), self._look)
+        self._timer = loop.call_at(max(now + GAP, self._rests_until), self._look)
 
     async def execute(self, work: Awaitable[list[str] | None]) -> str:
         """Change the table, in its turn; return what was refused."""
@@ -145,7 +145,7 @@ class TableWork:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         now = asyncio.get_running_loop().time()
-        self._rests_until = now + min(_PATIENCE * (now - self._begun), _LONGEST_GAP)
+        self._rests_until = now + min(PATIENCE * (now - self._begun), _LONGEST_GAP)
 
     async def _read(
         self, reading: Callable[[], Awaitable[events.Input]], otherwise: events.Input | None
@@ -189,7 +189,7 @@ class TableWork:
     def _look(self) -> None:
         self._timer = None
         if self._tasks:
-            self._timer = asyncio.get_running_loop().call_later(_GAP, self._look)
+            self._timer = asyncio.get_running_loop().call_later(GAP, self._look)
         else:
             self.audit()
 
