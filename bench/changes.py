@@ -67,7 +67,12 @@ Row = dict[str, Any]
 class Leaf:
     """Leaf 0, a whole router, and its neighbors; ``spent`` is the CPU time of the router."""
 
-    def __init__(self, fabric: Fabric, mode: WeightMode = WeightMode.AVAILABLE) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        mode: WeightMode = WeightMode.AVAILABLE,
+        neighbors: int = NEIGHBORS,
+    ) -> None:
         self.fabric, self.now, self.spent = fabric, 0.0, 0.0
         self._inbox: list[igp.PacketReceived] = []
         self._kernel = SimulatedFib()
@@ -79,7 +84,7 @@ class Leaf:
         loopback = InterfaceSettings(_AREA, NetworkType.LOOPBACK, passive=True)
         lo = Link(1, "lo", True, 65536, (InterfaceAddress(4, own, 32),), loopback=True)
         self._handle(events.To("ospf", igp.LinkChanged(lo, loopback)))
-        self.speakers = {10 + spine: self._neighbor(spine) for spine in range(NEIGHBORS)}
+        self.speakers = {10 + spine: self._neighbor(spine) for spine in range(neighbors)}
         self._handle(events.LinksKnown())
         self._sequence = 0
 
@@ -113,14 +118,25 @@ class Leaf:
                     speaker.hello()
                 if speaker.pending:
                     speaker.push()
-            arrived, self._inbox = self._inbox, []
-            for packet in arrived:  # each is a burst of its own: nothing is saved by batches
+            for packet in self.taken():  # each is a burst of its own: nothing is saved by batches
                 self._handle(events.To("ospf", packet))
                 self._drain()
             begun = time.process_time()
             self.router.tick(self.now)
             self.spent += time.process_time() - begun
             self._drain()
+
+    def taken(self) -> list[igp.PacketReceived]:
+        """Return what the neighbors have sent since the last time."""
+        arrived, self._inbox = self._inbox, []
+        return arrived
+
+    def receive(self, packets: list[igp.PacketReceived]) -> None:
+        """Process packets that arrived together."""
+        begun = time.process_time()
+        self.router.receive("ospf", iter(packets), self.now)
+        self.spent += time.process_time() - begun
+        self._drain()
 
     def _drain(self) -> None:
         while True:

@@ -50,6 +50,7 @@ SECTIONS = {
     "compute": "Compute: SPF, weights and groups of one router",
     "prefixes": "Prefixes: one that changes, however many are held, and all of a fabric at start",
     "changes": "Changes: one of them, however much is held",
+    "shortcuts": "Shortcuts: fast paths of the router, each beside its plain rule",
     "held": "Held: bytes of Python objects of one of a hundred thousand externals",
     "externals": "Externals: a hundred thousand of BIRD through a row of three",
     "beside": "Beside C: the same database in fared, FRR and BIRD",
