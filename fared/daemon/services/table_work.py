@@ -78,7 +78,7 @@ class TableWork:
         return bool(self._tasks)
 
     def watch(self, watch: TableWatch) -> None:
-        """TableWatch the table from now on; ``look_soon`` is called with each change."""
+        """Watch the table from now on; ``look_soon`` is called with each change."""
         self._watch = watch
         watch.start()
 

@@ -123,7 +123,7 @@ class App:
         self._names = names
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """HttpAnswer one request; a failure aborts the answer and does not end the daemon."""
+        """Answer one request; a failure aborts the answer and does not end the daemon."""
         if scope["type"] != "http":
             return
         reply = Reply(send)

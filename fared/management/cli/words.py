@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import click
+
+from fared.runtime.extensions import part
 
 _MOST_HELP = 200
 """Characters: the list of commands shows first sentences whole, over two lines if need be."""
@@ -26,7 +27,7 @@ def imported(target: str) -> Callable[[], click.Command]:
 
     def load() -> click.Command:
         try:
-            command: click.Command = getattr(importlib.import_module(module), attribute)
+            command: click.Command = part(target)
         except ModuleNotFoundError as error:
             if not f"{module}.".startswith(f"{error.name}."):
                 raise

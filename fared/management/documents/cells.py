@@ -1,7 +1,7 @@
 """The text of a row's fields, as people read them: each by its type and unit.
 
 A column or a fact is a field's name, a text with fields in braces (``{state} for {since}``), or a
-function of the row. A unit is a function of the value (``declare.Seconds``).
+function of the row. A unit is a function of the value (``facts.Seconds``).
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ Imported at the first request, or long after start-up, since routing does not ne
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -16,6 +15,7 @@ from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Built
 from fared.management.documents.registry import all_documents, by_command
 from fared.management.documents.sliced import Sliced, Work
+from fared.runtime.extensions import part
 
 Json = dict[str, Any]
 Answer = Built | Awaitable[Built]
@@ -34,10 +34,7 @@ def view_of(document: Document) -> Callable[..., Answer]:
     """Return the function that makes a document."""
     if not isinstance(document.view, str):
         return document.view
-    module, _, name = document.view.partition(":")
-    view: Callable[..., Answer] = getattr(
-        importlib.import_module(f"fared.management.documents.views.{module}"), name
-    )
+    view: Callable[..., Answer] = part(f"fared.management.documents.views.{document.view}")
     return view
 
 

@@ -20,7 +20,7 @@ Ratio = Annotated[float, human.share]
 Causes = Annotated[list[str], human.because]
 
 
-class Facts(msgspec.Struct, kw_only=True):
+class Facts(msgspec.Struct):
     """A part of a document, such as a row: its fields are the keys in JSON.
 
     A field whose value is ``msgspec.UNSET`` is left out.

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NETWORK_NODE, AreaId, NodeId, RouterId, dotted
 from fared.core.rng import NoJitter
+from fared.core.text import type_name
 from fared.core.wire import DecodeError
 from fared.extensions.offline.ignored import Ignored
 from fared.paths.ted.events import PrefixesUpdated, TedUpdated
@@ -76,8 +77,7 @@ class SavedInterface(msgspec.Struct, frozen=True):
 
 def name_lsa(header: LsaHeader) -> str:
     """The name of an LSA: type, link state id, advertising router."""
-    kinds = {member.value: member.name.lower().replace("_", "-") for member in LsType}
-    kind = kinds.get(header.ls_type, f"type-{header.ls_type}")
+    kind = type_name(LsType, header.ls_type)
     return f"{kind} {dotted(header.link_state_id)} {dotted(header.advertising_router)}"
 
 

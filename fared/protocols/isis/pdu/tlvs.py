@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, dotted, format_address
+from fared.core.text import flag_names
 from fared.core.wire import U8, U16, U32, DecodeError, Format, integer
 from fared.protocols.isis.ids import Snpa, format_snpa
 from fared.protocols.isis.pdu.flooding_parameters import FloodingParameters
@@ -355,8 +356,7 @@ class Restart(FixedTlv, frozen=True, gc=False):
 
     def document(self) -> Json:
         """Return the fields, and the names of the flags."""
-        fields = self.fields()
-        names = [str(flag.name) for flag in RestartFlag if self.flags & flag]
+        fields, names = self.fields(), flag_names(RestartFlag, self.flags)
         return {self.label: {"flags": fields.pop("flags"), "flags_names": names, **fields}}
 
 
