@@ -113,6 +113,7 @@ def test_an_empty_table_states_that_it_is_empty():
 def test_a_document_that_lacks_fields_is_shown_as_json():
     """After an upgrade the former daemon still runs; its status tells which one it is."""
     assert '"version": "0.1.0"' in rendered({"format": "fared-status/1", "version": "0.1.0"})
+    assert '"areas": []' in rendered({"format": "fared-lsdb/1", "areas": []})
 
 
 def test_an_unknown_document_is_shown_as_json():

@@ -18,8 +18,10 @@ def write(document: Json, out: Console, now: float) -> None:
     ``now`` is Unix time. Fields are lacking while the daemon that has been upgraded still runs.
     """
     row = row_of(document.get("format", ""))
-    if row is not None:
-        with contextlib.suppress(msgspec.ValidationError):
-            row.read(document).show(Paper(out, now))
-            return
-    out.print(json.dumps(document, indent=2), soft_wrap=True)
+    answer = None
+    with contextlib.suppress(msgspec.ValidationError):
+        answer = None if row is None else row.read(document)
+    if answer is None:
+        out.print(json.dumps(document, indent=2), soft_wrap=True)
+    else:
+        answer.show(Paper(out, now))

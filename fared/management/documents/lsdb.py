@@ -87,7 +87,7 @@ class LsdbFile(Answer, tag="fared-lsdb/1"):
     def read(cls, document: Mapping[str, Any]) -> Self:
         """Read it as the file of its protocol."""
         rows = {"ospf": OspfLsdb, "isis": IsisLsdb}
-        row: Any = rows.get(document["proto"], OspfLsdb)
+        row: Any = rows.get(str(document.get("proto")), OspfLsdb)
         found: Self = msgspec.convert(document, row)
         return found
 
