@@ -408,7 +408,6 @@ async def _shown(source: PluggedIn, what: str, name: str | None) -> InaJobs:
 
 
 DOCUMENT: Final = Document(
-    SECTION,
     InaJobs,
     ina,
     "In-network aggregation: process and jobs, or jobs | job NAME | slots.",

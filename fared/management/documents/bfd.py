@@ -171,7 +171,6 @@ def bfd(context: ViewContext, *, detail: bool = False) -> Bfd:
 
 
 DOCUMENT = Document(
-    "bfd",
     Bfd,
     bfd,
     "BFD sessions, and the process that runs them. Counters are a few seconds old.",

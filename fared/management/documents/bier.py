@@ -197,7 +197,6 @@ _NEIGHBORS: Columns = {
     ">Bytes": "bytes",
 }
 DOCUMENT = Document(
-    "bier",
     Bier,
     "bier:bier",
     "BIER: BFERs with the ways to them, and BFR neighbors. Counters are a few seconds old.",

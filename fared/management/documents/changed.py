@@ -85,7 +85,6 @@ def _record(context: ViewContext, at: str | None) -> SpfRecord:
 
 
 DOCUMENT = Document(
-    "changed",
     Changed,
     changed,
     "Routes that a change was the last to change: the last one, or that of TIME.\n\n"

@@ -48,7 +48,6 @@ def config(
 
 
 DOCUMENT = Document(
-    "config",
     ConfigDocument,
     config,
     "The running configuration with all defaults, or the saved one.",

@@ -93,7 +93,6 @@ def convergence(context: ViewContext) -> Convergence:
 
 
 DOCUMENT = Document(
-    "convergence",
     Convergence,
     convergence,
     "Duration of the last changes, by stage. Their causes are included.",

@@ -52,4 +52,4 @@ def counters(context: ViewContext) -> Counters:
     )
 
 
-DOCUMENT = Document("counters", Counters, counters, "Counters since start.", narrowed=True)
+DOCUMENT = Document(Counters, counters, "Counters since start.", narrowed=True)

@@ -170,7 +170,6 @@ _LSPS: Columns = {
 }
 
 DOCUMENT = Document(
-    "database",
     DatabaseDocument,
     "protocol:database",
     "The link-state database. With ID, also the contents of these LSAs or LSPs.\n\n"

@@ -49,6 +49,11 @@ AF = Argument("af", choices=("ipv4", "ipv6"), help="Show one address family only
 PREFIX = Argument("prefix")
 
 
+def name_of(format_name: str) -> str:
+    """Return the name in a format: ``routes`` of ``fared-routes/1``."""
+    return format_name.removeprefix("fared-").partition("/")[0]
+
+
 class Document(NamedTuple):
     """A document: ``show NAME``, or the command ``NAME`` where ``shown`` is False.
 
@@ -58,7 +63,6 @@ class Document(NamedTuple):
     NAME``). ``rare``: its view is imported when somebody asks for it.
     """
 
-    name: str
     row: type[Answer]
     view: str | Callable[..., Any]
     help: str
@@ -71,6 +75,11 @@ class Document(NamedTuple):
     def format(self) -> str:
         """The name and version that the document contains."""
         return str(self.row.__struct_config__.tag)
+
+    @property
+    def name(self) -> str:
+        """The name in its format: ``routes`` of ``fared-routes/1``."""
+        return name_of(self.format)
 
     @property
     def command(self) -> str:

@@ -120,7 +120,6 @@ _HOPS: Columns = {
 }
 
 DOCUMENT = Document(
-    "explain",
     Explain,
     "explain:explain",
     "Explain the route to PREFIX.",

@@ -193,7 +193,6 @@ def _show_marks(nodes: Sequence[FabricNode], paper: Paper) -> None:
 
 
 DOCUMENT = Document(
-    "fabric",
     FabricDocument,
     "fabric:fabric",
     "The whole fabric: tiers, pods and planes, and links that are unusual.",

@@ -115,7 +115,6 @@ _DIFFERENCES: Columns = {
 }
 
 DOCUMENT = Document(
-    "fib",
     FibDocument,
     "kernel:fib",
     "The installed FIB. With `diff`, its differences from the kernel: exit 1 if there are any.",

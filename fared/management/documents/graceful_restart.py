@@ -112,7 +112,6 @@ _ENDED: Columns = {
 }
 
 DOCUMENT = Document(
-    "graceful-restart",
     Restarts,
     "protocol:graceful_restart",
     "Graceful restarts of this router, and of neighbors that it helps.",

@@ -302,7 +302,6 @@ _NETWORKS: Columns = {
 }
 
 DOCUMENT = Document(
-    "interfaces",
     Interfaces,
     "protocol:interfaces",
     "Interfaces with their capacity and load.",

@@ -106,7 +106,6 @@ def _samples(context: ViewContext, link: Link) -> LoadSamples:
 
 
 DOCUMENT = Document(
-    "load",
     Load,
     load,
     "Outbound load of interfaces in the last minutes.",

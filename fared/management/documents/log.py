@@ -59,7 +59,6 @@ def log(context: ViewContext, lines: int | None = None) -> LogDocument:
 
 
 DOCUMENT = Document(
-    "log",
     LogDocument,
     log,
     "The last log lines.",

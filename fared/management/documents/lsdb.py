@@ -141,7 +141,6 @@ class IsisLsdb(LsdbFile, tag="fared-lsdb/1"):
 
 
 DOCUMENT = Document(
-    "lsdb",
     LsdbFile,
     "protocol:lsdb",
     "The raw database. With --json, the file that 'spf --lsdb' reads.\n\n"

@@ -89,7 +89,6 @@ _TABLES: Columns = {
     "State": _fullness,
 }
 DOCUMENT = Document(
-    "memory",
     Memory,
     "memory:memory",
     "Memory, descriptors and CPU of the daemon. The sizes of its tables are included.",

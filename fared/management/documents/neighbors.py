@@ -252,7 +252,6 @@ _REFUSED: Columns = {
 }
 
 DOCUMENT = Document(
-    "neighbors",
     Neighbors,
     "protocol:neighbors",
     "Neighbors of OSPF, adjacencies of IS-IS.",

@@ -91,7 +91,6 @@ _COLUMNS: Columns = {
 }
 
 DOCUMENT = Document(
-    "path",
     PathDocument,
     "path:path",
     "Show all paths from SRC to DST. Each link has its share of the traffic.",

@@ -13,7 +13,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from fared.management.documents.declare import Answer, Document
+from fared.management.documents.declare import Answer, Document, name_of
 from fared.runtime.extensions import SERVICES, is_installed
 
 _HERE = "fared.management.documents"
@@ -103,7 +103,7 @@ def document_of(name: str) -> Document:
 
 def row_of(format_name: str) -> type[Answer] | None:
     """Return the class of documents of a format; None for an unknown one."""
-    name = format_name.removeprefix("fared-").partition("/")[0]
+    name = name_of(format_name)
     if name not in (*SHOWN, *COMMANDS, *_ANSWERS):
         return None
     rows = (row for row in vars(_module_of(name)).values() if isinstance(row, type))

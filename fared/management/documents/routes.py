@@ -125,7 +125,6 @@ def _next_hop(hop: RouteNextHop) -> str:
 
 
 DOCUMENT = Document(
-    "routes",
     Routes,
     "routes:routes",
     "Routes with their weighted next hops.",

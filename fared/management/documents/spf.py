@@ -89,7 +89,6 @@ def _show_tree(nodes: list[SpfNode], paper: Paper) -> None:
 
 
 DOCUMENT = Document(
-    "spf",
     Spf,
     "graph:spf",
     "The shortest-path tree, or the log of computations.",

@@ -244,7 +244,6 @@ def _last_run(spf: SpfStatus, now: float) -> str:
 
 
 DOCUMENT = Document(
-    "status",
     Status,
     "status:status",
     "Summary of the daemon: identity, start-up, neighbors, routes.",

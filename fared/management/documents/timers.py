@@ -38,4 +38,4 @@ class Timers(Answer, tag="fared-timers/1"):
         paper.table(self.timers, {**columns, "Timer": "timer", "~About": "subject"})
 
 
-DOCUMENT = Document("timers", Timers, "protocol:timers", "Pending timers.", narrowed=True)
+DOCUMENT = Document(Timers, "protocol:timers", "Pending timers.", narrowed=True)

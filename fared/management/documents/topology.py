@@ -100,7 +100,6 @@ def _links(area: TopologyArea) -> Columns:
 
 
 DOCUMENT = Document(
-    "topology",
     TopologyDocument,
     "graph:topology",
     "The graph: nodes, links, metrics, capacities.",

@@ -37,7 +37,6 @@ _CHECKS: Columns = {
     "~Found": "detail",
 }
 DOCUMENT = Document(
-    "validate",
     Validate,
     "validate:validate",
     "Check that database, graph, routes and kernel agree. The exit code is 1 if not.",

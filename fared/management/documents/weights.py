@@ -186,7 +186,6 @@ _ADAPTED: Columns = {
 """Target shares, present shares, and programmed weights."""
 
 DOCUMENT = Document(
-    "weights",
     Weights,
     "routes:weights",
     "Path capacities and the weights computed from them.",
