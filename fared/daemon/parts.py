@@ -69,15 +69,11 @@ class DaemonParts:
 
         Raises DaemonError, PrivilegeError, OSError.
         """
-        log = logs.logger
         self.running, self.stopping = running, stopping
-        self._logs, self._log = logs, log
+        self._runtime, self._notifier, self._defence = runtime, notifier, defence
+        self._logs, self._log = logs, logs.logger
         kernel = self._kernel = KernelSide(
-            running,
-            runtime,
-            self._kernel_event,
-            self._links_settled,
-            log,
+            running, runtime, self._kernel_event, self._links_settled, self._log
         )
         self.monitor = kernel.monitor
         self.operation = Operation(
@@ -86,91 +82,114 @@ class DaemonParts:
             lambda: kernel.monitor.links,
             router=self._router,
             feed=self._feed,
-            log=log,
+            log=self._log,
         )
         self.operation.watch_links()
         kernel.sysctls.start()
         seed, now = int.from_bytes(os.urandom(8)), asyncio.get_running_loop().time()
         jobs = Periodic(defence.guard)
-        inputs = self._inputs = Inputs(
-            Router(self.operation.settings(), random.Random(seed), now, time.perf_counter),
-            kernel,
+        router = Router(self.operation.settings(), random.Random(seed), now, time.perf_counter)
+        self._inputs = self._make_inputs(router, jobs)
+        self.runner = self._inputs.runner
+        self.runner.observers.append(Reports(notifier, runtime, self._log).observe)
+        self.runner.observers.append(AfterManyRoutes(release_freed).observe)
+        self.services = Services(running, self.runner, kernel.fib, kernel.monitor, self._log)
+        if record is not None:
+            self.services.record(record, seed, now)
+        self._auditor = self._make_auditor()
+        self._health = self._make_health(jobs)
+        self.restarts = GracefulRestart(running, self.runner, leave, self._log)
+        self.changes = self._make_changes(loaded)
+        self.views = self._make_views()
+
+    # -- the parts, of those before them --------------------------------------------------------
+
+    def _make_inputs(self, router: Router, jobs: Periodic) -> Inputs:
+        return Inputs(
+            router,
+            self._kernel,
             self.operation,
             request_audit=self._request_audit,
             on_tick=jobs.share,
-            wants_debug=partial(logs.wants, "debug"),
-            log=log,
-            defence=defence,
+            wants_debug=partial(self._logs.wants, "debug"),
+            log=self._log,
+            defence=self._defence,
         )
-        self.runner = runner = inputs.runner
-        runner.observers.append(Reports(notifier, runtime, log).observe)
-        runner.observers.append(AfterManyRoutes(release_freed).observe)
-        self.services = Services(running, runner, kernel.fib, kernel.monitor, log)
-        if record is not None:
-            self.services.record(record, seed, now)
-        self._auditor = Auditor(
+
+    def _make_auditor(self) -> Auditor:
+        runner, kernel = self.runner, self._kernel
+        return Auditor(
             kernel.fib,
             expected=lambda: runner.router.planner.installed.routes,
             feed=runner.feed,
             drift=lambda: runner.router.journal.counts["drift"],
             poll=kernel.monitor.read_links,
             links=lambda: kernel.monitor.version,
-            log=log,
-            defence=defence,
-            done=runtime.resyncs,
+            log=self._log,
+            defence=self._defence,
+            done=self._runtime.resyncs,
             compared=self.services.audit,
         )
+
+    def _make_health(self, jobs: Periodic) -> Health:
+        runner, inputs, kernel = self.runner, self._inputs, self._kernel
         shrink = (inputs.forget_senders, clear_caches, empty_free_lists, release_freed)
-        self._health = Health(
+        floods = AfterFlood(
+            lambda: inputs.burst.taken,
+            lambda: sum(runner.counts.values()),
+            shrink,
+            empty_free_lists,
+        )
+        return Health(
             runner,
-            runtime,
+            self._runtime,
             self.operation,
             jobs=jobs,
             monitor=kernel.monitor,
             sysctls=kernel.sysctls,
             auditor=self._auditor,
-            notifier=notifier,
-            look_for_floods=AfterFlood(
-                lambda: inputs.burst.taken,
-                lambda: sum(runner.counts.values()),
-                shrink,
-                empty_free_lists,
-            ).look,
-            log=log,
+            notifier=self._notifier,
+            look_for_floods=floods.look,
+            log=self._log,
         )
-        self.restarts = GracefulRestart(running, runner, leave, log)
-        self.changes = ConfigChanges(
-            running,
+
+    def _make_changes(self, loaded: Loaded) -> ConfigChanges:
+        make_reloader = partial(
+            Reloader,
+            self.running,
+            self,
+            runner=self.runner,
+            monitor=self.monitor,
+            runtime=self._runtime,
+            notifier=self._notifier,
+            log=self._log,
+        )
+        return ConfigChanges(
+            self.running,
             loaded,
-            partial(
-                Reloader,
-                running,
-                self,
-                runner=runner,
-                monitor=kernel.monitor,
-                runtime=runtime,
-                notifier=notifier,
-                log=log,
-            ),
-            runtime=runtime,
-            stopping=stopping,
-            log=log,
+            make_reloader,
+            runtime=self._runtime,
+            stopping=self.stopping,
+            log=self._log,
         )
-        self.views = ViewSource(
+
+    def _make_views(self) -> ViewSource:
+        running, logs = self.running, self._logs
+        return ViewSource(
             config=lambda: running.config,
-            runner=runner,
-            runtime=runtime,
-            fib=kernel.fib,
-            monitor=kernel.monitor,
+            runner=self.runner,
+            runtime=self._runtime,
+            fib=self._kernel.fib,
+            monitor=self.monitor,
             auditor=self._auditor,
-            sysctls=kernel.sysctls,
+            sysctls=self._kernel.sysctls,
             services=self.services,
-            defence=defence,
-            io=inputs.io,
+            defence=self._defence,
+            io=self._inputs.io,
             log=logs.ring,
             lines_lost=lambda: logs.output.dropped,
             operation=self.operation,
-            config_documents=ConfigDocuments(running, runtime),
+            config_documents=ConfigDocuments(running, self._runtime),
         )
 
     # -- what one part asks of a later one ----------------------------------------------------
