@@ -15,16 +15,16 @@ class CommonEnds(NamedTuple):
     end: int
 
 
-def common_ends(old: Sequence[Any], new: Sequence[Any], size: int = 1) -> CommonEnds:
-    """Compare two sequences, such as bytes, whose items take ``size`` places each.
+def common_ends(old: Sequence[Any], new: Sequence[Any]) -> CommonEnds:
+    """Compare two sequences.
 
     Whole slices are compared, in a few steps; of equal items none counts at both ends.
     """
-    most = min(len(old), len(new)) // size
+    most = min(len(old), len(new))
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if old[low * size : middle * size] == new[low * size : middle * size]:
+        if old[low:middle] == new[low:middle]:
             low = middle
         else:
             high = middle - 1
@@ -32,8 +32,7 @@ def common_ends(old: Sequence[Any], new: Sequence[Any], size: int = 1) -> Common
     low, high = 0, most - begin
     while low < high:
         middle = (low + high + 1) // 2
-        more, less = middle * size, low * size
-        if old[left - more : left - less] == new[right - more : right - less]:
+        if old[left - middle : left - low] == new[right - middle : right - low]:
             low = middle
         else:
             high = middle - 1
