@@ -20,8 +20,6 @@ _RTM_NEWSTATS, _RTM_GETSTATS = 92, 94
 _IFLA_STATS_LINK_64 = 1
 _STATS_MSG = struct.Struct("=BBHII")
 _COUNTERS = struct.Struct("=8xQ8xQ")
-_PLAIN = struct.Struct("=4xI4xHH8xQ8xQ")
-"""Interface, filter, and the counters as the first attribute: the layout of the kernel's answer."""
 _REQUEST = _STATS_MSG.pack(0, 0, 0, 0, 1 << (_IFLA_STATS_LINK_64 - 1))
 _WRAPS = (1 << 32, 1 << 64)
 MAX_LOAD = 1.25e12
@@ -62,12 +60,7 @@ class LinkCounters:
 
 
 def _read(body: bytes, counters: dict[int, Sent]) -> None:
-    """Read one answer: in the usual layout at once, any other by its attributes."""
-    if len(body) >= _PLAIN.size:
-        ifindex, _, attribute, packets, octets = _PLAIN.unpack_from(body)
-        if attribute == _IFLA_STATS_LINK_64:
-            counters[ifindex] = Sent(packets, octets)
-            return
+    """Read one answer."""
     stats = attributes(body, _STATS_MSG.size).get(_IFLA_STATS_LINK_64, b"")
     if len(stats) >= _COUNTERS.size:
         counters[_STATS_MSG.unpack_from(body)[3]] = Sent(*_COUNTERS.unpack_from(stats))
