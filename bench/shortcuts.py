@@ -244,7 +244,6 @@ SHORTCUTS = (
     ),
     Shortcut("plan of a lost link", lost_link, {f"{_PATHS}.spf.patch.cut_plan": _none}),
     Shortcut("capacities of a lost link", lost_link, {f"{_PATHS}.rib.area.after_loss": _none}),
-    Shortcut("block of a lost link", lost_link, {f"{_OSPF}.ted.builder.shrunk": _none}),
     Shortcut(
         "rows toward several leaves",
         anycast,

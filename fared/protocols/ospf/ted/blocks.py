@@ -8,7 +8,6 @@ are matched one by one, and as a last resort by order.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 
 import msgspec
 import numpy as np
@@ -32,35 +31,21 @@ class RouterFacts(msgspec.Struct):
 
     node: NodeId
     body: RouterLsa | None = None
-    listed: RouterLsa | None = None
-    """The router LSA of ``block``."""
     hostname: str | None = None
     hostname_key: LsaKey | None = None
     te: dict[LsaKey, TeFacts] = msgspec.field(default_factory=dict)
-    named: dict[RowKey, LsaKey] | None = None
-    """TE links by link id and address; None after a link in ``te`` changed its identity."""
     rows: dict[RowKey, int] = msgspec.field(default_factory=dict)
-    """Rows as they were when ``build`` numbered them, also in ``row_of`` and ``claimed``."""
+    """The rows of the block by link id and link data."""
     row_of: dict[LsaKey, int] = msgspec.field(default_factory=dict)
     claimed: set[int] = msgspec.field(default_factory=set)
-    lost_rows: list[int] = msgspec.field(default_factory=list)
-    """Those that are gone since, ascending."""
     block: NodeBlock | None = None
     emitted: NodeBlock | None = None
     rebuild: bool = False
-    relisted: bool = False
-    """Whether ``body`` is new."""
     beyond: bool = False
     """Whether its E-bit or its type 4 summaries may have changed."""
     patched: dict[LsaKey, None] = msgspec.field(default_factory=dict)
-    vacant: list[int] = msgspec.field(default_factory=list)
-    """Rows whose TE LSA is gone."""
     cause: str | None = None
     since: float = 0.0
-
-    def place(self, row: int) -> int:
-        """Return where in the block a row is."""
-        return row - bisect_left(self.lost_rows, row)
 
 
 def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
@@ -88,8 +73,6 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
     router.row_of = _look_up(router, links) or _match(router, links)
     router.claimed = set(router.row_of.values())
-    router.lost_rows, router.vacant = [], []
-    router.listed = body
     neighbors = np.array(ids, dtype=np.int64)
     # §16.1: the link id of a type 2 link is the vertex id of a network
     if RouterLinkType.TRANSIT in kinds:
@@ -111,17 +94,13 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
 
 
 def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
-    """Copy the arrays that TE LSAs fill, and update the rows of LSAs that changed or are gone.
+    """Copy the arrays that TE LSAs fill, and update the rows of LSAs that changed.
 
     Returns the block, and the rows that differ.
     """
-    changed: dict[int, tuple[float, float, int]] = {
-        router.place(row): (math.nan, math.nan, 0)
-        for row in router.vacant
-        if row not in router.lost_rows
-    }
+    changed: dict[int, tuple[float, float, int]] = {}
     for key in router.patched:
-        row, link = router.place(router.row_of[key]), router.te[key]
+        row, link = router.row_of[key], router.te[key]
         capacity, available, remote_id = _values(link)
         if (
             _other(float(block.availables[row]), available)
@@ -129,8 +108,6 @@ def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, 
             or block.remote_ids[row] != remote_id
         ):
             changed[row] = capacity, available, remote_id
-        else:
-            changed.pop(row, None)
     if not changed:
         return block, ()
     capacities, availables = block.capacities.copy(), block.availables.copy()
@@ -165,34 +142,16 @@ def _columns(router: RouterFacts, count: int) -> tuple[list[float], list[float],
 def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] | None:
     """Find the row of each TE link by its only address; None if that is ambiguous."""
     te, rows = router.te, router.rows
-    if router.named is None:
-        router.named = names_of(te)
-    if len(router.named) < len(te) or len(rows) < len(links):
+    named = {
+        (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
+    }
+    if len(named) < len(te) or len(rows) < len(links):
         return None
-    found = {key: rows[name] for name, key in router.named.items() if name in rows}
+    found = {key: rows[name] for name, key in named.items() if name in rows}
     left = len(found) < len(te)
     if left and min([link.link_data for link in links], default=_WORD) <= HIGHEST_INDEX:
         return None
     return found
-
-
-def renamed(router: RouterFacts, old: TeFacts | None, new: TeFacts | None) -> None:
-    """Follow in ``named`` that a TE LSA is new, gone, or of another link; ``te`` has it already.
-
-    The TE LSA of a lost link is gone: if all have names of their own, its name goes with it.
-    """
-    named = router.named
-    if old is None or new is not None or named is None or len(named) <= len(router.te):
-        router.named = None
-    else:
-        del named[old.link_id, old.local]
-
-
-def names_of(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
-    """TE links by link id and local address, those with exactly one address."""
-    return {
-        (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
-    }
 
 
 def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:

@@ -34,8 +34,7 @@ from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_r
 from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink
 from fared.protocols.ospf.packet.router_info import RouterInformation
 from fared.protocols.ospf.packet.te_facts import TeFacts, TeReader, facts_of
-from fared.protocols.ospf.ted.blocks import RouterFacts, build, fits, patch, renamed
-from fared.protocols.ospf.ted.lost_links import shrunk, withdraw
+from fared.protocols.ospf.ted.blocks import RouterFacts, build, fits, patch
 from fared.protocols.ospf.ted.networks import NetworkTable
 from fared.protocols.ospf.ted.own_networks import OwnNetworks
 from fared.protocols.ospf.ted.reachability import Reachability
@@ -220,7 +219,7 @@ class TedBuilder:
         body = self._body(entry)
         known = body if isinstance(body, RouterLsa) else None
         router.body = self.prefixes.of_router(entry, known, router.body)
-        router.relisted = True
+        router.rebuild = True
         return True
 
     def _information(self, router: RouterFacts, entry: LsaEntry) -> bool:
@@ -248,11 +247,8 @@ class TedBuilder:
         else:
             router.te[key] = new
         same = old is not None and new is not None and old.identity == new.identity
-        if not same:
-            renamed(router, old, new)
-        if new is None:
-            router.rebuild |= old is not None and not withdraw(router, key, old)
-        elif (same and key in router.row_of) or (old is None and fits(router, key, new)):
+        at_row = same and key in router.row_of
+        if at_row or (old is None and new is not None and fits(router, key, new)):
             router.patched[key] = None
         else:
             router.rebuild = True
@@ -279,9 +275,8 @@ class TedBuilder:
         if router.beyond and router.block is not None:
             router.block = self._with_beyond(area, router, router.block, cause)
         router.beyond = False
-        router.rebuild = router.relisted = False
+        router.rebuild = False
         router.patched.clear()
-        router.vacant.clear()
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
         if rows or (rows is None and not same_block(before, router.block)):
@@ -293,13 +288,11 @@ class TedBuilder:
         if body is None:
             router.block = None
             return None
-        router.beyond |= router.relisted or router.rebuild or block is None
-        if block is not None and router.relisted and not router.rebuild:
-            block = shrunk(router, block, body)
         if block is None or router.rebuild:
+            router.beyond = True
             router.block = build(router, body)
             return None
-        alone = block is router.emitted and not (router.beyond or router.vacant)
+        alone = block is router.emitted and not router.beyond
         router.block, found = patch(router, block)
         return found if alone and router.patched else None
 
