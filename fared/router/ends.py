@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from fared.router.engine import Engine
 
 
+_DELAY = 1.0
+"""Seconds from a computation to the count: routes come first, and changes often come together."""
+
+
 class EndsCounter:
     """Counts the ends of each area or level again when there are others, or other paths."""
 
@@ -29,9 +33,18 @@ class EndsCounter:
         self._solvers = solvers
         self._plans: list[tuple[int, SpfPlan]] = []
         self._advertised = 0
+        self._counted: dict[int, tuple[int, int]] | None = None
+        self.due: float | None = None
+        """When to count; None: nothing was computed since the last time."""
+
+    def computed(self, now: float) -> None:
+        """Paths may be others."""
+        if self.due is None:
+            self.due = now + _DELAY
 
     def count(self) -> EndsCounted | None:
         """The ends of all areas; None: those of the last call."""
+        self.due = None
         advertised = sum(budget.ends.total for budget in self._engine.budgets.values())
         plans = [pair for solver in self._solvers for pair in solver.plans.items()]
         same = len(plans) == len(self._plans) and all(
@@ -43,6 +56,9 @@ class EndsCounter:
         ends: dict[int, tuple[int, int]] = {}
         for area, plan in plans:  # of families with different topologies, the larger one
             ends[area] = max(ends.get(area, (0, 0)), ends_of(plan), key=lambda found: found[1])
+        if ends == self._counted:
+            return None
+        self._counted = ends
         return EndsCounted(ends)
 
 

@@ -245,15 +245,11 @@ class ProtocolInstance:
         """Pass what was computed and an engine advertises, or needs; return whether it is other.
 
         An engine advertises routes in other areas or levels (RFC 2328 §12.4.3, RFC 5302), and
-        limits its announcements by the size of the area. This is the only place where data flows
-        back, and it ends there: an engine's own advertisements are no input to its routes.
+        limits its announcements by the size of the area, which is counted a second later: here
+        alone data flows back, and it ends there: an engine's own advertisements are no input to
+        its routes.
         """
-        ends = self._ends.count()
-        if ends is not None:
-            self.engine.handle(ends, now)
-        return self._advertise_routes(now) or ends is not None
-
-    def _advertise_routes(self, now: float) -> bool:
+        self._ends.computed(now)
         if not self.engine.takes_routes:
             return False
         changes: dict[Prefix, AdvertisedRoute | None] = {}
@@ -267,6 +263,17 @@ class ProtocolInstance:
         self._advertised_asbrs = asbrs
         self.engine.handle(RoutesComputed(changes, asbrs), now)
         return True
+
+    def next_deadline(self) -> float | None:
+        """When to call ``tick`` at the latest."""
+        return self._ends.due
+
+    def tick(self, now: float) -> None:
+        """Count the link ends that share the budget of announcements, if that is due."""
+        if self._ends.due is not None and now >= self._ends.due:
+            ends = self._ends.count()
+            if ends is not None:
+                self.engine.handle(ends, now)
 
     def confirmed(self) -> bool:
         """Whether the database contains every full adjacency from both ends.

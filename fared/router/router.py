@@ -229,6 +229,8 @@ class Router:
             instance.engine.tick(now)
         self._engines_alone = settled and now < self._settled_until
         if not self._engines_alone:
+            for instance in self.instances.values():
+                instance.tick(now)
             self._fib.tick(now)
             self.adaptation.tick(fired=True)
 
@@ -250,6 +252,7 @@ class Router:
             self.spraying.next_deadline(),
             self.multicast.next_deadline(),
             self.startup.next_deadline(self._now),
+            *[instance.next_deadline() for instance in self.instances.values()],
         )
         return min((at for at in candidates if at is not None), default=math.inf)
 
