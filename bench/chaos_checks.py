@@ -45,6 +45,9 @@ _NO_ANSWER = (
 )
 """A router that restarts answers nothing, half of it, or with an error."""
 
+_TELLS_THE_FAULT = ("the configuration file is in use", "hellos are accepted")
+"""Checks that name what a fault did on purpose: a file that is refused, hellos of another link."""
+
 
 class Plane:
     """The part of a fabric that runs one protocol; no link leads out of it."""
@@ -163,8 +166,12 @@ class Plane:
     def _planned(self) -> None:
         for node in self.ours:
             found = fared(node).request("validate")
-            failed = [check for check in found["checks"] if not check["ok"]]
-            assert found["ok"], f"{node.name}: {failed}"
+            failed = [
+                check
+                for check in found["checks"]
+                if not check["ok"] and check["name"] not in _TELLS_THE_FAULT
+            ]
+            assert not failed, f"{node.name}: {failed}"
             status = fared(node).request("show status")
             assert status["ready"], f"{node.name} is not ready"
             assert not status["fib"]["foreign"], f"{node.name}: {status['fib']['foreign']}"
