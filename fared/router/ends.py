@@ -33,7 +33,6 @@ class EndsCounter:
         self._solvers = solvers
         self._plans: list[tuple[int, SpfPlan]] = []
         self._advertised = 0
-        self._counted: dict[int, tuple[int, int]] | None = None
         self.due: float | None = None
         """When to count; None: nothing was computed since the last time."""
 
@@ -56,9 +55,6 @@ class EndsCounter:
         ends: dict[int, tuple[int, int]] = {}
         for area, plan in plans:  # of families with different topologies, the larger one
             ends[area] = max(ends.get(area, (0, 0)), ends_of(plan), key=lambda found: found[1])
-        if ends == self._counted:
-            return None
-        self._counted = ends
         return EndsCounted(ends)
 
 

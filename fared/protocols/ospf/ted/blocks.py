@@ -20,7 +20,7 @@ from fared.protocols.ospf.packet.lsa import LsaKey
 from fared.protocols.ospf.packet.te_facts import TeFacts
 
 _WORD = 0xFFFFFFFF
-HIGHEST_INDEX = 0x00FFFFFF
+_HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
 RowKey = tuple[int, int]
 VIRTUAL = RouterLinkType.VIRTUAL
@@ -87,7 +87,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
         availables=np.array(availables, dtype=np.float64),
         local_ids=np.array(data, dtype=np.int64),
         remote_ids=np.array(remote_ids, dtype=np.int64),
-        prefixes=prefixes_of(body.links),
+        prefixes=_prefixes_of(body.links),
         virtual=frozenset([(link.link_id, link.link_data) for link in virtual]),
         hostname=router.hostname,
     )
@@ -149,7 +149,7 @@ def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] 
         return None
     found = {key: rows[name] for name, key in named.items() if name in rows}
     left = len(found) < len(te)
-    if left and min([link.link_data for link in links], default=_WORD) <= HIGHEST_INDEX:
+    if left and min([link.link_data for link in links], default=_WORD) <= _HIGHEST_INDEX:
         return None
     return found
 
@@ -182,7 +182,7 @@ def _match_by_order(
     """Match TE links without a matching address to unnumbered rows of the same neighbor."""
     free: dict[int, list[int]] = {}
     for row, link in enumerate(links):
-        if row not in taken and link.link_data <= HIGHEST_INDEX:
+        if row not in taken and link.link_data <= _HIGHEST_INDEX:
             free.setdefault(link.link_id, []).append(row)
     for key, te in left:
         rows = free.get(te.link_id)
@@ -190,7 +190,7 @@ def _match_by_order(
             matched[key] = rows.pop(0)
 
 
-def prefixes_of(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
+def _prefixes_of(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
     """The stub networks of a router LSA (RFC 2328 §16.1, second stage)."""
     attachments = []
     for link in links:
