@@ -11,6 +11,7 @@ import pytest
 
 from fared.daemon.people import actions
 from fared.management.api.caller import PEER, Peer, may_change, name_of, peer_of
+from fared.management.documents.counters import Counters
 from fared.management.documents.errors import CommandError
 
 GROUP = grp.getgrgid(1)
@@ -72,6 +73,7 @@ def test_all_commands_that_change_something_are_refused_to_readers(caller, comma
 def test_readers_read(caller):
     caller(4711, 4711)
     history = {"format": "fared-config-history/1"}
+    context = SimpleNamespace(proto=None, counters=dict, narrowed=lambda _: context)
     host = SimpleNamespace(
         running=GUARDED,
         changes=SimpleNamespace(
@@ -82,7 +84,7 @@ def test_readers_read(caller):
             reloader=SimpleNamespace(reload=None),
         ),
         operation=SimpleNamespace(clear_limits=None),
-        views=SimpleNamespace(answer=lambda command, _: {"command": command}),
+        views=SimpleNamespace(context=lambda: context),
     )
     assert actions.answer(host, "config-history", {}) == history
-    assert actions.answer(host, "show status", {}) == {"command": "show status"}
+    assert actions.answer(host, "show counters", {}) == Counters(counters=[])

@@ -21,6 +21,7 @@ from fared.management.api.respond import Responder
 from fared.management.documents.context import ViewContext
 from fared.management.documents.dispatch import begin_view
 from fared.management.documents.log_ring import LogRing
+from fared.management.documents.registry import by_command
 from fared.paths.fib.model import FibState
 from fared.paths.ted.events import LocalLinksChanged
 from fared.protocols.ospf.settings import AreaSettings, OspfSettings
@@ -33,7 +34,7 @@ from tests.api.served import served
 @asynccontextmanager
 async def serving(context):
     """Serve the documents and events of what ``context`` returns; yield the port."""
-    responder = Responder(lambda command, args: begin_view(context(), command, args))
+    responder = Responder(lambda command, args: begin_view(context(), by_command(command), args))
     app = App(responder, Metrics(list, "0.2.0", Observed()), lambda: True, lambda: (), context)
     async with served(app) as port:
         yield port

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,12 +27,9 @@ from fared.daemon.people.counters import counters_of
 from fared.daemon.services.running import Services
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import KernelMonitor
-from fared.management.api.respond import Json
 from fared.management.documents.context import NothingForwarded, ViewContext
 from fared.management.documents.errors import CommandError
-from fared.management.documents.facts import Built
 from fared.management.documents.log_ring import LogRing
-from fared.management.documents.sliced import Work
 from fared.paths.fib.model import FibState
 
 if TYPE_CHECKING:
@@ -56,12 +53,6 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     lines_lost: Callable[[], int]
     operation: Operation
     config_documents: ConfigDocuments
-
-    def answer(self, command: str, args: Json) -> Built | Work[Any] | Awaitable[Built]:
-        """Answer a command of the registry. Raises CommandError."""
-        from fared.management.documents.dispatch import begin_view  # noqa: PLC0415 - 20 ms that READY does not need
-
-        return begin_view(self.context(), command, args)
 
     def families(self) -> Iterable[Any]:
         """All metrics of this moment, as prometheus_client has them."""

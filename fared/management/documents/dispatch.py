@@ -13,7 +13,7 @@ from fared.management.documents.declare import Argument, Document
 from fared.management.documents.each import load_views
 from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Built
-from fared.management.documents.registry import all_documents, by_command
+from fared.management.documents.registry import all_documents
 from fared.management.documents.sliced import Sliced, Work
 from fared.runtime.extensions import part
 
@@ -38,14 +38,11 @@ def view_of(document: Document) -> Callable[..., Answer]:
     return view
 
 
-def begin_view(context: ViewContext, command: str, args: Json) -> Answer | Work[Any]:
-    """Answer a command of the registry, with the work if it is done in slices.
+def begin_view(context: ViewContext, document: Document, args: Json) -> Answer | Work[Any]:
+    """Make a document, or return the work if it is made in slices.
 
     Raises CommandError, and so does the work.
     """
-    document = by_command(command)
-    if document is None:
-        raise KeyError(command)
     given = {argument.target: _read(argument, args) for argument in document.args}
     view = view_of(document)
     made: Answer | Work[Any] = (view.work if isinstance(view, Sliced) else view)(
