@@ -138,20 +138,21 @@ def test_the_process_that_ends_is_started_again_and_told_all_that_is_known():
     async def body() -> None:
         told, begun = Told(), asyncio.Queue[int]()
 
-        def begins() -> None:
-            process.tell("begin", lambda: Begin(HERE, 60_000, "/nonexistent/ina.sock"))
-            process.tell("job", flooded)
-            process.tell("show", lambda: Show(1, "job"))
-            begun.put_nowait(process.pid or 0)
-
         answered = asyncio.Event()
 
-        def took(message: FromJobs) -> None:
-            told.append(message)
-            if isinstance(message, JobsShown):
-                answered.set()
+        class Process(JobsProcess):
+            def _began(self) -> None:
+                self.tell("begin", lambda: Begin(HERE, 60_000, "/nonexistent/ina.sock"))
+                self.tell("job", flooded)
+                self.tell("show", lambda: Show(1, "job"))
+                begun.put_nowait(self.pid or 0)
 
-        process = JobsProcess(begins, took, Silent())
+            def _took(self, answer: FromJobs) -> None:
+                told.append(answer)
+                if isinstance(answer, JobsShown):
+                    answered.set()
+
+        process = Process(Silent())
         former = 0
         for _ in range(2):
             assert await begun.get() != former

@@ -52,8 +52,9 @@ class JobFacts(Protocol):
     def problems(self) -> Mapping[int, str]:
         """Why jobs with a part for this router are not in its ``fared-ina``."""
 
-    def hostname(self, node: NodeId) -> str | None:
-        """Return the hostname that a router advertises."""
+    @property
+    def hostnames(self) -> Mapping[NodeId, str]:
+        """The hostnames that routers advertise."""
 
 
 def documents(service: JobFacts, name: str | None) -> tuple[bytes, bytes]:
@@ -99,7 +100,7 @@ def _process(service: JobFacts) -> InaProcessFacts | None:
 def _without_jobs(service: JobFacts) -> InaJobs:
     """Return what ``fared-ina`` of this router tells, and who sums."""
     routers = [
-        SummingRouter.of(found, router=format_node(node), hostname=service.hostname(node))
+        SummingRouter.of(found, router=format_node(node), hostname=service.hostnames.get(node))
         for node, found in sorted(service.manager.capabilities.items())
     ]
     return InaJobs(enabled=True, process=_process(service), routers=routers)
@@ -144,7 +145,7 @@ class _AggregationReport:
             epoch=self._setup.epoch,
             reason=self._job.reason,
             head=format_node(self._head),
-            head_hostname=self._service.hostname(self._head),
+            head_hostname=self._service.hostnames.get(self._head),
             payload=self._setup.payload,
             elastic=self._setup.elastic,
             lost=self._job.lost_ranks,
@@ -184,7 +185,7 @@ class _AggregationReport:
             endpoint,
             rank=rank,
             router=format_node(leaf),
-            hostname=self._service.hostname(leaf),
+            hostname=self._service.hostnames.get(leaf),
             state=seen.state if seen is not None and known else None,
             repeated=None if told is None else told.repeated,
         )
@@ -199,7 +200,7 @@ class _AggregationReport:
             tree,
             tree=tree.tree_id,
             root=format_node(root),
-            hostname=self._service.hostname(root),
+            hostname=self._service.hostnames.get(root),
             kind=None if reason is None else reason.kind,
             planned=None if reason is None else reason.rate,
             seen=rate,
@@ -218,7 +219,7 @@ class _AggregationReport:
         bits, parent = role.bits, role.parent
         return InaNode(
             router=format_node(NodeId(node)),
-            hostname=self._service.hostname(NodeId(node)),
+            hostname=self._service.hostnames.get(NodeId(node)),
             parent=None if parent is None else format_node(NodeId(parent)),
             ranks=self._ranks_of(members(bits)),
             bits=f"{bits:0{self._setup.length // 4}x}",
@@ -228,9 +229,9 @@ class _AggregationReport:
         tail, head = (NodeId(node) for node in link)
         return InaDirection(
             tail=self._vertex(tail),
-            tail_hostname=self._service.hostname(tail),
+            tail_hostname=self._service.hostnames.get(tail),
             head=self._vertex(head),
-            head_hostname=self._service.hostname(head),
+            head_hostname=self._service.hostnames.get(head),
         )
 
     def _vertex(self, vertex: NodeId) -> str:
@@ -241,10 +242,10 @@ class _AggregationReport:
         reason = found.reason
         if found.lacks is not None:
             leaf = NodeId(found.lacks)
-            reason = f"{reason} {self._service.hostname(leaf) or format_node(leaf)}"
+            reason = f"{reason} {self._service.hostnames.get(leaf) or format_node(leaf)}"
         router = NodeId(found.router)
         return InaNoRoot(
             router=format_node(router),
-            hostname=self._service.hostname(router),
+            hostname=self._service.hostnames.get(router),
             reason=reason,
         )

@@ -100,10 +100,6 @@ class JobService:
         self._decode = msgspec.json.Decoder(Answer).decode
         self._task = asyncio.create_task(self._connect_again())
 
-    def hostname(self, node: NodeId) -> str | None:
-        """Return the hostname that a router advertises."""
-        return self.hostnames.get(node)
-
     # -- the daemon -----------------------------------------------------------------------------
 
     def take(self, message: ToJobs) -> None:

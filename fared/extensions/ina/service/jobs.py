@@ -60,7 +60,7 @@ _AT_ONCE: Final = 64
 _LEVELS: Final = ("info", "warning", "error")
 
 
-class InaService:
+class InaService(JobsProcess):
     """The jobs of this router."""
 
     def __init__(
@@ -71,7 +71,8 @@ class InaService:
         links: Callable[[], Iterable[Link]],
     ) -> None:
         """``links`` are those of the kernel, whose least MTU limits packets."""
-        self._runner, self._log, self._links = runner, log, links
+        super().__init__(log)
+        self._runner, self._links = runner, links
         self._path = section.socket
         """The unix socket of ``fared-ina``."""
         self._known: dict[tuple[NodeId, int], bytes] = {}
@@ -81,12 +82,11 @@ class InaService:
         self._numbers = count(1)
         self._requests: dict[int, asyncio.Future[JobsShown]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._process = JobsProcess(self._begins, self._took, log)
         runner.observers.append(self._observe)
 
     def stop(self) -> None:
         """Stop; ``fared-ina`` keeps its jobs."""
-        self._process.stop()
+        super().stop()
         for task in self._tasks:
             task.cancel()
 
@@ -105,10 +105,10 @@ class InaService:
                     self._known[node, key] = value
                 self._tell_information(node, key)
             case events.Computed():
-                self._process.tell("network", self._changed_network)
+                self.tell("network", self._changed_network)
 
     def _tell_information(self, node: NodeId, key: int) -> None:
-        self._process.tell((node, key), partial(self._information, node, key))
+        self.tell((node, key), partial(self._information, node, key))
 
     def _information(self, node: NodeId, key: int) -> Information:
         return Information(node, key, self._known.get((node, key)))
@@ -117,19 +117,19 @@ class InaService:
         before, self._network = self._network, network_of(self._solvers())
         return self._network if self._network != before else None
 
-    def _begins(self) -> None:
+    def _began(self) -> None:
         router = self._runner.router
         limit = MAX_SIZE_ISIS if ISIS in router.instances else MAX_SIZE
-        self._process.tell("begin", lambda: Begin(router.solver.root, limit, self._path))
+        self.tell("begin", lambda: Begin(router.solver.root, limit, self._path))
         self._network = None
-        self._process.tell("network", self._changed_network)
+        self.tell("network", self._changed_network)
         for node, key in self._known:
             self._tell_information(node, key)
 
     # -- fared-jobs -----------------------------------------------------------------------------
 
-    def _took(self, message: FromJobs) -> None:
-        match message:
+    def _took(self, answer: FromJobs) -> None:
+        match answer:
             case Flood(items):
                 self._runner.feed(igp.InformationOffered(items))
             case JobLog(level, event, fields) if level in _LEVELS:
@@ -141,7 +141,7 @@ class InaService:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
             case JobsShown(number):
-                self._answer(number, message)
+                self._answer(number, answer)
             case RequestFailed(number, code, text):
                 self._answer(number, CommandError(code, text))
 
@@ -158,15 +158,15 @@ class InaService:
         """Look up addresses, some at a time."""
         for at in range(0, len(wanted), _AT_ONCE):
             some = wanted[at : at + _AT_ONCE]
-            found = Checked([(one, is_behind(self._solvers(), one)) for one in some])
-            self._process.tell(("checked", next(self._numbers)), partial(_same, found))
+            found = [(one, is_behind(self._solvers(), one)) for one in some]
+            self.tell(("checked", next(self._numbers)), partial(Checked, found))
             await asyncio.sleep(0)
 
     async def _ask(self, request: Callable[[int], ToJobs]) -> InaJobs:
         """Return the document after a request. Raises CommandError."""
         number = next(self._numbers)
         waiting = self._requests[number] = asyncio.get_running_loop().create_future()
-        self._process.tell(("request", number), lambda: request(number))
+        self.tell(("request", number), lambda: request(number))
         try:
             async with asyncio.timeout(_ANSWER_WITHIN):
                 found = await waiting
@@ -242,10 +242,6 @@ class InaService:
     async def delete(self, name: str) -> InaJobs:
         """End a job. Raises CommandError."""
         return await self._ask(lambda number: DeleteJob(number, name))
-
-
-def _same(message: Checked) -> Checked:
-    return message
 
 
 def drawn(job: InaJob) -> DrawnJob:

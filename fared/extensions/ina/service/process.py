@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from fared.extensions.ina.control.exchange import MAX_SIZE, FromJobs
@@ -10,14 +9,9 @@ from fared.runtime.supervisor import ServerEvents, Supervisor
 
 
 class JobsProcess(Supervisor):
-    """The process. ``begins`` is called when it has started, to tell what is known."""
+    """The process, from the next turn of the loop on."""
 
-    def __init__(
-        self,
-        begins: Callable[[], None],
-        took: Callable[[FromJobs], None],
-        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
-    ) -> None:
+    def __init__(self, log: Any) -> None:  # noqa: ANN401 - structlog's filtering logger has no public type
         super().__init__(
             "fared.extensions.ina.jobd",
             FromJobs,
@@ -29,11 +23,4 @@ class JobsProcess(Supervisor):
             ),
             most=MAX_SIZE,
         )
-        self._begins, self._takes = begins, took
         self._timer = self._loop.call_later(0.0, self._start)
-
-    def _began(self) -> None:
-        self._begins()
-
-    def _took(self, answer: FromJobs) -> None:
-        self._takes(answer)
