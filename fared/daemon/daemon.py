@@ -110,11 +110,11 @@ class Daemon:
             await parts.begin()
             self._handle(signal.SIGHUP, parts.changes.reloader.hang_up)
             http = self._start_http(parts)
-            parts.work()
+            parts.health.start()
             late = asyncio.create_task(self._load_views(parts))
             await self._stop.wait()
             late.cancel()
-            parts.rest()
+            parts.health.stop()
             if self._failure is not None:
                 await parts.services.end_recording()
                 raise DaemonError(

@@ -12,9 +12,8 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from fared.config import Config, Loaded
+from fared.config import Loaded
 from fared.core.ids import format_node
 from fared.daemon.change.config_change import ConfigChanges
 from fared.daemon.change.config_documents import ConfigDocuments
@@ -36,14 +35,10 @@ from fared.daemon.people.reports import Reports
 from fared.daemon.people.views import ViewSource
 from fared.daemon.services.running import Services
 from fared.kernel.monitor import KernelEvent
-from fared.paths.fib.model import FibState
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.router import Router
 from fared.runtime.startup import empty_free_lists, release_freed
-
-if TYPE_CHECKING:
-    from fared.core.links import Link
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""
@@ -97,7 +92,7 @@ class DaemonParts:
         if record is not None:
             self.services.record(record, seed, now)
         self._auditor = self._make_auditor()
-        self._health = self._make_health(jobs)
+        self.health = self._make_health(jobs)
         self.restarts = GracefulRestart(running, self.runner, leave, self._log)
         self.changes = self._make_changes(loaded)
         self.views = self._make_views()
@@ -158,6 +153,7 @@ class DaemonParts:
             Reloader,
             self.running,
             self,
+            self.operation.link_events,
             runner=self.runner,
             monitor=self.monitor,
             runtime=self._runtime,
@@ -217,9 +213,6 @@ class DaemonParts:
         Raises DaemonError if the kernel cannot be read.
         """
         adopted = await self._kernel.adoptable()
-        self._begin(adopted)
-
-    def _begin(self, adopted: FibState) -> None:
         links = list(self.monitor.links.values())
         self._kernel.report_missing()
         root = format_node(self.runner.router.solver.root)
@@ -236,14 +229,6 @@ class DaemonParts:
         )
         self.watch_routes()
         self.services.start()
-
-    def work(self) -> None:
-        """Begin the periodic work."""
-        self._health.start()
-
-    def rest(self) -> None:
-        """End the periodic work."""
-        self._health.stop()
 
     async def shut_down(self, *, withdraw: bool) -> None:
         """Tell the neighbors that this router leaves; ``withdraw``: remove our routes, too."""
@@ -270,10 +255,6 @@ class DaemonParts:
 
     # -- changes ------------------------------------------------------------------------------
 
-    def link_events(self, link: Link, config: Config | None = None) -> list[events.Input]:
-        """Return the events of a link, by default for the configuration that runs."""
-        return self.operation.link_events(link, config)
-
     def watch_routes(self) -> None:
         """Watch routes that may be redistributed, now that the router knows its interfaces."""
         self._kernel.watch_routes(by_flow=self.runner.router.settings.spray.by_flow)
@@ -284,7 +265,7 @@ class DaemonParts:
         self._logs.configure(log.level, log.format)
         self.operation.watch_links()
         self.operation.apply()
-        self._health.reconfigured()
+        self.health.reconfigured()
         self.services.configure()
         self._kernel.sysctls.check_soon()
         self.restarts.running()

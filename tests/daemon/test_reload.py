@@ -48,6 +48,7 @@ class Host:
         return Reloader(
             self,
             self,
+            lambda link, config: link_events(config, link),
             runner=self.runner,
             monitor=self.monitor,
             runtime=self.runtime,
@@ -62,9 +63,6 @@ class Host:
 
     def _say(self, event: str, **fields: Any) -> None:
         self.said.append((event, fields))
-
-    def link_events(self, link: Link, config: Any = None) -> list[Any]:
-        return link_events(config or self.config, link)
 
     def feed_all(self, inputs: Any) -> None:
         self.fed += inputs

@@ -51,9 +51,6 @@ class Target(Protocol):
     def reconfigured(self) -> None:
         """Apply the settings of the whole router from the configuration that runs."""
 
-    def link_events(self, link: Link, config: Config | None = None) -> list[Input]:
-        """Return the events of a link, by default for the configuration that runs."""
-
     def watch_routes(self) -> None:
         """Watch the routes that the configuration redistributes, if any."""
 
@@ -84,6 +81,7 @@ class Reloader:
         self,
         running: RunningConfig,
         target: Target,
+        link_events: Callable[[Link, Config], list[Input]],
         *,
         runner: Runner,
         monitor: KernelMonitor,
@@ -95,7 +93,7 @@ class Reloader:
     ) -> None:
         self._running, self._target, self._runner, self._monitor = running, target, runner, monitor
         self._runtime, self._notifier, self._log = runtime, notifier, log
-        self._clock, self._reloaded = clock, reloaded
+        self._link_events, self._clock, self._reloaded = link_events, clock, reloaded
         self.turn = asyncio.Lock()
         """Held while the configuration changes."""
         self._task: asyncio.Task[ReloadDocument] | None = None
@@ -180,8 +178,8 @@ class Reloader:
             if target.stopping():
                 return
             if link is not None:
-                before, after = target.link_events(link, old), target.link_events(link)
-                if before != after:
+                after = self._link_events(link, self._running.config)
+                if self._link_events(link, old) != after:
                     self._runner.feed_all(after)
 
 
