@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fared.core.ids import ipv4_prefix
 from fared.paths.te.attributes import NO_ATTRIBUTES, TeAttributes
 from fared.protocols.isis.ids import LspId, lsp_id
-from fared.protocols.isis.pdu.codec import encode_pdu, encode_tlv
+from fared.protocols.isis.pdu.codec import encode_pdu, tlvs_size
 from fared.protocols.isis.pdu.model import Lsp
 from fared.protocols.isis.pdu.tlvs import (
     NLPID_IPV4,
@@ -200,7 +200,7 @@ class Fabric:
                 IpReachability(4, tuple(prefixes)),
             ]
         ]
-        size = sum(len(encode_tlv(tlv)) for tlv in fragments[0])
+        size = tlvs_size(fragments[0])
         cut, self.cut = self.cut, set()
         ends = list(self.ends(router))
         self.cut, step = cut, 0
@@ -214,7 +214,7 @@ class Fabric:
                 remote_addresses=(remote,) if self.te else (),
             )
             tlv = IsReachability((entry,))
-            step = step or len(encode_tlv(tlv))  # all links have the same sub-TLVs
+            step = step or tlvs_size([tlv])  # all links have the same sub-TLVs
             if size + step > _LSP_SPACE:
                 fragments.append([])
                 size = 0

@@ -16,7 +16,6 @@ from fared.protocols.isis.pdu.codec import (
     decode_pdu,
     decode_raw,
     encode_pdu,
-    encode_tlv,
     encode_tlvs,
     entries_size,
     entry_size,
@@ -93,13 +92,13 @@ def test_what_an_lsp_has_in_common_with_the_one_before_it_is_taken_over(lsp, com
     if len(raw) != len(before):
         assert all(id(tlv) in known for tlv in again.tlvs[: len(common)])
     for tlv, place in zip(again.tlvs, former.tlvs, strict=False):
-        if encode_tlv(tlv) == encode_tlv(place):
+        if encode_tlvs([tlv]) == encode_tlvs([place]):
             assert id(tlv) in known
 
 
 @given(TLVS)
 def test_every_tlv(tlv):
-    data = encode_tlv(tlv)
+    data = encode_tlvs([tlv])
     assert decode(data, strict=True) == (tlv,)
 
 
@@ -107,7 +106,7 @@ def test_every_tlv(tlv):
 @given(st.lists(neighbors(), min_size=1, max_size=4))
 def test_links_with_various_sub_tlvs_in_one_tlv_do_not_disturb_each_other(links):
     """The compiled layout of one entry is not used for another order of sub-TLVs."""
-    found = decode(encode_tlv(IsReachability(tuple(links))), strict=True)
+    found = decode(encode_tlvs([IsReachability(tuple(links))]), strict=True)
     assert [link for tlv in found for link in tlv.neighbors] == links
 
 
@@ -188,21 +187,21 @@ def test_long_lists_become_several_tlvs():
     links = tuple(
         IsNeighbor(n << 8, 10, TeAttributes(max_bandwidth=1e9), (n,), (n,)) for n in range(40)
     )
-    found = decode(encode_tlv(IsReachability(links, 2)))
+    found = decode(encode_tlvs([IsReachability(links, 2)]))
     assert len(found) > 1
     assert all(tlv.topology == 2 for tlv in found)
     assert tuple(link for tlv in found for link in tlv.neighbors) == links
     entries = tuple(LspEntry(n, 1, 1199, n) for n in range(40))
-    assert [len(t.entries) for t in decode(encode_tlv(LspEntries(entries)))] == [15, 15, 10]
+    assert [len(t.entries) for t in decode(encode_tlvs([LspEntries(entries)]))] == [15, 15, 10]
     addresses = InterfaceAddresses(6, tuple(range(20)))
-    assert [len(t.addresses) for t in decode(encode_tlv(addresses))] == [15, 5]
+    assert [len(t.addresses) for t in decode(encode_tlvs([addresses]))] == [15, 5]
 
 
 @given(st.lists(st.builds(LspEntry, bits(64), bits(32), bits(16), bits(16)), max_size=70))
 def test_entries_of_snps_are_the_same_as_bytes(entries):
     tlvs = split(map(pack, entries))
     data = encode_tlvs(tlvs)
-    assert data == (encode_tlv(LspEntries(tuple(entries))) if entries else b"")
+    assert data == (encode_tlvs([LspEntries(tuple(entries))]) if entries else b"")
     packed = decode(data, packed=True)
     assert encode_tlvs(packed) == data
     plain = decode(data)
@@ -214,15 +213,15 @@ def test_entries_of_snps_are_the_same_as_bytes(entries):
 def test_entries_as_bytes_that_do_not_fit_into_one_tlv_make_several():
     entries = tuple(LspEntry(lsp_id(0x010255000001, 0, n), 7, 1200, n) for n in range(20))
     packed = b"".join(map(pack, entries))
-    assert encode_tlv(LspEntries((), packed)) == encode_tlv(LspEntries(entries))
-    assert encode_tlv(LspEntries(entries[:2], packed[32:])) == encode_tlv(LspEntries(entries))
+    assert encode_tlvs([LspEntries((), packed)]) == encode_tlvs([LspEntries(entries)])
+    assert encode_tlvs([LspEntries(entries[:2], packed[32:])]) == encode_tlvs([LspEntries(entries)])
 
 
 @settings(max_examples=30)
 @given(st.lists(neighbors(), max_size=4), st.sampled_from((None, 2)))
 def test_size_of_links_is_known_before_they_are_encoded(links, topology):
     sizes = [entry_size(link) for link in links]
-    encoded = encode_tlv(IsReachability(tuple(links), topology)) if links else b""
+    encoded = encode_tlvs([IsReachability(tuple(links), topology)]) if links else b""
     assert entries_size(sizes, topology) == len(encoded)
 
 
@@ -230,16 +229,16 @@ def test_size_of_links_is_known_before_they_are_encoded(links, topology):
 @given(st.lists(reaches(6), max_size=12))
 def test_size_of_prefixes_is_known_before_they_are_encoded(prefixes):
     sizes = [entry_size(reach) for reach in prefixes]
-    encoded = encode_tlv(IpReachability(6, tuple(prefixes))) if prefixes else b""
+    encoded = encode_tlvs([IpReachability(6, tuple(prefixes))]) if prefixes else b""
     assert entries_size(sizes) == len(encoded)
 
 
 def test_what_cannot_be_divided_must_fit():
     with pytest.raises(ValueError, match="TLV 137"):
-        encode_tlv(Hostname("x" * 256))
+        encode_tlvs([Hostname("x" * 256)])
     link = IsNeighbor(1, 1, unknown=((200, bytes(250)),))
     with pytest.raises(ValueError, match="sub-TLVs"):
-        encode_tlv(IsReachability((link,)))
+        encode_tlvs([IsReachability((link,))])
     huge = Psnp(2, 1, (UnknownTlv(200, bytes(255)),) * 260)
     with pytest.raises(ValueError, match="too long"):
         encode_pdu(huge)
@@ -247,14 +246,14 @@ def test_what_cannot_be_divided_must_fit():
 
 def test_path_capacity_has_a_configurable_code_point():
     reach = IpReach(parse_prefix("10.0.0.0/24"), 10, True, capacity=1e7)
-    data = encode_tlv(IpReachability(4, (reach,)), 222)
+    data = encode_tlvs([IpReachability(4, (reach,))], 222)
     assert data.hex() == "870f0000000ad80a000006de044b189680"
     (tlv,) = decode(data, capacity_code=222)
     assert tlv.prefixes == (reach,)
     (tlv,) = decode(data)
     assert tlv.prefixes[0].capacity is None
     assert tlv.prefixes[0].unknown == ((222, bytes.fromhex("4b189680")),)
-    without = encode_tlv(IpReachability(4, (reach,)), None)
+    without = encode_tlvs([IpReachability(4, (reach,))], None)
     assert decode(without)[0].prefixes[0].capacity is None
 
 
@@ -357,11 +356,11 @@ def test_flooding_parameters_of_a_wrong_size_do_not_count():
     tlv = read(good, strict=True)
     assert tlv == FloodingParameters(20, 250, 90, b"\x80", 100, 200, ((7, b"\xaa"),))
     assert tlv.ordered
-    assert encode_tlv(tlv) == bytes.fromhex(good)
+    assert encode_tlvs([tlv]) == bytes.fromhex(good)
     odd = read("15 0e0602000a06020014050200010400")
     assert odd == FloodingParameters(
         psnp_interval=1, receive_window=10, unknown=((6, b"\0\x14"), (4, b""))
     )
     refuse("15 03 06010a", strict=True)
     with pytest.raises(ValueError, match="receive window"):
-        encode_tlv(FloodingParameters(receive_window=0x10000))
+        encode_tlvs([FloodingParameters(receive_window=0x10000)])

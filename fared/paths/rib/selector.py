@@ -196,10 +196,6 @@ class PrefixSelector:
         """Whether a route through the backbone crosses a transit area (RFC 2328 §16.3)."""
         return self.table.number(prefix) in self.selection.crossing
 
-    def advertisers_of(self, prefix: Prefix) -> Iterator[tuple[Advertiser, PathType]]:
-        """Iterate over who advertises a prefix, and how; resolved forwarding addresses included."""
-        return self.table.advertisers_of(prefix)
-
     def several(self, prefix: Prefix) -> bool:
         """Whether ``egress`` is more than the node that the route tells."""
         return self.table.number(prefix) in self.selection.egress

@@ -338,7 +338,7 @@ class RouteSolver:
 
     def advertisers_of(self, prefix: Prefix) -> Iterator[tuple[Advertiser, PathType]]:
         """Iterate over who advertises a prefix, and how: in proportion to their number."""
-        return self._selector.advertisers_of(prefix)
+        return self._selector.table.advertisers_of(prefix)
 
     def path_capacity(self, prefix: Prefix) -> float | None:
         """Return the aggregate capacity of all paths to a prefix, bytes/s, as advertised by an ABR.

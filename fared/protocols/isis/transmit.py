@@ -60,12 +60,12 @@ class Transmitter:
         if not circuit.is_active or self._unsigned(circuit, keys):
             return
         if keys:
-            self._emit(circuit, level, encode_pdu(pdu, self._key(keys)))
+            self.send_signed(circuit, level, encode_pdu(pdu, self._key(keys)))
             return
         last = self._hellos.get((circuit.ifindex, level))
         if last is None or last[0] != pdu:
             last = self._hellos[circuit.ifindex, level] = pdu, encode_pdu(pdu)
-        self._emit(circuit, level, last[1])
+        self.send_signed(circuit, level, last[1])
 
     def send(self, circuit: Circuit, level: Level, pdu: Csnp | Psnp) -> None:
         """Sign and send a sequence numbers PDU."""
@@ -81,9 +81,12 @@ class Transmitter:
         """Encode and sign a sequence numbers PDU, which any circuit may carry."""
         return encode_pdu(pdu, self.level_key(level))
 
-    def send_signed(self, circuit: Circuit, level: Level, raw: bytes) -> None:
-        """Send what ``signed`` returned."""
-        self._emit(circuit, level, raw)
+    def send_signed(self, circuit: Circuit, level: Level | None, payload: bytes) -> None:
+        """Send a PDU that is encoded and signed."""
+        kind = peek_type(payload)
+        assert kind is not None
+        self._process.counters.packets["sent", kind.label] += 1
+        self._process.emit(SendPacket(circuit.ifindex, _destination(circuit, level), payload))
 
     def send_lsp(self, circuit: Circuit, level: Level, entry: StoredLsp) -> bool:
         """Send an LSP, unchanged except for its remaining lifetime.
@@ -99,7 +102,7 @@ class Transmitter:
         # ISO 10589 §7.3.16.3: one second less for each hop, but not zero, which would be a purge
         lifetime = entry.remaining_lifetime(self._process.now)
         lifetime = lifetime if entry.purged else max(1, lifetime - 1)
-        self._emit(circuit, level, with_lifetime(entry.raw, lifetime))
+        self.send_signed(circuit, level, with_lifetime(entry.raw, lifetime))
         return True
 
     def forget(self, circuit: Circuit) -> None:
@@ -134,12 +137,6 @@ class Transmitter:
             lsp=format_lsp_id(entry.lsp_id),
             size=len(entry.raw),
         )
-
-    def _emit(self, circuit: Circuit, level: Level | None, payload: bytes) -> None:
-        kind = peek_type(payload)
-        assert kind is not None
-        self._process.counters.packets["sent", kind.label] += 1
-        self._process.emit(SendPacket(circuit.ifindex, _destination(circuit, level), payload))
 
 
 def _destination(circuit: Circuit, level: Level | None) -> int:

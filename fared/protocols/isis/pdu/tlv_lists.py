@@ -146,11 +146,6 @@ def tlvs_size(tlvs: Iterable[Tlv]) -> int:
     return len(encode_tlvs(tlvs))
 
 
-def encode_tlv(tlv: Tlv, capacity_code: int | None = PATH_CAPACITY) -> bytes:
-    """Encode one TLV, or as many as its list needs. Raises ValueError as ``encode_tlvs``."""
-    return tlv.encode(capacity_code)
-
-
 def render_tlvs(tlvs: tuple[Tlv, ...]) -> Json:
     """TLVs by name, in the order of the first TLV of each name."""
     out: Json = {}
