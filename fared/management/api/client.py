@@ -54,7 +54,9 @@ class ControlClient:
         request: Json = {"command": command, "args": args or {}}
         if what is not None:
             request["what"] = what
-        line = self._exchange(json.dumps(request).encode() + b"\n")
+        with self._connected() as connection, self._explained():
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            line = _read_line(connection)
         if not line.endswith(b"\n"):
             raise DaemonUnreachableError(f"the answer on {self.path} was cut short")
         if line.startswith(ANSWER):
@@ -76,11 +78,6 @@ class ControlClient:
                 raise _refusal(first)
             connection.settimeout(None)
             yield connection, rest
-
-    def _exchange(self, request: bytes) -> bytes:
-        with self._connected() as connection, self._explained():
-            connection.sendall(request)
-            return _read_line(connection)
 
     @contextmanager
     def _connected(self) -> Iterator[socket.socket]:

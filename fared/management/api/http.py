@@ -24,9 +24,9 @@ from urllib.parse import parse_qsl
 from fared.management.api.encode import encode
 from fared.management.api.metrics import CONTENT_TYPE, Metrics
 from fared.management.api.respond import Json, Responder
-from fared.management.documents.declare import PROTOCOLS
+from fared.management.documents.declare import COMMANDS, PROTOCOLS
 from fared.management.documents.errors import CommandError
-from fared.management.documents.registry import COMMANDS, SHOWN, find
+from fared.management.documents.registry import SHOWN, find
 
 if TYPE_CHECKING:
     from fared.management.api.watch import FabricWatch

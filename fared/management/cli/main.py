@@ -15,7 +15,7 @@ import fared
 from fared.management.cli.session import Session, output_options, socket_option
 from fared.management.cli.show import lazy_command, show
 from fared.management.cli.words import Lazy, Words, imported
-from fared.management.documents.registry import COMMANDS
+from fared.management.documents.declare import COMMANDS
 from fared.runtime import extensions
 
 _HERE = "fared.management.cli"

@@ -43,16 +43,10 @@ class Session:
         self.as_json = False
         self.watch: float | None = None
 
-    def ask(
-        self,
-        command: str,
-        what: str | None = None,
-        args: Json | None = None,
-        timeout: float = PATIENCE,
-    ) -> Json:
+    def ask(self, command: str, args: Json | None = None, timeout: float = PATIENCE) -> Json:
         """Return a document of the daemon. Raises Failure or Unreachable."""
-        with self.client(_words(command, what), timeout) as client:
-            return client.request(command, what, args)
+        with self.client(command, timeout) as client:
+            return client.request(command, args=args)
 
     @contextmanager
     def client(self, command: str, timeout: float = PATIENCE) -> Iterator[ControlClient]:
@@ -71,7 +65,6 @@ class Session:
     def show_answer(
         self,
         command: str,
-        what: str | None = None,
         args: Json | None = None,
         bad: Callable[[Json], bool] | None = None,
     ) -> None:
@@ -81,12 +74,12 @@ class Session:
         passed on unchanged, in one line, so that a large table is not parsed and encoded again.
         """
         if self.as_json and self.watch is None and bad is None and not sys.stdout.isatty():
-            with self.client(_words(command, what)) as client:
-                text = client.text(command, what, args)
+            with self.client(command) as client:
+                text = client.text(command, args=args)
             sys.stdout.buffer.write(text + b"\n")
             sys.stdout.flush()
             return
-        self.show(lambda: self.ask(command, what, args), bad)
+        self.show(lambda: self.ask(command, args), bad)
 
     def show(self, fetch: Callable[[], Json], bad: Callable[[Json], bool] | None = None) -> None:
         """Print the result of ``fetch``, repeatedly with ``--watch``; ``bad`` as above."""
@@ -177,10 +170,6 @@ def _folded(text: str) -> str:
         for line in text.splitlines()
     )
     return "\n".join(part for line in lines for part in line or [""])
-
-
-def _words(command: str, what: str | None) -> str:
-    return command if what is None else f"{command} {what}"
 
 
 def render(document: Json) -> str:

@@ -13,7 +13,7 @@ import click
 from fared.management.cli.session import F, Json, Session, output_options
 from fared.management.cli.words import Lazy, Words, one_of
 from fared.management.documents import human
-from fared.management.documents.declare import PROTOCOLS, Argument, Document
+from fared.management.documents.declare import PROTOCOLS, Argument
 from fared.management.documents.registry import SHOWN, document_of, narrowed
 
 _NEGATIVE: dict[str, Callable[[Json], bool]] = {
@@ -29,9 +29,9 @@ def show() -> None:
     """Show the state of the daemon."""
 
 
-def lazy_command(name: str) -> Lazy:
-    """Return the command that prints a document."""
-    return Lazy(lambda: _command_of(document_of(name)), lambda: document_of(name).help)
+def lazy_command(name: str, proto: str | None = None) -> Lazy:
+    """Return the command that prints a document; ``proto``: of that protocol only."""
+    return Lazy(partial(_command_of, name, proto), lambda: document_of(name).help)
 
 
 def _narrowed_to(proto: str) -> Lazy:
@@ -41,15 +41,14 @@ def _narrowed_to(proto: str) -> Lazy:
     def make() -> click.Group:
         group = Words(proto, help=text)
         for name in narrowed():
-            document = document_of(name)
-            group.add_lazy(name, Lazy(partial(_command_of, document, proto), document.help))
+            group.add_lazy(name, lazy_command(name, proto))
         return output_options(group)
 
     return Lazy(make, text)
 
 
-def _command_of(document: Document, proto: str | None = None) -> click.Command:
-    """Make the command that prints a document; ``proto``: of that protocol only."""
+def _command_of(name: str, proto: str | None) -> click.Command:
+    document = document_of(name)
 
     def callback(session: Session, /, **values: object) -> None:
         given = {name: value for name, value in values.items() if value is not None}
@@ -57,8 +56,7 @@ def _command_of(document: Document, proto: str | None = None) -> click.Command:
         bad = _NEGATIVE.get(" ".join([document.name, *(flag for flag in flags if flag in given)]))
         if proto is not None:
             given["proto"] = proto
-        what = document.name if document.shown else None
-        session.show_answer("show" if document.shown else document.name, what, given, bad)
+        session.show_answer(document.command, given, bad)
 
     function = output_options(click.pass_obj(callback))
     arguments = document.args if proto is not None else document.arguments

@@ -89,13 +89,13 @@ def gather(session: Session) -> Json:
 
     Raises Failure if even the status is unavailable.
     """
-    documents: Json = {"status": session.ask("show", "status")}
+    documents: Json = {"status": session.ask("show status")}
     wanted = dict(_wanted())
     for proto in _others(documents["status"]):
-        wanted[f"lsdb {proto}"] = ("show", "lsdb", {"proto": proto})
-    for key, (command, what, args) in wanted.items():
+        wanted[f"lsdb {proto}"] = ("show lsdb", {"proto": proto})
+    for key, (command, args) in wanted.items():
         if key not in documents:
-            documents[key] = _had(session, command, what, args)
+            documents[key] = _had(session, command, args)
     return {"format": "fared-tech-support/1", "at": time.time(), "documents": documents}
 
 
@@ -104,21 +104,20 @@ def _others(status: Json) -> list[str]:
     return [proto for proto in human.PROTOCOLS if status.get(proto)][1:]
 
 
-def _wanted() -> Iterator[tuple[str, tuple[str, str | None, Json]]]:
+def _wanted() -> Iterator[tuple[str, tuple[str, Json]]]:
     """Yield all documents without required arguments, and their variants by flag."""
     for document in all_documents():
         if any(argument.required for argument in document.args):
             continue
-        command, what = ("show", document.name) if document.shown else (document.name, None)
-        yield document.name, (command, what, {})
+        yield document.name, (document.command, {})
         for argument in document.args:
             if argument.kind == "flag" or argument.name == "saved":
-                yield f"{document.name} {argument.name}", (command, what, {argument.name: True})
-    yield "config-history", ("config-history", None, {})
+                yield f"{document.name} {argument.name}", (document.command, {argument.name: True})
+    yield "config-history", ("config-history", {})
 
 
-def _had(session: Session, command: str, what: str | None, args: Json) -> Json:
+def _had(session: Session, command: str, args: Json) -> Json:
     try:
-        return session.ask(command, what, args)
+        return session.ask(command, args)
     except Failure as failure:
         return {"error": failure.message}

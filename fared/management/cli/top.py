@@ -59,11 +59,11 @@ def top(session: Session) -> None:
 def _fetch(session: Session) -> Snapshot:
     """Ask the daemon for everything on the page. Raises Failure or Unreachable."""
     return Snapshot(
-        session.ask("show", "status", timeout=_PATIENCE),
-        session.ask("show", "interfaces", timeout=_PATIENCE),
-        session.ask("show", "neighbors", timeout=_PATIENCE),
-        session.ask("show", "weights", timeout=_PATIENCE),
-        session.ask("show", "log", {"lines": _EVENTS}, timeout=_PATIENCE),
+        session.ask("show status", timeout=_PATIENCE),
+        session.ask("show interfaces", timeout=_PATIENCE),
+        session.ask("show neighbors", timeout=_PATIENCE),
+        session.ask("show weights", timeout=_PATIENCE),
+        session.ask("show log", {"lines": _EVENTS}, timeout=_PATIENCE),
     )
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fared.management.documents.paper import Paper  # it imports rich
 
 PROTOCOLS = tuple(human.PROTOCOLS)
+COMMANDS = ("explain", "path", "validate")
+"""Documents that are commands of their own; all others are ``show NAME``."""
 
 
 class Answer(Facts, tag_field="format"):
@@ -55,7 +57,7 @@ def name_of(format_name: str) -> str:
 
 
 class Document(NamedTuple):
-    """A document: ``show NAME``, or the command ``NAME`` where ``shown`` is False.
+    """A document.
 
     ``row``: its class. ``view``: the function that makes it, called with the context and ``args``,
     or its name in ``documents.views`` (``module:function``). ``help``: the help of its command,
@@ -68,7 +70,6 @@ class Document(NamedTuple):
     help: str
     args: tuple[Argument, ...] = ()
     narrowed: bool = False
-    shown: bool = True
     rare: bool = False
 
     @property
@@ -80,6 +81,11 @@ class Document(NamedTuple):
     def name(self) -> str:
         """The name in its format: ``routes`` of ``fared-routes/1``."""
         return name_of(self.format)
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is ``show NAME``, not a command of its own."""
+        return self.name not in COMMANDS
 
     @property
     def command(self) -> str:

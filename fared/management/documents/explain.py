@@ -125,5 +125,4 @@ DOCUMENT = Document(
     "Explain the route to PREFIX.",
     (Argument("prefix", required=True),),
     narrowed=True,
-    shown=False,
 )

@@ -100,5 +100,4 @@ DOCUMENT = Document(
         AF,
     ),
     narrowed=True,
-    shown=False,
 )

@@ -13,7 +13,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from fared.management.documents.declare import Answer, Document, name_of
+from fared.management.documents.declare import COMMANDS, Answer, Document, name_of
 from fared.runtime.extensions import SERVICES, is_installed
 
 _HERE = "fared.management.documents"
@@ -50,8 +50,6 @@ SHOWN = tuple(
     name for name in _ALL_SHOWN if name not in _PLUGGED_IN or is_installed(_PLUGGED_IN[name])
 )
 """``show NAME``."""
-COMMANDS = ("explain", "path", "validate")
-"""Documents that are commands of their own."""
 
 
 _ANSWERS = MappingProxyType(

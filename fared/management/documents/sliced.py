@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import heapq
 from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import islice
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -73,7 +74,11 @@ def in_order(items: Sequence[T], key: Callable[[T], Any]) -> Work[list[T]]:
         yield
     if len(runs) < 2:
         return runs[0] if runs else []
-    return (yield from chosen(heapq.merge(*runs, key=key), lambda _: True))
+    merged, found = heapq.merge(*runs, key=key), list[T]()
+    while portion := list(islice(merged, PORTION)):
+        found += portion
+        yield
+    return found
 
 
 def each(items: Iterable[T], build: Callable[[T], U], portion: int = PORTION) -> Work[list[U]]:

@@ -40,5 +40,4 @@ DOCUMENT = Document(
     Validate,
     "validate:validate",
     "Check that database, graph, routes and kernel agree. The exit code is 1 if not.",
-    shown=False,
 )

@@ -20,7 +20,7 @@ def ina() -> None:
 @click.pass_obj
 def jobs(session: Session) -> None:
     """Show jobs, their rates, and for whom they wait: show ina jobs."""
-    session.show_answer("show", "ina", args={"what": "jobs"})
+    session.show_answer("show ina", {"what": "jobs"})
 
 
 ina.add_command(
