@@ -51,9 +51,9 @@ def _command_of(name: str, proto: str | None) -> click.Command:
     document = document_of(name)
 
     def callback(session: Session, /, **values: object) -> None:
-        given = {name: value for name, value in values.items() if value is not None}
+        given = {word: value for word, value in values.items() if value is not None}
         flags = (argument.name for argument in document.args if argument.kind == "flag")
-        bad = _NEGATIVE.get(" ".join([document.name, *(flag for flag in flags if flag in given)]))
+        bad = _NEGATIVE.get(" ".join([name, *(flag for flag in flags if flag in given)]))
         if proto is not None:
             given["proto"] = proto
         session.show_answer(document.command, given, bad)
@@ -62,7 +62,7 @@ def _command_of(name: str, proto: str | None) -> click.Command:
     arguments = document.args if proto is not None else document.arguments
     for argument in reversed(arguments):
         function = _parameter(argument)(function)
-    return click.command(document.name, help=document.help)(function)
+    return click.command(name, help=document.help)(function)
 
 
 def _parameter(argument: Argument) -> Callable[[F], F]:

@@ -83,14 +83,10 @@ class Document(NamedTuple):
         return name_of(self.format)
 
     @property
-    def shown(self) -> bool:
-        """Whether it is ``show NAME``, not a command of its own."""
-        return self.name not in COMMANDS
-
-    @property
     def command(self) -> str:
         """The command on the control socket."""
-        return f"show {self.name}" if self.shown else self.name
+        name = self.name
+        return name if name in COMMANDS else f"show {name}"
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

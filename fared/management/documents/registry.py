@@ -89,7 +89,7 @@ def by_command(command: str) -> Document | None:
 @cache
 def narrowed() -> tuple[str, ...]:
     """Return the names of documents that ``show`` can restrict to one protocol."""
-    return tuple(d.name for d in all_documents() if d.shown and d.narrowed)
+    return tuple(name for name in SHOWN if document_of(name).narrowed)
 
 
 @cache
