@@ -2,6 +2,7 @@
 
 from fared.runtime.startup import (
     import_when_needed,
+    leave_untranslated,
     load_msgspec,
     relax_collector,
     skip_last_collection,
@@ -9,5 +10,6 @@ from fared.runtime.startup import (
 
 relax_collector()
 skip_last_collection()
-import_when_needed("difflib")
+import_when_needed("difflib", "shutil", "textwrap")  # of misspelt words, and errors on a terminal
+leave_untranslated()
 load_msgspec()
