@@ -166,7 +166,7 @@ class InaService(JobsProcess):
         """Return the document after a request. Raises CommandError."""
         number = next(self._numbers)
         waiting = self._requests[number] = asyncio.get_running_loop().create_future()
-        self.tell(("request", number), lambda: request(number))
+        self.tell(("request", number), partial(request, number))
         try:
             async with asyncio.timeout(_ANSWER_WITHIN):
                 found = await waiting
