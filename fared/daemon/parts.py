@@ -172,7 +172,7 @@ class DaemonParts:
     def _make_views(self) -> ViewSource:
         running, logs = self.running, self._logs
         return ViewSource(
-            config=lambda: running.config,
+            running=running,
             runner=self.runner,
             runtime=self._runtime,
             fib=self._kernel.fib,

@@ -58,7 +58,7 @@ def http_port(
         views.families,
         observed,
         ready=lambda: runner.router.startup.ready,
-        names=lambda: host_names(views.config()),
+        names=lambda: host_names(views.running.config),
         context=views.context,
     )
     return HttpPort(listen.host, listen.port, served)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fared.config import Config
 from fared.core.ids import Prefix
 from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.operation import Operation
@@ -21,7 +20,7 @@ from fared.daemon.loop.audit import Auditor
 from fared.daemon.loop.defence import Defence
 from fared.daemon.loop.inputs import Sockets
 from fared.daemon.loop.runner import Runner
-from fared.daemon.loop.runtime import Runtime
+from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.daemon.loop.sysctls import SettingsGuard
 from fared.daemon.people.counters import counters_of
 from fared.daemon.services.running import Services
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
-    """The rooms that views read. ``config`` changes with a reload; ``log``: latest records."""
+    """The rooms that views read. ``log``: latest records."""
 
-    config: Callable[[], Config]
+    running: RunningConfig
     runner: Runner
     runtime: Runtime
     fib: KernelFib
@@ -68,7 +67,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
         """The present state of the daemon."""
         return ViewContext(
             router=self.runner.router,
-            config=self.config(),
+            config=self.running.config,
             runtime=self.runtime,
             now=asyncio.get_running_loop().time(),
             wall=time.time(),
