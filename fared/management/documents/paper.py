@@ -24,7 +24,6 @@ from fared.management.documents.facts import Facts
 
 R = TypeVar("R", bound=Facts)
 Json = dict[str, Any]
-Cell = str | Text
 _UNBOUNDED = 1000
 
 
@@ -74,28 +73,6 @@ def emit(out: Console, grid: Table) -> None:
         out.width = width
 
 
-def heading(out: Console, text: str, *, first: bool = False) -> None:
-    """Print a line in bold, after an empty line unless it is the first."""
-    if not first:
-        out.print()
-    out.print(Text(text, style="bold"))
-
-
-def facts(out: Console, rows: Iterable[tuple[str, Cell]]) -> None:
-    """Print names and values in two columns."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, value)
-    out.print(grid)
-
-
-def styled(text: str, *, good: bool, bad: str = "red") -> Text:
-    """Colour a word by ``good``."""
-    return Text(text, style="green" if good else bad)
-
-
 class Paper:
     """Where a document is printed; ``now`` is Unix time."""
 
@@ -117,7 +94,9 @@ class Paper:
 
     def heading(self, text: str, *, first: bool = False) -> None:
         """Print a line in bold, after an empty line unless it is the first."""
-        heading(self._out, text, first=first)
+        if not first:
+            self._out.print()
+        self._out.print(Text(text, style="bold"))
 
     def facts(self, row: Facts, facts: Columns) -> None:
         """Print names and values of a row in two columns; None leaves one out."""
@@ -125,7 +104,12 @@ class Paper:
 
     def pairs(self, pairs: Iterable[tuple[str, Shown]]) -> None:
         """Print names and values in two columns."""
-        facts(self._out, ((name, _text(value)) for name, value in pairs))
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for name, value in pairs:
+            grid.add_row(name, _text(value))
+        self._out.print(grid)
 
     def indented(self, lines: Iterable[str]) -> None:
         """Print lines below a heading."""

@@ -6,24 +6,15 @@ import math
 import sys
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
 from fared.management.documents import human
-from fared.management.documents.cells import count, plural_list
-from fared.management.documents.paper import (
-    console,
-    emit,
-    facts,
-    heading,
-    styled,
-    table,
-)
+from fared.management.documents.cells import Cell, count, dim, judged, plural_list, red, yellow
+from fared.management.documents.paper import Paper, console
 
 Json = dict[str, Any]
 _WIDTH = 80
 _SHOWN = 8
 _CHANGED = 10
+_SIDES = ("before", "after")
 _ONE = {
     "links": "one link",
     "nodes": "one router",
@@ -36,12 +27,13 @@ _ONE = {
 def render_plan(document: Json) -> str:
     """Format a report or a comparison, with colours only on a terminal."""
     target = console(None if sys.stdout.isatty() else _WIDTH)
+    paper = Paper(target, 0.0)
     with target.capture() as captured:
         if document["format"] == "fared-plan-compare/1":
-            _comparison(document, target)
+            _comparison(document, paper)
         else:
-            _failures(document, target)
-        _required(document, target)
+            _failures(document, paper)
+        _required(document, paper)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
@@ -53,27 +45,27 @@ def part(value: float) -> str:
     return human.share(value)
 
 
-def _failures(document: Json, out: Console) -> None:
+def _failures(document: Json, paper: Paper) -> None:
     if document["changes"]:
-        out.print(Text(f"What if: {', '.join(document['changes'])}\n", style="dim"))
-    heading(out, _title(document), first=True)
-    facts(out, _facts(document))
-    heading(out, "What remains between the worst pair")
-    _sets(document, out)
+        paper.line(dim(f"What if: {', '.join(document['changes'])}\n"))
+    paper.heading(_title(document), first=True)
+    paper.pairs(_facts(document))
+    paper.heading("What remains between the worst pair")
+    _sets(document, paper)
     if document["traffic"]:
-        heading(out, "Traffic")
-        _traffic(document, out)
-    heading(out, "Worst failures")
-    _worst(document, out)
+        paper.heading("Traffic")
+        _traffic(document, paper)
+    paper.heading("Worst failures")
+    _worst(document, paper)
     for one in document["sets"]:
         if one["pairs"]:
-            heading(out, f"Worst pairs after {_ONE[one['set']]}")
-            _pairs(one["pairs"], out)
-    heading(out, "Single points of failure")
-    _listed(document["single_points"], out)
+            paper.heading(f"Worst pairs after {_ONE[one['set']]}")
+            _pairs(one["pairs"], paper)
+    paper.heading("Single points of failure")
+    _listed(document["single_points"], paper)
     if any(one["set"] == "links" for one in document["sets"]):
-        heading(out, "Links whose failure takes no capacity from any pair")
-        _listed(document["never_matter"], out)
+        paper.heading("Links whose failure takes no capacity from any pair")
+        _listed(document["never_matter"], paper)
 
 
 def _title(document: Json) -> str:
@@ -85,13 +77,13 @@ def _title(document: Json) -> str:
     )
 
 
-def _facts(document: Json) -> list[tuple[str, Text | str]]:
+def _facts(document: Json) -> list[tuple[str, Cell]]:
     healthy = document["healthy"]
     least, most = human.bandwidth(healthy["least"]), human.bandwidth(healthy["most"])
     between = least if least == most else f"{least} to {most}"
-    found: list[tuple[str, Text | str]] = [("Capacity of a pair", between)]
+    found: list[tuple[str, Cell]] = [("Capacity of a pair", between)]
     if healthy["cut"]:
-        found.append(("Pairs without a path", styled(f"{healthy['cut']:,}", good=False)))
+        found.append(("Pairs without a path", red(f"{healthy['cut']:,}")))
     if document["drained"]:
         names = plural_list(document["drained"], _SHOWN)
         found.append(("Drained", f"{names}: the worst pair keeps {part(healthy['left'])}"))
@@ -110,14 +102,19 @@ def _facts(document: Json) -> list[tuple[str, Text | str]]:
     return found
 
 
-def _sets(document: Json, out: Console) -> None:
-    grid = table(
-        "Set", ">Failures", ">At worst", ">On average", ">All pairs", ">Cut a pair", ">No effect"
+def _sets(document: Json, paper: Paper) -> None:
+    columns = (
+        "Set",
+        ">Failures",
+        ">At worst",
+        ">On average",
+        ">All pairs",
+        ">Cut a pair",
+        ">No effect",
     )
-    for one in document["sets"]:
-        name = one["alias"] and f"{one['set']} ({one['alias']})"
-        grid.add_row(
-            name or one["set"],
+    rows = (
+        (
+            f"{one['set']} ({one['alias']})" if one["alias"] else one["set"],
             f"{one['failures']:,}",
             _left(one["left"]),
             part(one["mean_left"]),
@@ -125,48 +122,51 @@ def _sets(document: Json, out: Console) -> None:
             f"{one['cut']:,}",
             f"{one['harmless']:,}",
         )
-    emit(out, grid)
+        for one in document["sets"]
+    )
+    paper.grid(columns, rows)
 
 
-def _traffic(document: Json, out: Console) -> None:
+def _traffic(document: Json, paper: Paper) -> None:
     """The busiest links, and the failure of each set that hurts traffic most."""
     traffic = document["traffic"]
     busiest = [link for link in traffic["links"] if link["utilization"] > 0.0][:_SHOWN]
     names = plural_list([f"{one['link']} {part(one['utilization'])}" for one in busiest], 3)
-    found: list[tuple[str, Text | str]] = [
+    found: list[tuple[str, Cell]] = [
         ("Rates", f"{traffic['demands']:,}, {human.bandwidth(traffic['rate'])} together"),
         ("Busiest links", names or "none"),
     ]
     if traffic["unserved"]:
         lost = human.bandwidth(traffic["unserved"])
-        found.append(("Without a path", styled(lost, good=False)))
-    facts(out, found)
-    out.print()
-    grid = table("Set", "~Worst failure", "~Busiest link", ">Load", ">Time", ">Lost")
-    for one in document["sets"]:
-        row = one["traffic"]
-        slower = row["slowdown"]
-        grid.add_row(
-            one["set"],
-            row["failure"],
-            row["busiest"] or "none",
-            _load(row["utilization"]),
-            "never ends" if slower is None else f"{slower:.2f}x",
-            human.bandwidth(row["unserved"]) if row["unserved"] else "none",
-        )
-    emit(out, grid)
+        found.append(("Without a path", red(lost)))
+    paper.pairs(found)
+    paper.line()
+    rows = (_traffic_row(one["set"], one["traffic"]) for one in document["sets"])
+    paper.grid(("Set", "~Worst failure", "~Busiest link", ">Load", ">Time", ">Lost"), rows)
 
 
-def _load(value: float) -> Text:
-    return Text(f"{value:.0%}", style="red" if value > 1.0 else "")
+def _traffic_row(name: str, row: Json) -> tuple[Cell, ...]:
+    slower = row["slowdown"]
+    return (
+        name,
+        row["failure"],
+        row["busiest"] or "none",
+        _load(row["utilization"]),
+        "never ends" if slower is None else f"{slower:.2f}x",
+        human.bandwidth(row["unserved"]) if row["unserved"] else "none",
+    )
 
 
-def _worst(document: Json, out: Console) -> None:
-    grid = table("~Failure", "~Worst pair", ">Left", ">Capacity", ">Max flow", ">Pairs", ">Cut")
-    for row in document["worst"]:
-        alike = f" and {row['alike']:,} more" if row["alike"] else ""
-        grid.add_row(
-            row["failure"] + alike,
+def _load(value: float) -> Cell:
+    text = f"{value:.0%}"
+    return red(text) if value > 1.0 else text
+
+
+def _worst(document: Json, paper: Paper) -> None:
+    columns = ("~Failure", "~Worst pair", ">Left", ">Capacity", ">Max flow", ">Pairs", ">Cut")
+    rows = (
+        (
+            row["failure"] + (f" and {row['alike']:,} more" if row["alike"] else ""),
             " > ".join(row["pair"]),
             _left(row["left"]),
             human.bandwidth(row["capacity"]),
@@ -174,75 +174,76 @@ def _worst(document: Json, out: Console) -> None:
             f"{row['reduced']:,}",
             f"{row['cut']:,}",
         )
-    emit(out, grid)
+        for row in document["worst"]
+    )
+    paper.grid(columns, rows)
 
 
-def _pairs(pairs: list[Json], out: Console) -> None:
+def _pairs(pairs: list[Json], paper: Paper) -> None:
     """One line for all pairs that the same failure reduces to the same part."""
     groups: dict[tuple[str, float, float], list[str]] = {}
     for row in pairs:
         key = (row["cause"], row["left"], row["capacity"])
         groups.setdefault(key, []).append(" > ".join(row["pair"]))
-    grid = table("~Cause", "~Pairs", ">Left", ">Capacity")
-    for (cause, left, capacity), names in groups.items():
-        grid.add_row(cause, plural_list(names, 2), _left(left), human.bandwidth(capacity))
-    emit(out, grid)
+    rows = (
+        (cause, plural_list(names, 2), _left(left), human.bandwidth(capacity))
+        for (cause, left, capacity), names in groups.items()
+    )
+    paper.grid(("~Cause", "~Pairs", ">Left", ">Capacity"), rows)
 
 
-def _listed(entries: list[Json], out: Console) -> None:
+def _listed(entries: list[Json], paper: Paper) -> None:
     names = [entry["failure"] for entry in entries]
-    out.print(Text(plural_list(names, _SHOWN)) if names else Text("none", style="dim"))
+    paper.line(plural_list(names, _SHOWN) if names else dim("none"))
 
 
-def _left(value: float) -> Text:
-    return Text(part(value), style="red" if value <= 0 else "yellow" if value < 0.5 else "")
+def _left(value: float) -> Cell:
+    text = part(value)
+    return red(text) if value <= 0 else yellow(text) if value < 0.5 else text
 
 
-def _comparison(document: Json, out: Console) -> None:
-    heading(out, "What remains between the worst pair", first=True)
-    grid = table("Set", ">Before", ">After", ">Average", ">After", ">Cut", ">After")
-    for one in document["sets"]:
-        before, after = one["before"], one["after"]
-        values = []
-        for name in ("left", "mean_left"):
-            values += [part(before[name]), part(after[name])]
-        grid.add_row(one["set"], *values, f"{before['cut']:,}", f"{after['cut']:,}")
-    emit(out, grid)
+def _comparison(document: Json, paper: Paper) -> None:
+    paper.heading("What remains between the worst pair", first=True)
+    rows = (
+        (
+            one["set"],
+            *(part(one[when][name]) for name in ("left", "mean_left") for when in _SIDES),
+            *(f"{one[when]['cut']:,}" for when in _SIDES),
+        )
+        for one in document["sets"]
+    )
+    paper.grid(("Set", ">Before", ">After", ">Average", ">After", ">Cut", ">After"), rows)
     for word in ("worse", "better"):
-        rows = document[word]
-        heading(out, f"{count(len(rows), 'failure')} {'is' if len(rows) == 1 else 'are'} {word}")
-        _changed(rows[:_CHANGED], out)
-    heading(out, "Others")
-    facts(
-        out,
+        found = document[word]
+        paper.heading(f"{count(len(found), 'failure')} {'is' if len(found) == 1 else 'are'} {word}")
+        _changed(found[:_CHANGED], paper)
+    paper.heading("Others")
+    paper.pairs(
         [("Same", f"{document['same']:,}")]
         + [(word.capitalize(), f"{len(document[word]):,}") for word in ("new", "gone")],
     )
 
 
-def _changed(rows: list[Json], out: Console) -> None:
-    grid = table("~Failure", ">Left", ">After", ">All pairs", ">After", "~Worst pair")
-    for row in rows:
-        before, after = row["before"], row["after"]
-        grid.add_row(
+def _changed(changes: list[Json], paper: Paper) -> None:
+    rows = (
+        (
             row["failure"],
-            part(before["left"]),
-            part(after["left"]),
-            _fine(before["mean"]),
-            _fine(after["mean"]),
-            " > ".join(after["pair"] or ()),
+            *(part(row[when]["left"]) for when in _SIDES),
+            *(_fine(row[when]["mean"]) for when in _SIDES),
+            " > ".join(row["after"]["pair"] or ()),
         )
-    emit(out, grid)
+        for row in changes
+    )
+    paper.grid(("~Failure", ">Left", ">After", ">All pairs", ">After", "~Worst pair"), rows)
 
 
 def _fine(value: float) -> str:
     return f"{math.floor(value * 1e4) / 1e2:.2f}%"
 
 
-def _required(document: Json, out: Console) -> None:
+def _required(document: Json, paper: Paper) -> None:
     for bound in document["required"]:
-        out.print()
+        paper.line()
         words = "holds" if bound["met"] else "is broken"
-        out.print(
-            styled(f"{bound['bound']} {words}: {part(bound['left'])} is left", good=bound["met"])
-        )
+        text = f"{bound['bound']} {words}: {part(bound['left'])} is left"
+        paper.line(judged(text, good=bound["met"]))
