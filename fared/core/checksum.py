@@ -12,8 +12,6 @@ at memory speed, where a loop would run bytecode for every byte:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 _ONES = 0xFFFF
 _MODULUS = 255
 _SQUARE = _MODULUS * _MODULUS
@@ -43,13 +41,9 @@ def _fletcher_sums(data: bytes) -> tuple[int, int]:
 
     With n bytes b_i: C0 is the sum of b_i, C1 the sum of (n - i) b_i.
     """
-    return _sums_of(len(data), int.from_bytes(data, "big"), int.from_bytes(data, "little"))
-
-
-def _sums_of(size: int, forward: int, backward: int) -> tuple[int, int]:
-    """The same of bytes as one integer in both orders, or of the difference of such integers."""
-    forward %= _SQUARE  # C0 + 255 * sum of (n - 1 - i) b_i
-    backward %= _SQUARE  # C0 + 255 * sum of i b_i
+    size = len(data)
+    forward = int.from_bytes(data, "big") % _SQUARE  # C0 + 255 * sum of (n - 1 - i) b_i
+    backward = int.from_bytes(data, "little") % _SQUARE  # C0 + 255 * sum of i b_i
     c0 = forward % _MODULUS
     difference = (forward - backward) % _SQUARE // _MODULUS  # (n - 1) C0 - 2 * sum of i b_i
     by_index = ((size - 1) * c0 - difference) * _HALF
@@ -75,28 +69,11 @@ def fletcher16(data: bytes, checksum_offset: int) -> int:
     return x << 8 | y
 
 
-def fletcher_stays_ok(data: bytes, former: bytes, pieces: Iterable[tuple[int, int]]) -> bool:
-    """Whether ``fletcher_ok`` holds of data that differs only in ``pieces`` from ``former``.
-
-    It holds of ``former``, which is as long. Both sums are linear, so those of the pieces, each
-    from a first to a last offset, decide.
-    """
-    size, c0, c1 = len(data), 0, 0
-    for first, last in pieces:
-        new, old = data[first:last], former[first:last]
-        forward = int.from_bytes(new, "big") - int.from_bytes(old, "big")
-        backward = int.from_bytes(new, "little") - int.from_bytes(old, "little")
-        change, by_place = _sums_of(last - first, forward, backward)
-        c0 += change
-        c1 += by_place + (size - last) * change
-    return not c0 % _MODULUS and not c1 % _MODULUS
-
-
 def fletcher_ok(data: bytes) -> bool:
     """Whether data that contains its Fletcher checksum sums to zero (RFC 905 annex B.4).
 
     A field of zeros may pass by chance: the caller must reject it where the protocol forbids it.
     """
-    # With C0 = 0 the sum weighted by position is that in either order (``_sums_of``).
+    # With C0 = 0 the sum weighted by position is that in either order (``_fletcher_sums``).
     forward = int.from_bytes(data, "big") % _SQUARE
     return not forward % _MODULUS and forward == int.from_bytes(data, "little") % _SQUARE

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.core.ids import Prefix
 from fared.kernel.fibdump import RoutePlace
 from fared.kernel.netlink import (
     NLA_F_NESTED,
@@ -19,7 +18,6 @@ from fared.kernel.netlink import (
 )
 from fared.kernel.rtnetlink import (
     AF,
-    BYTE,
     BYTES,
     GROUP_TYPE_RESILIENT,
     MEMBER,
@@ -35,18 +33,9 @@ from fared.kernel.rtnetlink import (
     RES_BUCKETS,
     RES_IDLE,
     RES_UNBALANCED,
-    ROUTE4,
-    ROUTE4_DELETED,
-    ROUTE6,
-    ROUTE6_DELETED,
-    RTA_DST,
-    RTA_NH_ID,
-    RTA_PRIORITY,
     RTM_DELROUTE,
     RTM_NEWNEXTHOP,
-    RTN_UNICAST,
     RTNH_F_ONLINK,
-    SCOPE_ANY,
     delete_nexthop,
     route_body,
 )
@@ -76,13 +65,21 @@ class FibEncoder:
     ) -> None:
         self._place = place
         self._settings = settings
-        self.put_route = _route_packer(place)
-        """Packs a route to a prefix that points at a next hop or group."""
-        self.delete_route = _deletion_packer(place)
-        """Packs the deletion of our route; the protocol number spares routes of others."""
         self._timers = u32_attribute(RES_IDLE, round(idle_timer * 100)) + u32_attribute(
             RES_UNBALANCED, round(unbalanced_timer * 100)
         )
+
+    def put_route(self, prefix: Prefix, nexthop_id: int) -> bytes:
+        """Pack a route to a prefix that points at a next hop or group."""
+        place = self._place
+        metric = place.metrics[prefix.family]
+        return route_body(prefix, place.table, place.protocol, metric, nexthop_id)
+
+    def delete_route(self, prefix: Prefix) -> Message:
+        """Pack the deletion of our route; the protocol number spares routes of others."""
+        place = self._place
+        metric = place.metrics[prefix.family]
+        return RTM_DELROUTE, 0, route_body(prefix, place.table, place.protocol, metric, None)
 
     def other(self, operation: FibOperation) -> Message:
         """Pack an operation on a next hop or group."""
@@ -121,64 +118,6 @@ class FibEncoder:
             nested = attribute(RES_BUCKETS, struct.pack("=H", buckets)) + nested
         body += attribute(NHA_GROUP_TYPE, struct.pack("=H", GROUP_TYPE_RESILIENT))
         return body + attribute(NHA_RES_GROUP | NLA_F_NESTED, nested)
-
-
-def _route_packer(place: RoutePlace) -> Callable[[Prefix, int], bytes]:
-    """Return the function that packs routes; it does all lookups once, for thousands of routes."""
-    pack4, pack6, htonl = ROUTE4.pack, ROUTE6.pack, socket.htonl
-    table, protocol = place.table, place.protocol
-    metric4, metric6 = place.metrics[FAMILY_IPV4], place.metrics[FAMILY_IPV6]
-
-    def pack(prefix: Prefix, nexthop_id: int) -> bytes:
-        network, length = prefix.network, prefix.length
-        if prefix.family == FAMILY_IPV4:
-            return pack4(
-                socket.AF_INET, length, 0, 0, table, protocol, 0, RTN_UNICAST, 0,
-                8, RTA_DST, htonl(network),
-                8, RTA_PRIORITY, metric4,
-                8, RTA_NH_ID, nexthop_id,
-            )  # fmt: skip
-        return pack6(
-            socket.AF_INET6, length, 0, 0, table, protocol, 0, RTN_UNICAST, 0,
-            20, RTA_DST, network.to_bytes(16, "big"),
-            8, RTA_PRIORITY, metric6,
-            8, RTA_NH_ID, nexthop_id,
-        )  # fmt: skip
-
-    def pack_numbered(prefix: Prefix, nexthop_id: int) -> bytes:
-        return route_body(prefix, table, protocol, place.metrics[prefix.family], nexthop_id)
-
-    # A table above 255 does not fit the header and needs an attribute of its own.
-    return pack if table < BYTE else pack_numbered
-
-
-def _deletion_packer(place: RoutePlace) -> Callable[[Prefix], Message]:
-    """Like ``_route_packer``, for deletions."""
-    pack4, pack6, htonl = ROUTE4_DELETED.pack, ROUTE6_DELETED.pack, socket.htonl
-    table, protocol = place.table, place.protocol
-    metric4, metric6 = place.metrics[FAMILY_IPV4], place.metrics[FAMILY_IPV6]
-
-    def pack(prefix: Prefix) -> Message:
-        network, length = prefix.network, prefix.length
-        if prefix.family == FAMILY_IPV4:
-            body = pack4(
-                socket.AF_INET, length, 0, 0, table, protocol, SCOPE_ANY, RTN_UNICAST, 0,
-                8, RTA_DST, htonl(network),
-                8, RTA_PRIORITY, metric4,
-            )  # fmt: skip
-        else:
-            body = pack6(
-                socket.AF_INET6, length, 0, 0, table, protocol, SCOPE_ANY, RTN_UNICAST, 0,
-                20, RTA_DST, network.to_bytes(16, "big"),
-                8, RTA_PRIORITY, metric6,
-            )  # fmt: skip
-        return RTM_DELROUTE, 0, body
-
-    def pack_numbered(prefix: Prefix) -> Message:
-        metric = place.metrics[prefix.family]
-        return RTM_DELROUTE, 0, route_body(prefix, table, protocol, metric, None)
-
-    return pack if table < BYTE else pack_numbered
 
 
 def _pack_members(members: Sequence[Member]) -> bytes:

@@ -3,6 +3,9 @@
 An LSP comes from all neighbors, and most of them pass LSPs on in the order in which they received
 them. So the PDUs are kept as ``Frames`` has them, in the order of their first arrival: if all
 frames that were read hold copies in this order, they are compared at once.
+
+A fast path beside ``IsisSockets._packet``: tests/kernel/test_frames.py proves them equal; row
+``IS-IS: frames that are copies``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Numbers and layouts of route and next-hop messages, from linux/rtnetlink.h and linux/nexthop.h.
 
-Messages with a fixed layout are packed and unpacked in one call; attributes of other messages are
+Routes that the kernel dumps in a fixed layout are unpacked in one call; attributes of others are
 looked up by type.
 """
 
@@ -34,11 +34,7 @@ NHMSG = struct.Struct("=BBBBI")
 MEMBER = struct.Struct("=IBBH")
 MEMBER16 = struct.Struct("=IHxx")
 RTMSG = struct.Struct("=BBBBBBBBI")
-ROUTE4_DELETED = struct.Struct("=BBBBBBBBI HHI HHI")
-ROUTE4 = struct.Struct("=BBBBBBBBI HHI HHI HHI")
 ROUTE4_DUMPED = struct.Struct("=BBBBBBBBI HHI HHI HHI HHI")
-ROUTE6_DELETED = struct.Struct("=BBBBBBBBI HH16s HHI")
-ROUTE6 = struct.Struct("=BBBBBBBBI HH16s HHI HHI")
 ROUTE6_DUMPED = struct.Struct("=BBBBBBBBI HHI HH16s HHI HHI HH32s HHB3x")
 """The kernel adds RTA_TABLE in front; an IPv6 route ends with RTA_CACHEINFO and RTA_PREF."""
 

@@ -130,7 +130,7 @@ class ProtocolInstance:
         solver = self.solvers.get(update.family)
         if solver is None:
             return ChangeKind.NONE
-        return solver.put_block(update.area, update.node, update.block, update.changes, update.rows)
+        return solver.put_block(update.area, update.node, update.block, update.changes)
 
     def prefixes_updated(self, update: PrefixesUpdated) -> ChangeKind:
         """Process changed prefixes of a router; return how much they matter."""

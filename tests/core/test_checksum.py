@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.checksum import fletcher16, fletcher_ok, fletcher_stays_ok, internet_checksum
+from fared.core.checksum import fletcher16, fletcher_ok, internet_checksum
 
 
 def test_example_of_rfc_1071():
@@ -80,17 +80,3 @@ def test_sixty_kilobytes():
 def test_no_room_for_the_checksum(size, offset):
     with pytest.raises(ValueError, match="no checksum field"):
         fletcher16(bytes(size), offset)
-
-
-@given(st.binary(min_size=30, max_size=400), st.data())
-def test_the_pieces_that_differ_decide_whether_a_checksum_stays_right(data, draw):
-    former = bytearray(data)
-    former[4:6] = fletcher16(data, 4).to_bytes(2, "big")
-    first = draw.draw(st.integers(6, len(data)))
-    last = draw.draw(st.integers(first, len(data)))
-    other = bytearray(former)
-    other[first:last] = draw.draw(st.binary(min_size=last - first, max_size=last - first))
-    if draw.draw(st.booleans()):
-        other[4:6] = fletcher16(bytes(other), 4).to_bytes(2, "big")
-    pieces = [(0, 6), (first, last)]
-    assert fletcher_stays_ok(bytes(other), bytes(former), pieces) == fletcher_ok(bytes(other))

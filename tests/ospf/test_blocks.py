@@ -1,4 +1,4 @@
-"""TE links are matched with the rows of their router: by a table if possible, else one by one."""
+"""TE links are matched with the rows of their router."""
 
 import math
 
@@ -11,7 +11,7 @@ from fared.paths.ted.model import NodeBlock
 from fared.protocols.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.protocols.ospf.packet.lsa import LsaKey
 from fared.protocols.ospf.packet.te_facts import TeFacts
-from fared.protocols.ospf.ted.blocks import RouterFacts, _look_up, _match, build, fits, patch
+from fared.protocols.ospf.ted.blocks import RouterFacts, build, fits, patch
 
 FEW = st.integers(1, 3)
 ADDRESSES = st.sampled_from([0, 1, 2, 0x0A000001, 0x0A000002, 0x0A000003])
@@ -35,13 +35,6 @@ def router(te: list[TeFacts], links: list[RouterLink]) -> RouterFacts:
     known.te = {LsaKey(10, 1 << 24 | number, 1): link for number, link in enumerate(te)}
     known.rows = {(link.link_id, link.link_data): row for row, link in enumerate(links)}
     return known
-
-
-@given(LINKS, TE)
-def test_the_table_gives_the_same_rows_as_matching_one_by_one(links, te):
-    known = router(te, links)
-    found = _look_up(known, links)
-    assert found is None or found == _match(known, links)
 
 
 @given(LINKS, TE)
@@ -92,7 +85,7 @@ def test_te_lsas_that_come_after_the_router_lsa_give_the_same_block(facts):
         if fits(known, key, link):
             known.te[key] = link
             known.patched[key] = None
-    block, _ = patch(known, block)
+    block = patch(known, block)
     fresh = router([], [])
     fresh.te = dict(known.te)
     whole = build(fresh, links)

@@ -19,7 +19,7 @@ from fared.paths.ted.graph import Graph, same_metric
 from fared.paths.ted.graph_update import without_edges
 from fared.paths.ted.model import NodeBlock
 from fared.paths.ted.opposite import Opposite
-from fared.paths.ted.rows import LinkRows, snap
+from fared.paths.ted.rows import snap
 from tests.ted.fabrics import Link, three_stage
 
 _NODES = 6
@@ -78,7 +78,7 @@ class Bandwidths:
 
     links: list[tuple[int, float, float, int]]
 
-    def patched(self, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
+    def put(self, block: NodeBlock) -> NodeBlock:
         columns = {
             name: getattr(block, name).copy() for name in ("capacities", "availables", "remote_ids")
         }
@@ -86,7 +86,7 @@ class Bandwidths:
         for row, (_, *values) in zip(rows, self.links, strict=True):
             for column, value in zip(columns.values(), values, strict=True):
                 column[row] = value
-        return replace(block, **columns), tuple(dict.fromkeys(rows))
+        return replace(block, **columns)
 
 
 @dataclass
@@ -200,7 +200,7 @@ def play(history: list[tuple[int, Router | Bandwidths | Lost | None, bool]]) -> 
             if isinstance(router, Lost):
                 ted.put(router.left(present))
             else:
-                ted.patch(*router.patched(present))
+                ted.put(router.put(present))
         else:
             ted.put(router.block(node))
         if asked:
@@ -374,36 +374,6 @@ def test_ids_of_removed_routers_are_freed():
             ted.graph()
     assert len(ted._store._numbers) < 2000
     same_graph(ted.graph(), from_nothing(ted))
-
-
-@given(
-    routers(known=False),
-    bandwidths(known=False),
-    st.integers(0, 7),
-    st.sampled_from([None, None, "capacities", "availables"]),
-)
-def test_rows_without_a_lost_link_equal_those_of_the_block_without_it(router, other, which, faster):
-    """Also after the bandwidths of some were patched."""
-    block = router.block(1)
-    if not router.links:
-        return
-    rows = LinkRows.of(block)
-    rows.patch(*other.patched(block))
-    before = rows.block
-    after, row = Lost(which).left(before), which % len(router.links)
-    differs = faster is not None and len(router.links) > 1
-    if differs:
-        getattr(after, faster)[-1] = 7e9
-    found, fresh = rows.without(row, after), LinkRows.of(after)
-    assert (found is None) == differs
-    if found is None:
-        return
-    assert found.block is after
-    assert (found.unknown, found.advertised) == (fresh.unknown, fresh.advertised)
-    for name in _COLUMNS:
-        np.testing.assert_array_equal(getattr(found, name), getattr(fresh, name), name)
-    every = range(len(after.metrics))
-    assert [found.places([at]) for at in every] == [fresh.places([at]) for at in every]
 
 
 @settings(max_examples=100)

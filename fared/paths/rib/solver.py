@@ -34,7 +34,7 @@ from fared.paths.ted.events import AdvertisedRoute
 from fared.paths.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -149,16 +149,13 @@ class RouteSolver:
         node: NodeId,
         block: NodeBlock | None,
         beyond: Changes = MappingProxyType({}),
-        rows: Sequence[int] | None = None,
     ) -> ChangeKind:
         """Install the newest block of a router in an area; None: the router is gone.
 
-        ``beyond``: the prefix changes that came with it and that the block does not list. ``rows``
-        is as in ``TedUpdated``. Returns the kind of change.
+        ``beyond``: the prefix changes that came with it and that the block does not list. Returns
+        the kind of change.
         """
         solver = self._area(area)
-        if rows is not None and block is not None and not beyond:
-            return solver.ted.patch(block, rows)
         former = solver.ted.block(node)
         kind = solver.ted.remove(node) if block is None else solver.ted.put(block)
         if block is not None and (block.is_asbr or block.asbr_routes):

@@ -4,6 +4,9 @@ A row is one flooded link; an edge of the graph is one or several rows. ``Ted`` 
 for a new graph and ``refresh`` for new capacities of a router. Where all capacities are known, the
 rows of that router suffice. Otherwise ``Partners`` keeps the far end of each link, whose
 capacity stands in for an unknown one (``partners``).
+
+``refresh`` is a fast path beside ``assemble``: tests/ted/test_database.py proves them equal; row
+``graph with other bandwidths``.
 """
 
 from __future__ import annotations

@@ -39,13 +39,10 @@ from fared.paths.ted.rows import LinkRows, same_links
 from fared.paths.ted.store import LinkStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from fared.paths.ted.graph import Graph
     from fared.paths.ted.model import LocalLink, NodeBlock
-
-_FEW_LINKS = 16
-"""The rows of so few links are made anew as fast as one is removed."""
 
 
 class Ted:
@@ -127,39 +124,13 @@ class Ted:
         row = lost_row(old, block)
         lost = None if row is None else NodeId(int(old.neighbors[row]))
         kind = max(change_of_links(self._rows, old, block, lost), ChangeKind.CAPACITY)
-        made = None
-        if row is not None and len(old.neighbors) > _FEW_LINKS:
-            made = rows.without(row, block)
-        renewed = self._insert(block, made)
+        renewed = self._insert(block)
         self._lost[block.node] = None if block.node in self._lost else lost
         # Where a capacity is unknown, edges of the far ends may depend on it.
         if self._partners is not None:
             self._former.setdefault(block.node, rows)
         elif rows.has_unknown_capacity or renewed.has_unknown_capacity:
             self._graph = None
-        return kind
-
-    def patch(self, block: NodeBlock, changed: Sequence[int]) -> ChangeKind:
-        """Install a block that differs from the present one in ``changed`` rows only.
-
-        These may differ in capacity, available bandwidth and remote id. Returns the kind of change.
-        """
-        if block.node in self._apart.blocks:
-            return self._apart.put(block)
-        rows = self._rows[block.node]
-        patch = rows.patch(block, changed)
-        if patch.capacity or patch.available:
-            kind = ChangeKind.CAPACITY if patch.capacity else ChangeKind.LOAD
-            if block.node not in self._unstored:
-                self._store.patch(rows, dict.fromkeys(patch.capacity + patch.available))
-            self._collect(rows, kind)
-        else:
-            kind = ChangeKind.NONE
-        # Where capacities are unknown, those of far ends stand in for them, matched by ids. While
-        # a database is loaded they become known one by one: the back-off paces the new graphs.
-        if patch.appeared or (patch.renamed and self._partners is not None):
-            self._graph = None
-            return ChangeKind.TOPOLOGY
         return kind
 
     def remove(self, node: NodeId) -> ChangeKind:
@@ -295,8 +266,8 @@ class Ted:
         for block in blocks:
             self._insert(block)
 
-    def _insert(self, block: NodeBlock, made: LinkRows | None = None) -> LinkRows:
-        rows = self._rows[block.node] = made or LinkRows.of(block)
+    def _insert(self, block: NodeBlock) -> LinkRows:
+        rows = self._rows[block.node] = LinkRows.of(block)
         if self._graph is None:
             self._unstored.pop(block.node, None)
             self._store.put(rows)

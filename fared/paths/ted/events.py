@@ -65,9 +65,7 @@ class TedUpdated(msgspec.Struct, frozen=True):
     """The flooded description of one router changed; ``block`` None: it is gone.
 
     ``cause`` names the LSA for people, ``since`` is the time at which the first change arrived.
-    ``changes`` are those of its prefixes that came along, as of ``PrefixesUpdated``. ``rows``: the
-    only difference to the block before are capacity, available bandwidth and remote id of these
-    rows; None: other things may differ, too.
+    ``changes`` are those of its prefixes that came along, as of ``PrefixesUpdated``.
     """
 
     area: int
@@ -77,7 +75,6 @@ class TedUpdated(msgspec.Struct, frozen=True):
     since: float
     family: int = 4
     changes: Mapping[Hashable, PrefixReachability | None] = msgspec.field(default_factory=dict)
-    rows: tuple[int, ...] | None = None
 
 
 class PrefixesUpdated(msgspec.Struct, frozen=True):

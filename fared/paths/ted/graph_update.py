@@ -2,6 +2,9 @@
 
 Most topology changes are one link, or the links of one router. Then a few edges are removed from
 the arrays or inserted at their places, and the graph is not built again.
+
+A fast path beside ``assemble``: tests/ted/test_changes.py proves them equal; row ``graph of a lost
+link``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 ``assemble`` makes ``Partners`` with the graph, ``Ted`` writes new capacities through them. When
 links are lost, ``without_links`` removes their rows and edges, and nothing is assembled again:
 without TE LSAs the capacities of all links of a fabric are unknown.
+
+``without_links`` is a fast path beside ``assemble``: tests/ted/test_changes.py proves them equal;
+row ``graph of a lost link, capacities unknown``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
@@ -12,28 +12,12 @@ import numpy as np
 from fared.paths.ted.graph import anywhere
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from fared.paths.ted.model import NodeBlock
 
-_T = TypeVar("_T", bound=np.generic)
 _SIGNIFICANT_DIGITS = 7
 _FEW_VALUES = 64
-
-
-class RowsPatch(msgspec.Struct):
-    """What ``LinkRows.patch`` changed: the places of other capacities and available bandwidths.
-
-    ``appeared``: a capacity became known, or unknown. ``renamed``: the id of a link at its other
-    end changed.
-    """
-
-    capacity: list[int] = msgspec.field(default_factory=list)
-    available: list[int] = msgspec.field(default_factory=list)
-    appeared: bool = False
-    renamed: bool = False
 
 
 class LinkRows(msgspec.Struct, eq=False):
@@ -56,7 +40,6 @@ class LinkRows(msgspec.Struct, eq=False):
     unknown: int
     advertised: int
     version: int = 0
-    _places: NDArray[np.int64] | None = None
     """The inverse of ``order``, made at first use."""
 
     @property
@@ -97,34 +80,6 @@ class LinkRows(msgspec.Struct, eq=False):
             advertised=advertised,
         )
 
-    def without(self, row: int, block: NodeBlock) -> Self | None:
-        """Return the rows of a block whose links are the present ones but for one row of these.
-
-        None where bandwidths of the others differ.
-        """
-        old = self.block
-        if not (
-            same(without(old.capacities, row), block.capacities)
-            and same(without(old.availables, row), block.availables)
-        ):
-            return None
-        (place,), order = self.places([row]), self.order
-        if order is not None:
-            order = without(order, place)
-            order -= order > row
-        return type(self)(
-            block=block,
-            order=order,
-            neighbors=without(self.neighbors, place),
-            metrics=without(self.metrics, place),
-            local_ids=without(self.local_ids, place),
-            remote_ids=without(self.remote_ids, place),
-            capacities=without(self.capacities, place),
-            availables=without(self.availables, place),
-            unknown=self.unknown - math.isnan(self.capacities[place]),
-            advertised=self.advertised - (not math.isnan(self.availables[place])),
-        )
-
     def left(self) -> NDArray[np.float64]:
         """Return the available bandwidth (K,), the capacity where none is advertised; NaN unknown.
 
@@ -147,54 +102,6 @@ class LinkRows(msgspec.Struct, eq=False):
         if available:
             self.advertised = _known(self.availables)
         return self.capacities is not before[0], available
-
-    def places(self, rows: Sequence[int]) -> list[int]:
-        """Where rows of the block are here."""
-        if self.order is None:
-            return list(rows)
-        if self._places is None:
-            self._places = np.empty_like(self.order)
-            self._places[self.order] = np.arange(len(self.order))
-        return self._places[list(rows)].tolist() if len(rows) > 1 else [int(self._places[rows[0]])]
-
-    def patch(self, block: NodeBlock, rows: Sequence[int]) -> RowsPatch:
-        """Take a block that differs in the bandwidths and remote ids of these rows only."""
-        old, self.block = self.block, block
-        patch = RowsPatch()
-        for row, place in zip(rows, self.places(rows), strict=True):
-            patch.renamed |= bool(old.remote_ids[row] != block.remote_ids[row])
-            appeared = _set(self.capacities, place, block.capacities, row)
-            if appeared is not None:
-                self.unknown -= appeared
-                patch.appeared |= appeared != 0
-                patch.capacity.append(place)
-            appeared = _set(self.availables, place, block.availables, row)
-            if appeared is not None:
-                self.advertised += appeared
-                patch.available.append(place)
-        if patch.renamed:
-            remote_ids = block.remote_ids
-            self.remote_ids = remote_ids if self.order is None else remote_ids[self.order]
-        return patch
-
-
-def _set(
-    values: NDArray[np.float64], place: int, block: NDArray[np.float64], row: int
-) -> int | None:
-    """Take one value of a block; return None if it is as before.
-
-    Else 1 where it became known, -1 where it became unknown, 0 otherwise.
-    """
-    value, before = float(block[row]), float(values[place])
-    if value > 0.0:
-        value = snapped(value)
-    if value == before:
-        return None
-    known = math.isnan(before) - math.isnan(value)
-    if not known and math.isnan(value):
-        return None
-    values[place] = value
-    return known
 
 
 def _unknown(values: NDArray[np.float64]) -> int:
@@ -223,11 +130,6 @@ def _renewed(
     result = kept.copy()
     result[places] = values
     return kept if same(result, kept) else result
-
-
-def without(values: NDArray[_T], place: int) -> NDArray[_T]:
-    """Return a copy without one value; ``np.delete`` takes many times as long."""
-    return np.concatenate((values[:place], values[place + 1 :]))
 
 
 def same(old: NDArray[np.generic], new: NDArray[np.generic]) -> bool:

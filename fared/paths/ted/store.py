@@ -7,7 +7,6 @@ order of appearance; a slice that grew moves to the end, and ``lay`` restores th
 
 from __future__ import annotations
 
-from math import isnan
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -18,8 +17,6 @@ from fared.paths.ted.model import MAX_LINK_METRIC
 from fared.runtime.startup import keep_freed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from fared.paths.ted.rows import LinkRows
@@ -145,17 +142,6 @@ class LinkStore:
         self._capacities[low:high] = rows.capacities
         self._availables[low:high] = rows.left()
         self._routers.loaded[number] = rows.advertised > 0
-
-    def patch(self, rows: LinkRows, places: Iterable[int]) -> None:
-        """Store the capacities of some rows of a router."""
-        number = self._numbers[rows.block.node]
-        low = int(self._routers.start[number])
-        for place in places:
-            capacity, available = float(rows.capacities[place]), float(rows.availables[place])
-            self._capacities[low + place] = capacity
-            self._availables[low + place] = capacity if isnan(available) else available
-        self._routers.loaded[number] = rows.advertised > 0
-        self._routers.has_unknown_capacity[number] = rows.has_unknown_capacity
 
     def remove(self, node: int) -> None:
         """Remove a router that has been put."""

@@ -20,7 +20,6 @@ from fared.protocols.isis.pdu.header import (
     RawPdu,
     checksum_of,
     checksum_ok,
-    checksum_stays_ok,
     common_header,
     is_copy,
     peek_lsp,
@@ -33,10 +32,7 @@ from fared.protocols.isis.pdu.header import (
 )
 from fared.protocols.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Pdu, PduType, Psnp
 from fared.protocols.isis.pdu.tlv_lists import (
-    Pieces,
-    decode_differing,
     decode_tlvs,
-    differing,
     encode_tlvs,
     entries_size,
     entry_size,
@@ -139,27 +135,16 @@ def decode_raw(
     """
     data = raw.data
     # ISO 10589 §7.3.14.2 e): a corrupted LSP
-    pieces = None if former is None else differing(data, former.raw, raw.tlvs)
-    right = former is not None and pieces is not None and _stays_ok(raw, former.raw, pieces)
-    if verify_checksum and raw.kind in LSPS and not right and not checksum_ok(data):
+    if verify_checksum and raw.kind in LSPS and not checksum_ok(data):
         found = peek_lsp(data).checksum
         raise DecodeError("checksum", 24, f"checksum {found:#06x}, not {checksum_of(data):#06x}")
     keep_malformed = raw.kind in LSPS and not strict
     options = DecodeOptions(strict, capacity_code, keep_malformed, packed)
-    if former is not None and pieces is not None:
-        tlvs = decode_differing(data, pieces, options, former.tlvs)
-        return _DECODERS[raw.kind](raw, tlvs)
     known: dict[bytes, Tlv] = {}
     if former is not None:
         known = tlvs_by_bytes(former.raw, raw.tlvs, len(former.raw), former.tlvs)
     tlvs = decode_tlvs(data, raw.tlvs, len(data), options, known)
     return _DECODERS[raw.kind](raw, tlvs)
-
-
-def _stays_ok(raw: RawPdu, former: bytes, pieces: Pieces) -> bool:
-    """Whether the checksum of an LSP is correct, since that of a former instance is."""
-    places = [(at, following) for _, at, following in pieces]
-    return raw.kind in LSPS and checksum_stays_ok(raw.data, former, raw.tlvs, places)
 
 
 def _circuit_type(value: int) -> LevelSet:

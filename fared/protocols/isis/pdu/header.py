@@ -9,12 +9,11 @@ ones: ``peek_type`` and ``peek_lsp_id`` read one field of bytes that have not be
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
 
-from fared.core.checksum import fletcher16, fletcher_ok, fletcher_stays_ok
+from fared.core.checksum import fletcher16, fletcher_ok
 from fared.core.wire import DecodeError
 from fared.protocols.isis.ids import LspId
 from fared.protocols.isis.pdu.model import PduType
@@ -197,19 +196,6 @@ def checksum_ok(raw: bytes) -> bool:
     if raw[_LIFETIME_AT:_LSP_ID_AT] == _NO_LIFETIME:
         return True
     return raw[_CHECKSUM_AT : _CHECKSUM_AT + 2] != b"\0\0" and fletcher_ok(raw[_LSP_ID_AT:])
-
-
-def checksum_stays_ok(
-    raw: bytes, former: bytes, header: int, pieces: Iterable[tuple[int, int]]
-) -> bool:
-    """Whether the checksum of an LSP is surely correct; if not, ``checksum_ok`` decides.
-
-    It differs from ``former``, an LSP of the same length with a correct checksum, in its header up
-    to ``header`` and in ``pieces``.
-    """
-    if raw[_CHECKSUM_AT : _CHECKSUM_AT + 2] == b"\0\0":
-        return False
-    return fletcher_stays_ok(raw, former, ((_LSP_ID_AT, header), *pieces))
 
 
 def blank_mutable(raw: bytes) -> bytes:

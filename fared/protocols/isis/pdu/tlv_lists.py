@@ -31,7 +31,6 @@ from fared.protocols.isis.pdu.tlvs import (
 )
 from fared.protocols.isis.pdu.triplet import HEADER, DecodeOptions, packed_size, read_triplets
 
-Pieces = list[tuple[int, int, int]]
 _DECODERS: Final = {code: cls.decoder(code) for code, cls in known_tlvs().items()}
 _NOTHING: Final[Mapping[bytes, Tlv]] = MappingProxyType({})
 _COMMON: Final = frozenset((AreaAddresses.code, ProtocolsSupported.code, MultiTopology.code))
@@ -48,36 +47,6 @@ def decode_tlvs(
     for kind, first, last in read_triplets(data, start, end):
         same = known.get(data[first - HEADER : last]) if known else None
         found.append(_decode_one(data, kind, first, last, options) if same is None else same)
-    return tuple(found)
-
-
-def differing(data: bytes, former: bytes, start: int) -> Pieces | None:
-    """The TLVs from ``start`` on whose values differ between two PDUs: place, start and end.
-
-    The TLVs of ``former`` are well-formed. None: the others are not of the same types and sizes.
-    """
-    size = len(former)
-    if len(data) != size:
-        return None
-    found, at, place = [], start, 0
-    while at < size:
-        following = at + HEADER + former[at + 1]
-        if data[at:following] != former[at:following]:
-            if data[at : at + HEADER] != former[at : at + HEADER]:
-                return None
-            found.append((place, at, following))
-        at = following
-        place += 1
-    return found
-
-
-def decode_differing(
-    data: bytes, pieces: Pieces, options: DecodeOptions, former: tuple[Tlv, ...]
-) -> tuple[Tlv, ...]:
-    """Decode the TLVs that ``differing`` found. Raises DecodeError as ``decode_tlvs``."""
-    found = list(former)
-    for place, at, following in pieces:
-        found[place] = _decode_one(data, data[at], at + HEADER, following, options)
     return tuple(found)
 
 

@@ -306,21 +306,19 @@ class TedBuilder:
         cause, since = node.cause or "", node.since
         node.cause = None
         blocks = node.blocks
-        rows: dict[int, tuple[int, ...]] = {}
         if node.stale:
             changed = self._describe(level, node_id, node)
         else:
             if node.patched:
                 reached = {family: self._topology(node_id, family) for family in blocks}
-                node.blocks, rows = patch(blocks, node.parts, node.patched, reached, node.begins)
+                node.blocks = patch(blocks, node.parts, node.patched, reached, node.begins)
             changed = node.prefixes.take(node.reaches, node.reaches)
         node.patched = None
         for family in (4, 6):
             block, changes = node.blocks.get(family), changed.get(family, {})
-            known = rows.get(family)
-            if known or not same_block(blocks.get(family), block):
+            if not same_block(blocks.get(family), block):
                 self._process.emit(
-                    TedUpdated(int(level), node_id, block, cause, since, family, changes, known)
+                    TedUpdated(int(level), node_id, block, cause, since, family, changes)
                 )
             elif changes:
                 self._process.emit(

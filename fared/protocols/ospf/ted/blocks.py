@@ -1,8 +1,10 @@
 """The block of one router: the links of its router LSA as arrays, with TE LSAs matched to rows.
 
-Most TE LSAs identify one link by link id and local address, so a lookup finds its row. If that is
-ambiguous (unnumbered links to the same neighbor, addresses that are not in the router LSA), they
-are matched one by one, and as a last resort by order.
+A TE LSA identifies its link by link id and local address. If that is ambiguous (unnumbered links to
+the same neighbor, addresses that are not in the router LSA), links are matched by order.
+
+``patch`` is a fast path beside ``build``: tests/ospf/test_builder.py proves them equal; row ``block
+of a router with other bandwidths``.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     count = len(links)
     kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
     router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
-    router.row_of = _look_up(router, links) or _match(router, links)
+    router.row_of = _match(router, links)
     router.claimed = set(router.row_of.values())
     neighbors = np.array(ids, dtype=np.int64)
     # §16.1: the link id of a type 2 link is the vertex id of a network
@@ -93,11 +95,8 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     )
 
 
-def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
-    """Copy the arrays that TE LSAs fill, and update the rows of LSAs that changed.
-
-    Returns the block, and the rows that differ.
-    """
+def patch(router: RouterFacts, block: NodeBlock) -> NodeBlock:
+    """Return the block with the rows of LSAs that changed; the same object if none differs."""
     changed: dict[int, tuple[float, float, int]] = {}
     for key in router.patched:
         row, link = router.row_of[key], router.te[key]
@@ -109,13 +108,12 @@ def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, 
         ):
             changed[row] = capacity, available, remote_id
     if not changed:
-        return block, ()
+        return block
     capacities, availables = block.capacities.copy(), block.availables.copy()
     remote_ids = block.remote_ids.copy()
     for row, values in changed.items():
         capacities[row], availables[row], remote_ids[row] = values
-    made = replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
-    return made, tuple(changed)
+    return replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
 
 
 def _values(link: TeFacts) -> tuple[float, float, int]:
@@ -139,30 +137,19 @@ def _columns(router: RouterFacts, count: int) -> tuple[list[float], list[float],
     return capacities, availables, remote_ids
 
 
-def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] | None:
-    """Find the row of each TE link by its only address; None if that is ambiguous."""
-    te, rows = router.te, router.rows
-    named = {
-        (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
-    }
-    if len(named) < len(te) or len(rows) < len(links):
-        return None
-    found = {key: rows[name] for name, key in named.items() if name in rows}
-    left = len(found) < len(te)
-    if left and min([link.link_data for link in links], default=_WORD) <= _HIGHEST_INDEX:
-        return None
-    return found
-
-
 def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
     """Find the row of each TE link: by address (RFC 3630 §2.5.3), by interface index, by order."""
     matched: dict[LsaKey, int] = {}
     taken: set[int] = set()
     left: list[tuple[LsaKey, TeFacts]] = []
+    rows = router.rows
     for key, te in sorted(router.te.items()):
-        candidates = [*te.locals, te.local_identifier]
-        found = (router.rows.get((te.link_id, local)) for local in candidates)
-        row = next((r for r in found if r is not None and r not in taken), None)
+        first = te.more[0] if te.more else te.local or te.local_identifier  # mostly the only one
+        row = rows.get((te.link_id, first))
+        if row is None or row in taken:
+            candidates = [*te.locals, te.local_identifier]
+            found = [rows.get((te.link_id, local)) for local in candidates]
+            row = next((r for r in found if r is not None and r not in taken), None)
         if row is None:
             left.append((key, te))
         else:

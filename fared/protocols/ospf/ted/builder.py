@@ -271,7 +271,7 @@ class TedBuilder:
     def _emit(self, area: AreaId, router: RouterFacts) -> None:
         cause, since = router.cause or "", router.since
         router.cause = None
-        rows = self._renew(router)
+        self._renew(router)
         if router.beyond and router.block is not None:
             router.block = self._with_beyond(area, router, router.block, cause)
         router.beyond = False
@@ -279,22 +279,18 @@ class TedBuilder:
         router.patched.clear()
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
-        if rows or (rows is None and not same_block(before, router.block)):
-            self._process.emit(TedUpdated(area, router.node, router.block, cause, since, rows=rows))
+        if not same_block(before, router.block):
+            self._process.emit(TedUpdated(area, router.node, router.block, cause, since))
 
-    def _renew(self, router: RouterFacts) -> tuple[int, ...] | None:
-        """Renew the block of a router; return the changed rows where nothing else can differ."""
-        body, block = router.body, router.block
-        if body is None:
+    def _renew(self, router: RouterFacts) -> None:
+        """Renew the block of a router."""
+        if router.body is None:
             router.block = None
-            return None
-        if block is None or router.rebuild:
+        elif router.block is None or router.rebuild:
             router.beyond = True
-            router.block = build(router, body)
-            return None
-        alone = block is router.emitted and not router.beyond
-        router.block, found = patch(router, block)
-        return found if alone and router.patched else None
+            router.block = build(router, router.body)
+        else:
+            router.block = patch(router, router.block)
 
     def _with_beyond(
         self, area: AreaId, router: RouterFacts, block: NodeBlock, cause: str
