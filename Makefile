@@ -9,7 +9,7 @@ ALONE   = $(shell grep -rl --include="test_*.py" "mark\.alone" tests)
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
-.PHONY: install demo test check bench deb test-deb rules fmt clean
+.PHONY: install demo test check bench deb test-deb rules fast-paths fmt clean
 
 install: $(STAMP)
 
@@ -50,6 +50,10 @@ test-deb: install
 # docs/rules.md: sections of standards, the code that cites them, their tests.
 rules: install
 	$(BIN)/python tests/docs/rules.py
+
+# docs/fast-paths.md: fast paths, their plain rules, tests and gains as bench/fast_paths.py recorded them.
+fast-paths: install
+	$(BIN)/python -m tests.docs.fast_paths
 
 fmt: install
 	$(BIN)/ruff check --fix .

@@ -83,6 +83,11 @@ class OspfSpeaker:
         heard = (self._peer,) if self._peer else ()
         self._say(Hello(0xFFFFFFFE, HELLO, Options.E, 1, DEAD, 0, 0, heard))
 
+    def restart(self) -> None:
+        """Forget the router, and say so."""
+        self._peer, self._sequence, self.full = 0, -1, False
+        self.hello()
+
     def flood(self, lsas: Iterable[Lsa]) -> Callable[[], None]:
         """Prepare an update with these LSAs; the returned function sends it."""
         raw = encode_packet(self.router_id, 0, LsUpdate(tuple(lsas)))

@@ -24,29 +24,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import argparse
 import gc
 import random
-import time
 from typing import Any
 
-from bench.beside_fabric import RATE, Fabric
-from bench.beside_speakers import MTU, OspfSpeaker
+from bench.beside_fabric import Fabric
+from bench.leaf import CALM, NEIGHBORS, TICK, Leaf
 from bench.rows import compared
 from bench.scale_fabric import announced
-from fared.core.ids import AreaId, RouterId
-from fared.core.links import InterfaceAddress, Link
 from fared.core.wire import Reader
-from fared.paths.fib.simulated import SimulatedFib
-from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
-from fared.protocols.igp import events as igp
 from fared.protocols.ospf.packet.bodies import AsExternalLsa, RouterLsa
 from fared.protocols.ospf.packet.body import decode_body, encode_body
 from fared.protocols.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey, LsType, decode_lsa, encode_lsa
-from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
-from fared.router import events
-from fared.router.router import Router
-from fared.router.settings import RouterSettings
 
-NEIGHBORS = 4
 HELD = (1_000, 10_000, 100_000)
 FABRICS = ((4, 8), (16, 64), (64, 512))
 CHANGES = 12
@@ -54,123 +43,9 @@ OF_AN_UPDATE = 200
 """Externals in an update: a burst of its own, since the router computes after each."""
 LEAST = 0.5
 """The cost may be twice that with the least: caches are colder, dictionaries larger."""
-_SETTLE = 1.0
-_CALM = 30.0
-"""Until weights have followed the loads of all links."""
-_TICK = 0.02
-_AREA = AreaId(0)
 _E_BIT = 0x02
 _ASBR = 0x02
 Row = dict[str, Any]
-
-
-class Leaf:
-    """Leaf 0, a whole router, and its neighbors; ``spent`` is the CPU time of the router."""
-
-    def __init__(
-        self,
-        fabric: Fabric,
-        mode: WeightMode = WeightMode.AVAILABLE,
-        neighbors: int = NEIGHBORS,
-    ) -> None:
-        self.fabric, self.now, self.spent = fabric, 0.0, 0.0
-        self._inbox: list[igp.PacketReceived] = []
-        self._kernel = SimulatedFib()
-        own = fabric.leaf(0)
-        settings = OspfSettings(RouterId(own), areas=(AreaSettings(_AREA),))
-        chosen = RouterSettings({"ospf": settings}, SolverSettings(mode=mode))
-        self.router = Router(chosen, random.Random(1), 0.0, time.perf_counter)
-        self._handle(events.FibAdopted(self._kernel.dump()))
-        loopback = InterfaceSettings(_AREA, NetworkType.LOOPBACK, passive=True)
-        lo = Link(1, "lo", True, 65536, (InterfaceAddress(4, own, 32),), loopback=True)
-        self._handle(events.To("ospf", igp.LinkChanged(lo, loopback)))
-        self.speakers = {10 + spine: self._neighbor(spine) for spine in range(neighbors)}
-        self._handle(events.LinksKnown())
-        self._sequence = 0
-
-    def _neighbor(self, spine: int) -> OspfSpeaker:
-        ifindex, (theirs, mine) = 10 + spine, self.fabric.addresses((spine, 0))
-        address = (InterfaceAddress(4, mine, 31),)
-        link = Link(ifindex, f"s{spine}", True, MTU, address, hardware_address=ifindex)
-        settings = InterfaceSettings(_AREA, capacity=RATE)
-        self._handle(events.To("ospf", igp.LinkChanged(link, settings)))
-
-        def send(raw: bytes) -> None:
-            self._inbox.append(igp.PacketReceived(ifindex, theirs, 0xE0000005, raw, 1))
-
-        router = self.fabric.spine(spine)
-        speaker = OspfSpeaker(router, send, self.fabric.lsas, serves=not spine)
-        speaker.silent = False
-        return speaker
-
-    def _handle(self, event: events.Event) -> None:
-        begun = time.process_time()
-        self.router.handle(event, self.now)
-        self.spent += time.process_time() - begun
-
-    def run(self, seconds: float) -> None:
-        """Advance the clock; hellos every five seconds."""
-        until = self.now + seconds
-        while self.now < until:
-            self.now += _TICK
-            for speaker in self.speakers.values():
-                if int(self.now / 5) != int((self.now - _TICK) / 5):
-                    speaker.hello()
-                if speaker.pending:
-                    speaker.push()
-            for packet in self.taken():  # each is a burst of its own: nothing is saved by batches
-                self._handle(events.To("ospf", packet))
-                self._drain()
-            begun = time.process_time()
-            self.router.tick(self.now)
-            self.spent += time.process_time() - begun
-            self._drain()
-
-    def taken(self) -> list[igp.PacketReceived]:
-        """Return what the neighbors have sent since the last time."""
-        arrived, self._inbox = self._inbox, []
-        return arrived
-
-    def receive(self, packets: list[igp.PacketReceived]) -> None:
-        """Process packets that arrived together."""
-        begun = time.process_time()
-        self.router.receive("ospf", iter(packets), self.now)
-        self.spent += time.process_time() - begun
-        self._drain()
-
-    def _drain(self) -> None:
-        while True:
-            begun = time.process_time()
-            outputs = self.router.drain()
-            self.spent += time.process_time() - begun
-            if not outputs:
-                return
-            for output in outputs:
-                match output:
-                    case events.From(_, igp.SendPacket(ifindex, _, payload)):
-                        self.speakers[ifindex].receive(payload)
-                    case events.ApplyFib():
-                        results = tuple(self._kernel.apply(output.operations))
-                        self._handle(events.FibApplied(output, results))
-
-    def join(self, routes: int) -> float:
-        """Bring up all adjacencies and learn the database; return the CPU seconds."""
-        for _ in range(300):
-            self.run(1.0)
-            if len(self.router.table.routes) >= routes:
-                break
-        else:
-            raise RuntimeError(f"{len(self.router.table.routes)} routes of {routes}")
-        spent = self.spent
-        self.run(_CALM)
-        return spent
-
-    def flood(self, lsas: list[Lsa]) -> float:
-        """Receive LSAs from the first neighbor; return the CPU ms of the router."""
-        before = self.spent
-        self.speakers[10].flood(lsas)()
-        self.run(_SETTLE)
-        return (self.spent - before) * 1e3
 
 
 def external(number: int, sequence: int, metric: int, router: int, age: int = 1) -> Lsa:
@@ -221,8 +96,8 @@ def learnt(held: int, mode: WeightMode = WeightMode.AVAILABLE) -> tuple[Leaf, in
     for first in range(0, held, OF_AN_UPDATE):
         numbers = range(first, min(held, first + OF_AN_UPDATE))
         leaf.speakers[10].flood([external(number, 0, 20, router) for number in numbers])()
-        leaf.run(_TICK)
-    leaf.run(_CALM)
+        leaf.run(TICK)
+    leaf.run(CALM)
     if len(leaf.router.table.routes) < held:
         raise RuntimeError(f"{len(leaf.router.table.routes)} routes of {held}")
     return leaf, router, leaf.spent - before
@@ -239,8 +114,8 @@ def withdrawn(leaf: Leaf, router: int, held: int) -> float:
         numbers = range(first, min(held, first + OF_AN_UPDATE))
         gone = [external(number, *last.get(number, (0, 20)), router, MAX_AGE) for number in numbers]
         leaf.speakers[10].flood(gone)()
-        leaf.run(_TICK)
-    leaf.run(_CALM)
+        leaf.run(TICK)
+    leaf.run(CALM)
     if len(leaf.router.table.routes) >= held:
         raise RuntimeError(f"{len(leaf.router.table.routes)} routes are left of {held}")
     return leaf.spent - before

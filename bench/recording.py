@@ -23,7 +23,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from bench.beside_fabric import Fabric
-from bench.changes import Leaf
+from bench.leaf import Leaf
 from bench.scale_fabric import announced
 from fared.core.wire import Reader
 from fared.management.recording import checkpoint

@@ -41,7 +41,7 @@ OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
 PATIENCE = 300.0
 """Seconds after which a section is considered to hang."""
-PATIENT = {"chaos": 1000.0, "collectives": 600.0, "scale": 1800.0}
+PATIENT = {"chaos": 1000.0, "collectives": 600.0, "fast_paths": 600.0, "scale": 1800.0}
 """The same for sections that take longer."""
 FAREWELL = 20.0
 """Seconds for a section to remove its namespaces after SIGTERM."""
@@ -50,7 +50,7 @@ SECTIONS = {
     "compute": "Compute: SPF, weights and groups of one router",
     "prefixes": "Prefixes: one that changes, however many are held, and all of a fabric at start",
     "changes": "Changes: one of them, however much is held",
-    "shortcuts": "Shortcuts: fast paths of the router, each beside its plain rule",
+    "fast_paths": "Fast paths, each beside its plain rule",
     "held": "Held: bytes of Python objects of one of a hundred thousand externals",
     "externals": "Externals: a hundred thousand of BIRD through a row of three",
     "beside": "Beside C: the same database in fared, FRR and BIRD",

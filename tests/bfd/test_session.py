@@ -1,8 +1,11 @@
 """Sessions on a virtual clock: states, timers, Poll Sequences, detection, lateness."""
 
 import itertools
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.bfd import SessionSettings, Sha1Key
@@ -14,6 +17,7 @@ from fared.protocols.bfd.packet import (
     decode_packet,
     encode_packet,
 )
+from fared.protocols.bfd.session import BfdSession
 from tests.bfd.wire import FAST, USUAL, A, B, Wire, up
 
 KEY = Sha1Key(1, b"fabric secret")
@@ -67,6 +71,37 @@ def test_the_state_follows_the_diagram_of_the_rfc(before, received, after):
     assert session.state is State[before]
     deliver(State[received])
     assert session.state is State[after]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([State.UP, State.UP, State.UP, State.INIT, State.DOWN, State.ADMIN_DOWN]),
+        st.sampled_from(
+            [{}, {}, {"poll": True}, {"final": True}, {"detect_mult": 5}, {"required_min_rx": 0}]
+        ),
+        st.integers(1, 3),
+        st.sampled_from([0.1, 0.3, 2.0]),
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.rfc("RFC 5880 §6.8.6")
+@given(STEPS)
+def test_a_repeated_packet_has_the_effect_of_one_that_is_decoded(steps):
+    def told() -> list[object]:
+        wire, session, deliver = scripted()
+        deliver(State.DOWN)
+        for state, fields, times, seconds in steps:
+            for _ in range(times):
+                deliver(state, **fields)
+                wire.run(seconds)
+        return [session.state, session.counters, wire.a.sent, wire.a.reports, wire.a.logged]
+
+    short = told()
+    never = property(lambda _: None, lambda *_: None)
+    with patch.object(BfdSession, "settled", never, create=True):
+        assert short == told()
 
 
 def test_two_ends_come_up_without_waiting_for_the_slow_interval():

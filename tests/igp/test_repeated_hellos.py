@@ -1,4 +1,4 @@
-"""Unchanged hellos only restart the timer of a neighbor: a shortcut that changes nothing else."""
+"""Unchanged hellos only restart the timer of a neighbor: a fast path that changes nothing else."""
 
 from typing import Any
 

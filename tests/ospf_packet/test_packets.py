@@ -3,6 +3,8 @@
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fared.core.checksum import internet_checksum
 from fared.core.wire import DecodeError, Reader
@@ -98,6 +100,40 @@ def test_the_checksum_of_a_known_update_is_verified_with_each_header(size):
     second[-1] ^= 4
     with pytest.raises(DecodeError, match="checksum"):
         decode_packet(bytes(second), packed=True, updates=updates)
+
+
+UPDATES = [
+    LsUpdate((), tuple(LSA.raw[:18] + size.to_bytes(2, "big") + bytes(size - 20) for size in sizes))
+    for sizes in ((24,), (25,), (24, 28), ())
+]
+
+
+def decoded(raw: bytes, updates: DecodedUpdates | None) -> object:
+    try:
+        return decode_packet(raw, packed=True, updates=updates)
+    except DecodeError as error:
+        return error.code, error.offset, str(error)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(UPDATES),
+            st.integers(1, 2),
+            st.none() | st.tuples(st.integers(0, 90), st.integers(1, 255)),
+        ),
+        max_size=40,
+    )
+)
+def test_updates_decoded_once_equal_those_decoded_each_time(packets):
+    """Damaged ones, too."""
+    updates = DecodedUpdates()
+    for update, router, damage in packets:
+        raw = bytearray(encode_packet(router, 0, update))
+        if damage is not None:
+            place, bits = damage
+            raw[place % len(raw)] ^= bits
+        assert decoded(bytes(raw), updates) == decoded(bytes(raw), None)
 
 
 def test_the_checksum_leaves_the_password_out():

@@ -1,4 +1,8 @@
-"""Which rows toward several nodes stay as they are when a link is lost."""
+"""Which rows toward several nodes stay as they are when a link is lost.
+
+A fast path beside ``contract``: tests/rib/test_incremental.py proves them equal; row ``rows toward
+several leaves``.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 When a link is lost only its own prefix is selected again, of two advertisements. ``choose`` takes
 forty steps over arrays for it, which count with cold caches.
+
+A fast path beside ``choose``: tests/rib/test_few.py proves them equal; row ``one changed prefix``.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ After the usual loss in a Clos fabric every node keeps its distance: the DAG lac
 head of that edge the slots that it fed. Then the plan is cut at that edge instead of being rebuilt,
 at a cost that the links of the two ends determine: its steps stay as they are (``Laid``). Any other
 change of the topology calls ``build_plan``.
+
+``cut_plan`` is a fast path beside ``build_plan``: tests/spf/test_patch.py proves them equal; row
+``plan of a lost link``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A router that starts in a fabric forms all its adjacencies at once, and describes the same tens of
 thousands of LSAs to each neighbor. So neighbors share one list, and a page of headers is reused
 until one of its LSAs is replaced; only the ages are written again.
+
+A page with other ages is a fast path beside a new one: tests/ospf/test_header_page.py proves them
+equal; row ``descriptions with other ages``.
 """
 
 from __future__ import annotations

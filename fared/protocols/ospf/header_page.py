@@ -3,6 +3,9 @@
 Neighbors of a fabric describe the same tens of thousands of LSAs, each of them: what is done for
 each header and neighbor takes most of the time in which a router joins. So both directions work on
 pages of hundreds of headers: ``database_summary`` sends them, ``KnownPages`` recognizes them.
+
+``KnownPages`` is a fast path beside ``Exchange._consider``: tests/ospf/test_header_page.py proves
+them equal; row ``descriptions of known LSAs``.
 """
 
 from __future__ import annotations

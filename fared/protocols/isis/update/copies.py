@@ -5,6 +5,9 @@ acknowledged here without being decoded or verified again, in a loop with few ca
 for a copy decides how many changes a second a router can follow. Deferrals that copies end are
 cleared for all circuits of an LSP together, before anything else looks at them. Everything else,
 and what a LAN needs, is left to ``flooding``, step by step.
+
+A fast path beside ``Flooding.receive``: tests/isis/test_copies.py proves them equal; row ``IS-IS:
+copies of LSPs``, and ``_run`` beside ``_take_one``, row ``IS-IS: copies that came together``.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Hellos are sent periodically, and at once when a link comes up, when a neighbor appears, and when
 one no longer lists us. So an adjacency forms within a few round trips.
+
+``repeated`` is a fast path beside ``receive``: tests/igp/test_repeated_hellos.py proves them equal;
+row ``repeated hellos``.
 """
 
 from __future__ import annotations

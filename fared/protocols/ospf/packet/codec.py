@@ -4,6 +4,9 @@
 needs neither neighbor nor key. LSAs in an update are not decoded; the flooding procedure verifies
 their checksums (§13 (1)). Packed, LSAs and headers remain bytes: most of those that a router
 receives are copies of what it has, which is recognized without an object for each.
+
+``DecodedUpdates`` is a fast path beside ``decode_packet``: tests/ospf_packet/test_packets.py proves
+them equal; row ``updates decoded once``.
 """
 
 from __future__ import annotations
