@@ -144,7 +144,7 @@ class Wires:
 
     def _settle(self, number: int) -> None:
         node = self.nodes[number]
-        for output in drained(node.engine):
+        for output in all_outputs(node.engine):
             if isinstance(output, igp.SendPacket):
                 payload = output.payload
                 kind = KINDS.get(payload[4] & 0x1F if self._isis else payload[1])
@@ -282,7 +282,7 @@ def duplicate_rows() -> list[Row]:
 def _first_and_again(proto: str, number: int = 300) -> tuple[float, float]:
     """CPU seconds for the first copy and a duplicate, medians, at a leaf with eight neighbors.
 
-    Two neighbors send each sequence number once, in turn. The times include draining the engine.
+    Two neighbors send each sequence number once, in turn. The times include taking the outputs.
     """
     wires = Wires(proto, 8, 2, NONE)
     wires.run(30)
@@ -297,18 +297,18 @@ def _first_and_again(proto: str, number: int = 300) -> tuple[float, float]:
             event = (_ospf_packet if proto == "ospf" else _isis_packet)(spine, link, sequence + 1)
             begin = time.process_time_ns()
             leaf.engine.receive(iter((event,)), wires.now)
-            drained(leaf.engine)
+            all_outputs(leaf.engine)
             times[spine].append((time.process_time_ns() - begin) / 1e9)
         leaf.engine.tick(wires.now)
-        drained(leaf.engine)
+        all_outputs(leaf.engine)
     gc.enable()
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def drained(engine: OspfEngine | IsisEngine) -> list[Any]:
+def all_outputs(engine: OspfEngine | IsisEngine) -> list[Any]:
     """All outputs of an engine, in order."""
     found: list[Any] = []
-    while outputs := engine.drain():
+    while outputs := engine.take_outputs():
         found += outputs
     return found
 

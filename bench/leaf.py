@@ -121,11 +121,11 @@ class Leaf:
                     speaker.push()
             for packet in self.taken():  # each is a burst of its own: nothing is saved by batches
                 self._handle(events.To(self.protocol, packet))
-                self._drain()
+                self._take_outputs()
             begun = time.process_time()
             self.router.tick(self.now)
             self.spent += time.process_time() - begun
-            self._drain()
+            self._take_outputs()
 
     def taken(self) -> list[igp.PacketReceived]:
         """Return what the neighbors have sent since the last time."""
@@ -137,12 +137,12 @@ class Leaf:
         begun = time.process_time()
         self.router.receive(self.protocol, iter(packets), self.now)
         self.spent += time.process_time() - begun
-        self._drain()
+        self._take_outputs()
 
-    def _drain(self) -> None:
+    def _take_outputs(self) -> None:
         while True:
             begun = time.process_time()
-            outputs = self.router.drain()
+            outputs = self.router.take_outputs()
             self.spent += time.process_time() - begun
             if not outputs:
                 return

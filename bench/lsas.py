@@ -58,7 +58,7 @@ class BuilderEngine:
         lsdb.entries[entry.key] = entry
         self._builder.lsa_changed(entry)
 
-    def drain(self) -> list[object]:
+    def take_outputs(self) -> list[object]:
         """What the builder has to say."""
         self._builder.flush()
         said, self.said = self.said, []
@@ -103,11 +103,11 @@ class Fed:
             own += [fabric.te_lsa(root, link) for link, *_ in list(fabric.ends(root))]
         for lsa in own:
             self.engine.install(lsa, self.now)
-        self.drain()
+        self.take_outputs()
 
-    def drain(self) -> None:
+    def take_outputs(self) -> None:
         """Process everything; the kernel executes at once."""
-        while outputs := self.router.drain():
+        while outputs := self.router.take_outputs():
             for output in outputs:
                 if isinstance(output, events.ApplyFib):
                     self.operations += len(output.operations)
@@ -120,7 +120,7 @@ class Fed:
         for lsa in lsas:
             self.engine.install(lsa, self.now)
         self.router.tick(self.now)
-        self.drain()
+        self.take_outputs()
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
@@ -128,7 +128,7 @@ class Fed:
         while (due := self.router.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
             self.router.tick(self.now)
-            self.drain()
+            self.take_outputs()
         self.now = end
 
 

@@ -14,20 +14,20 @@ from fared.core.links import Link
 from fared.extensions.sim.wire import Cable, End, Frame, VirtualWire
 
 
-def drained(engine: Any) -> Iterator[Any]:
+def all_outputs(engine: Any) -> Iterator[Any]:
     """All outputs of an engine, in order."""
-    while outputs := engine.drain():
+    while outputs := engine.take_outputs():
         yield from outputs
 
 
 class Clocked:
-    """One engine whose test advances the clock; subclasses take its outputs in ``drain``."""
+    """One engine whose test advances the clock; subclasses say what becomes of its outputs."""
 
     now: float
     engine: Any
 
     @abstractmethod
-    def drain(self) -> None:
+    def take_outputs(self) -> None:
         """Take the outputs of the engine."""
 
     def at(self, now: float) -> None:
@@ -35,7 +35,7 @@ class Clocked:
         while (due := self.engine.next_deadline()) is not None and due <= now:
             self.now = max(self.now, due)
             self.engine.tick(self.now)
-            self.drain()
+            self.take_outputs()
         self.now = now
 
 
@@ -122,10 +122,10 @@ class EngineNetwork(VirtualWire[Frame]):
         """Pass an event to a node now, and transmit the packets that it sends."""
         node = self.nodes[number]
         node.engine.handle(event, self.now)
-        self._drain(node)
+        self._take_outputs(node)
 
-    def _drain(self, node: Node) -> None:
-        for output in drained(node.engine):
+    def _take_outputs(self, node: Node) -> None:
+        for output in all_outputs(node.engine):
             node.outputs.append((self.now, output))
             if isinstance(output, self.send_event):
                 self.sent[output.payload[self.kind_at] & self.kind_mask] += 1
@@ -149,7 +149,7 @@ class EngineNetwork(VirtualWire[Frame]):
             at = node.engine.next_deadline()
             if at is not None and at <= self.now and not node.stopped:
                 node.engine.tick(self.now)
-                self._drain(node)
+                self._take_outputs(node)
 
     def ends_up(self) -> Counter[int]:
         """The number of neighbors that each node should have: one for each link with carrier."""

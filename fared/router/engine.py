@@ -41,10 +41,10 @@ class EngineSettings(Protocol):
 
 
 class Engine(Protocol):
-    """A protocol without I/O: inputs go in, ``drain`` returns the outputs."""
+    """A protocol without I/O: inputs go in, ``take_outputs`` returns the outputs."""
 
     settled: bool
-    """Whether ``drain`` has nothing to do."""
+    """Whether ``take_outputs`` has nothing to do."""
 
     def handle(self, event: EngineInput, now: float) -> None:
         """Process one input."""
@@ -61,7 +61,7 @@ class Engine(Protocol):
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
 
-    def drain(self) -> Sequence[EngineOutput]:
+    def take_outputs(self) -> Sequence[EngineOutput]:
         """Return outputs, what is to be sent first; call until nothing is returned."""
 
     @property

@@ -9,8 +9,8 @@ FIB planner into kernel operations. This module decides only *when*:
 - weights that follow load do so once a second, with jitter, in portions (``AdaptationClock``);
 - routes adopted from a former process stay untouched until start-up has the whole database.
 
-It has the contract of an engine: ``handle``, ``tick``, ``next_deadline``, ``drain``. ``stopwatch``
-only measures durations to display; no decision depends on it.
+It has the contract of an engine: ``handle``, ``tick``, ``next_deadline``, ``take_outputs``.
+``stopwatch`` only measures durations to display; no decision depends on it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Router:
             self.startup, self.instances, self._fib, self._outputs, self._first_spf
         )
         self.settled = False
-        """Whether ``drain`` has nothing to do, and ``next_deadline`` is what it was."""
+        """Whether ``take_outputs`` has nothing to do, and ``next_deadline`` is what it was."""
         self._engines_alone = False
         """Whether nothing has happened since it was settled but a tick of the engines."""
         self._settled_until = -math.inf
@@ -256,11 +256,11 @@ class Router:
         )
         return min((at for at in candidates if at is not None), default=math.inf)
 
-    def drain(self) -> list[events.Output]:
+    def take_outputs(self) -> list[events.Output]:
         """Return what to send, apply and log, in order.
 
         The consequences of several inputs are computed here, once: a burst of packets handled
-        before one ``drain`` is flooded in full packets and computed in one run. Packets are
+        before one ``take_outputs`` is flooded in full packets and computed in one run. Packets are
         returned first, the results of the computation by the next call: call until nothing is
         returned.
         """
@@ -298,7 +298,7 @@ class Router:
         """Do what is due; return whether computing waits until the outputs are handed out."""
         started = self._stopwatch()
         for instance in self.instances.values():
-            self._drain_engine(instance, now)
+            self._take_from(instance, now)
         self._engine_seconds += self._stopwatch() - started
         computing = self._computing
         if computing.pending.causes:
@@ -330,9 +330,9 @@ class Router:
         self.spraying.process(now)
         self.multicast.process(now, frozen=self._fib.frozen or self._fib.withdrawn)
 
-    def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:
+    def _take_from(self, instance: ProtocolInstance, now: float) -> None:
         request = self._computing.request
-        for output in instance.engine.drain():
+        for output in instance.engine.take_outputs():
             match output:
                 case TedUpdated():
                     request(instance.ted_updated(output), output.cause, output.since, now)
@@ -357,7 +357,7 @@ class Router:
         change = self._computing.solve(now, self._stopwatch)
         for instance in self.instances.values():
             if instance.tell_engine(now):
-                self._drain_engine(instance, now)
+                self._take_from(instance, now)
         if self.startup.ready and any(map(_is_packet, self._outputs)):
             self._computing.unplanned = change
         else:

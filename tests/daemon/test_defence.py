@@ -142,7 +142,7 @@ class Broken:
     def tick(self, _now: float) -> None:
         raise ValueError("tick")
 
-    def drain(self) -> list[events.Output]:
+    def take_outputs(self) -> list[events.Output]:
         return self.outputs.pop(0) if self.outputs else []
 
     def next_deadline(self) -> float | None:

@@ -82,25 +82,25 @@ def test_packets_that_arrive_while_others_are_read_late_are_read_before_timers_r
     assert not reasons & {"InactivityTimer", "holding time expired"}
 
 
-def test_a_hello_that_says_nothing_new_is_processed_without_a_drain(monkeypatch):
+def test_a_hello_that_says_nothing_new_is_processed_without_a_turn(monkeypatch):
     pair = Pair("ospf")
     pair.await_up(15)
     pair.run(20)
-    left, drained = pair.left, []
-    drain = left.runner.router.drain
-    monkeypatch.setattr(left.runner.router, "drain", lambda: drained.append(1) or drain())
+    left, turns = pair.left, []
+    take = left.runner.router.take_outputs
+    monkeypatch.setattr(left.runner.router, "take_outputs", lambda: turns.append(1) or take())
     while not left.waiting:
         pair.clock.now = min(process.loop.due() for process in (left, pair.right))
         pair.right.loop.fire()
         left.loop.fire()
-    drained.clear()
+    turns.clear()
     due = left.loop.due()
     left.read()
-    assert drained == []
+    assert turns == []
     assert left.dead_in() == pytest.approx(DEAD)
     assert left.loop.due() == due
     pair.run(20)
-    assert drained
+    assert turns
     assert left.up()
 
 
@@ -180,7 +180,7 @@ class Recorded:
     def detected(self, _seconds: float) -> None:
         """Accept any age."""
 
-    def drain(self) -> list[events.Output]:
+    def take_outputs(self) -> list[events.Output]:
         return self._left.pop() if self._left else []
 
     def next_deadline(self) -> None:

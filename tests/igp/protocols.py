@@ -203,7 +203,7 @@ class Ospf(Protocol):
     def refresh(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._originator.everything_changed(force=True)
-        net._drain(node)
+        net._take_outputs(node)
 
     def lists(self, net: Any, at: int, of: int, neighbor: int) -> bool:
         rid = ospf.router_id(of)
@@ -214,7 +214,7 @@ class Ospf(Protocol):
     def flush(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._self_lsas.flush_all()
-        net._drain(node)
+        net._take_outputs(node)
 
 
 class Isis(Protocol):
@@ -274,7 +274,7 @@ class Isis(Protocol):
     def refresh(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._originator.renew(Level.TWO, lsp_id(number))
-        net._drain(node)
+        net._take_outputs(node)
 
     def lists(self, net: Any, at: int, of: int, neighbor: int) -> bool:
         tlvs = of_type(net.lsp(at, of).tlvs, IsReachability)
@@ -283,7 +283,7 @@ class Isis(Protocol):
     def flush(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._flooding.purge_own(Level.TWO, lsp_id(number))
-        net._drain(node)
+        net._take_outputs(node)
 
 
 OSPF, ISIS = PROTOCOLS = Ospf(), Isis()

@@ -145,7 +145,7 @@ class Router:
             case Psnp():
                 self.flooding.receive_psnp(circuit, source, pdu)
 
-    def drain(self) -> list[SendPacket]:
+    def take_outputs(self) -> list[SendPacket]:
         self.flooding.flush()
         outputs = self.instance.process.take_outputs()
         self.logs += [o for o in outputs if isinstance(o, LogRecord)]
@@ -282,7 +282,7 @@ class Network(VirtualWire[tuple[int, bytes]]):
             self._send(number)
 
     def _send(self, number: int) -> None:
-        for output in self.routers[number].drain():
+        for output in self.routers[number].take_outputs():
             self.sent.append((self.now, number, output))
             end = (number, output.ifindex)
             self.carry(end, (mac(*end), output.payload))

@@ -167,7 +167,7 @@ class Net(VirtualWire[tuple[int, bytes]]):
         link = make_link(number, ifindex, **values)
         router.macs[ifindex] = link.hardware_address
         router.manager.changed(link, settings)
-        self.drain(router)
+        self.take_outputs(router)
 
     def pair(
         self,
@@ -192,7 +192,7 @@ class Net(VirtualWire[tuple[int, bytes]]):
             self.link(number, replace(LAN, priority=(priorities or {}).get(number, 64)))
         return cable
 
-    def drain(self, router: Router) -> None:
+    def take_outputs(self, router: Router) -> None:
         """Transmit the output of a router."""
         for output in router.instance.process.take_outputs():
             router.said.append((self.now, output))
@@ -225,7 +225,7 @@ class Net(VirtualWire[tuple[int, bytes]]):
             router.hello.receive_p2p(circuit, received, pdu)
         elif isinstance(pdu, LanHello):
             router.hello.receive_lan(circuit, received, pdu)
-        self.drain(router)
+        self.take_outputs(router)
 
     def say(self, number: int, pdu: LanHello | P2pHello, source: int = 0x0200_0009_0001) -> None:
         """Deliver a PDU of an unknown sender to a router."""
@@ -237,7 +237,7 @@ class Net(VirtualWire[tuple[int, bytes]]):
         router = self.routers[number]
         router.instance.settings = replace(router.instance.settings, **settings)
         router.hello.settings_changed()
-        self.drain(router)
+        self.take_outputs(router)
 
     def deadlines(self) -> Iterator[float]:
         """The deadlines of the routers."""
@@ -254,7 +254,7 @@ class Net(VirtualWire[tuple[int, bytes]]):
             if not router.stopped:
                 router.instance.process.now = self.now
                 router.instance.process.timers.fire(self.now)
-                self.drain(router)
+                self.take_outputs(router)
 
     def run(self, seconds: float) -> None:
         """Advance the clock."""

@@ -39,7 +39,7 @@ def sessions(net: Net, router: Router, status: BfdStatus, *sizes: int) -> None:
     router.instance.process.now = net.now
     for ifindex, remote in items:
         router.hello.detection.changed(BfdChanged(ifindex, remote, status))
-    net.drain(router)
+    net.take_outputs(router)
 
 
 def started(settings: CircuitSettings, other: CircuitSettings | None = None, **options) -> tuple:

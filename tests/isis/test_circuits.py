@@ -22,7 +22,7 @@ def kinds(router) -> list[type]:
 
 def removed(net: Net, number: int, ifindex: int = 1) -> None:
     net.routers[number].manager.removed(ifindex)
-    net.drain(net.routers[number])
+    net.take_outputs(net.routers[number])
 
 
 def test_a_circuit_is_opened_before_it_speaks_and_closed_after():

@@ -11,7 +11,7 @@ from fared.protocols.isis.ids import Level, lsp_id
 from fared.protocols.isis.origination.originate import Originator
 from fared.protocols.isis.pdu.codec import encode_pdu
 from fared.protocols.isis.pdu.model import Lsp
-from tests.engines import drained
+from tests.engines import all_outputs
 from tests.isis.net import Network, mac, system
 
 SPINES, LEAVES = (1, 2), (11, 12, 13, 14)
@@ -25,7 +25,7 @@ class Together(Network):
         node = self.nodes[end[0]]
         if not node.stopped:
             node.engine.receive(iter((self.received(end, frame),)), self.now)
-            self._drain(node)
+            self._take_outputs(node)
 
 
 def fabric() -> Together:
@@ -87,7 +87,7 @@ class Copied:
     def receive(self) -> list:
         """Receive the copy; return what is sent at once."""
         self.leaf.receive(iter((self.copy,)), self.net.now)
-        return list(drained(self.leaf))
+        return list(all_outputs(self.leaf))
 
 
 def test_a_copy_is_acknowledged_and_nothing_is_originated(monkeypatch):
@@ -96,7 +96,7 @@ def test_a_copy_is_acknowledged_and_nothing_is_originated(monkeypatch):
     assert copied.receive() == []
     assert (copied.settled, leaf.settled) == (0, True)
     leaf.tick(leaf.next_deadline() + 1.0)
-    sent = [output for output in drained(leaf) if isinstance(output, SendPacket)]
+    sent = [output for output in all_outputs(leaf) if isinstance(output, SendPacket)]
     acknowledged = [one for one in sent if one.payload[4] & 0x1F == _PSNP]
     assert [one.ifindex for one in acknowledged] == [copied.ifindex]
 
@@ -111,7 +111,7 @@ def test_what_came_before_a_copy_or_with_it_is_settled(monkeypatch):
     newer = encode_pdu(Lsp(2, lsp_id(system(LEAVES[1]), 0, 0), 99, 1200, is_type=3))
     packets = copied.copy, replace(copied.copy, payload=newer)
     copied.leaf.receive(iter(packets), copied.net.now)
-    list(drained(copied.leaf))
+    list(all_outputs(copied.leaf))
     assert copied.settled > before
 
 

@@ -77,7 +77,7 @@ class Receiver:
             self.sender.receive(1, 2, encode_pdu(Psnp(2, 2 << 8, tlvs)))
 
     def _carry(self) -> None:
-        for output in self.sender.drain():
+        for output in self.sender.take_outputs():
             self.sent += 1
             if peek_type(output.payload) is not PduType.L2_LSP or self.deaf:
                 continue

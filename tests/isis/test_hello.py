@@ -488,7 +488,7 @@ def test_a_router_that_stops_sends_final_hellos():
     a, b = net.pair()
     net.run(5)
     a.hello.shutdown()
-    net.drain(a)
+    net.take_outputs(a)
     net.run(0.1)
     assert b.adjacency() is None
     reasons = [o.reason for _, o in b.said if isinstance(o, AdjacencyChanged) and o.state == "Down"]

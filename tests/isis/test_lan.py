@@ -143,7 +143,7 @@ def test_the_next_best_takes_over_at_once_when_the_designated_is_sends_a_final_h
     net.lan(1, 2, 3)
     net.run(5)
     net.routers[3].hello.shutdown()
-    net.drain(net.routers[3])
+    net.take_outputs(net.routers[3])
     net.run(0.3)
     assert net.routers[1].dis() == net.routers[2].dis() == 2
     assert net.routers[1].heard() == {2}

@@ -20,7 +20,7 @@ from fared.protocols.isis.circuit import Adjacency
 from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
 from fared.protocols.isis.pdu.model import P2pHello, PduType
 from fared.protocols.isis.pdu.tlvs import ThreeWay, ThreeWayState
-from tests.engines import drained
+from tests.engines import all_outputs
 from tests.isis.net import FAST, Network, pair
 
 HELLOS = (PduType.P2P_HELLO, PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO)
@@ -55,7 +55,7 @@ class Up:
         self.source = self.adjacency.snpa
 
     def quiet(self) -> None:
-        for _ in drained(self.engine):
+        for _ in all_outputs(self.engine):
             pass
 
     def receive(self, payload: bytes | None = None, source: int | None = None) -> None:
@@ -68,7 +68,7 @@ class Up:
 
 
 @pytest.mark.rfc("ISO 10589 §8.2.5.2")
-def test_it_restarts_the_holding_time_is_counted_and_leaves_nothing_to_drain():
+def test_it_restarts_the_holding_time_is_counted_and_leaves_the_engine_settled():
     up = Up()
     up.quiet()
     before, up.net.now = up.received(), up.net.now + 0.7
@@ -78,7 +78,7 @@ def test_it_restarts_the_holding_time_is_counted_and_leaves_nothing_to_drain():
     assert up.adjacency.expires == up.net.now + up.adjacency.holding_time
 
 
-def test_a_load_that_is_not_advertised_leaves_nothing_to_drain():
+def test_a_load_that_is_not_advertised_leaves_the_engine_settled():
     up = Up()
     up.quiet()
     up.engine.handle(LoadsMeasured({up.ifindex: 1.0}), up.net.now)

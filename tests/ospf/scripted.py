@@ -24,7 +24,7 @@ from fared.protocols.ospf.packet.packets import (
     LsUpdate,
 )
 from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
-from tests.engines import Clocked, drained
+from tests.engines import Clocked, all_outputs
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 
 E = 0x02
@@ -61,15 +61,15 @@ class Scripted(Clocked):
 
     def handle(self, event) -> None:
         self.engine.handle(event, self.now)
-        self.drain()
+        self.take_outputs()
 
     def changed(self, **changes) -> LinkChanged:
         """The link with another state, MTU or addresses."""
         self.link = replace(self.link, **changes)
         return LinkChanged(self.link, self.settings)
 
-    def drain(self) -> None:
-        for output in drained(self.engine):
+    def take_outputs(self) -> None:
+        for output in all_outputs(self.engine):
             self.outputs.append(output)
             if isinstance(output, SendPacket):
                 self._inbox.append(decode_packet(output.payload).body)

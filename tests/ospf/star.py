@@ -36,12 +36,12 @@ class Star(Clocked):
         """Time, neighbor and packet."""
         for number in range(neighbors):
             self.engine.handle(LinkChanged(make_link(number + 2, OURS + 2 * number), settings), 0.0)
-        self.drain()
+        self.take_outputs()
         for number in range(neighbors if full else 0):
             self.to_full(number)
 
-    def drain(self) -> None:
-        for output in self.engine.drain():
+    def take_outputs(self) -> None:
+        for output in self.engine.take_outputs():
             if isinstance(output, SendPacket):
                 self.sent.append((self.now, output.ifindex - 2, output))
 
@@ -52,7 +52,7 @@ class Star(Clocked):
             source = OURS + 2 * number + 1
             packet = PacketReceived(number + 2, source, ALL_SPF, payload, 1)
             self.engine.handle(packet, self.now)
-        self.drain()
+        self.take_outputs()
 
     def greet(self, number: int, *heard: int) -> None:
         interval, dead = self.settings.hello_interval, self.settings.router_dead_interval

@@ -74,7 +74,7 @@ def test_packets_that_arrive_together_have_the_effect_of_each_by_itself(batches)
         for each in packets:
             apart.engine.handle(each, apart.now)
         for star in (together, apart):
-            star.drain()
+            star.take_outputs()
             star.at(star.now + 0.002)
     assert outcome(together) == outcome(apart)
 

@@ -305,7 +305,7 @@ def test_routers_with_different_limits_form_a_fabric_and_requests_for_ignored_ls
         engine = net.nodes[1].engine
         area = next(iter(engine._instance.areas.values()))
         engine._flooding.install_and_flood(area.lsdb, lsa.header.key, lsa.raw)
-    net._drain(net.nodes[1])
+    net._take_outputs(net.nodes[1])
     net.run(30)
     assert net.all_full()
     sizes = [len(net.database(number)) for number in (1, 2, 3)]

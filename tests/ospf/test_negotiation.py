@@ -49,11 +49,11 @@ def describe(peer: Scripted, led_by_peer: bool, sequence: int) -> None:
 
 
 def send_at_once(peer: Scripted, *bodies) -> None:
-    """Deliver packets as one batch: the engine drains after the last."""
+    """Deliver packets as one batch: the engine does its turn after the last."""
     for body in bodies:
         payload = encode_packet(peer.peer, BACKBONE, body)
         peer.engine.handle(PacketReceived(2, THEIRS, ALL_SPF, payload, 1), peer.now)
-    peer.drain()
+    peer.take_outputs()
 
 
 @pytest.mark.rfc("RFC 2328 §10.8")

@@ -25,7 +25,7 @@ def full() -> tuple[Scripted, bytes]:
     peer.to_full()
     hello = encode_packet(peer.peer, 0, peer.hello(peer.me))
     peer.raw(hello)
-    peer.drain()
+    peer.take_outputs()
     return peer, hello
 
 
@@ -45,7 +45,7 @@ def received(peer: Scripted) -> int:
 
 
 @pytest.mark.rfc("RFC 2328 §10.5")
-def test_it_restarts_the_timer_is_counted_and_leaves_nothing_to_drain():
+def test_it_restarts_the_timer_is_counted_and_leaves_the_engine_settled():
     peer, hello = full()
     peer.at(3.0)
     before = received(peer)

@@ -106,11 +106,11 @@ def test_acknowledgments_that_wait_for_a_timer_are_not_looked_at_before_a_packet
     for _ in range(3):
         hear(made, 0, update(router_lsa(0)))
         assert not waiting
-        made.drain()
+        made.take_outputs()
     full = [make_lsa(ORIGINATOR + number) for number in range(1, 73)]
     hear(made, 0, update(*full))
     assert waiting
-    made.drain()
+    made.take_outputs()
     made.at(began + 0.05)
     assert [len(body.lsa_headers) for _, body in bodies(made, 0, LsAck)] == [72, 4]
     made.send(0, update(router_lsa(0)))
@@ -122,7 +122,7 @@ def test_an_acknowledgment_leaves_nothing_to_do_until_the_last_one():
     made = star(3)
     made.send(0, update(router_lsa(0)))
     made.at(made.now + 0.3)
-    while made.engine.drain():
+    while made.engine.take_outputs():
         pass
     assert made.engine.settled
     waiting = made.engine.next_deadline()
@@ -149,7 +149,7 @@ def test_the_last_acknowledgment_of_a_flushed_lsa_removes_it():
     assert len(held) == 1
     hear(made, 1, ack(flushed))
     assert not made.engine.settled
-    made.drain()
+    made.take_outputs()
     assert not [entry for entry in area.lsdb if entry.key.advertising_router == ORIGINATOR]
 
 

@@ -438,10 +438,10 @@ def test_localhost_is_not_announced(peer):
     assert len(decode_body(peer.own_router_lsa()).links) == 2
 
 
-def test_a_load_that_is_not_advertised_leaves_nothing_to_drain(net):
+def test_a_load_that_is_not_advertised_leaves_the_engine_settled(net):
     """Loads are measured every second; most of them change nothing."""
     engine = net.nodes[1].engine
-    while engine.drain():
+    while engine.take_outputs():
         pass
     deadline = engine.next_deadline()
     engine.handle(LoadsMeasured({2: 0.01 * 12.5e6}), net.now)

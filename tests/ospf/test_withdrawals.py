@@ -71,8 +71,8 @@ class Observed(Star):
             body = encode_body(RouterLsa(E_BIT, tuple(links)))
             self.send(0, update(make_lsa(router, body=body)))
 
-    def drain(self) -> None:
-        for output in self.engine.drain():
+    def take_outputs(self) -> None:
+        for output in self.engine.take_outputs():
             if isinstance(output, SendPacket):
                 self.sent.append((self.now, output.ifindex - 2, output))
             elif isinstance(output, PrefixesUpdated):

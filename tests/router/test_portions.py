@@ -113,7 +113,7 @@ class Leaf:
 
     def flush(self) -> None:
         written: list[FibOperation] = []
-        while outputs := self.router.drain():
+        while outputs := self.router.take_outputs():
             causes = [each.cause for each in outputs if isinstance(each, events.ApplyFib)]
             self.batches += [causes] if causes else []
             for output in outputs:

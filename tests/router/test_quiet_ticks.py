@@ -1,4 +1,4 @@
-"""Ticks of a quiet router, which only sends hellos, and drains: the same packets in fewer calls."""
+"""Turns and ticks of a quiet router, which only sends hellos: the same packets in fewer calls."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def quiet() -> tuple[Network, Router]:
     return network, network.nodes["L1"].running
 
 
-def test_a_tick_that_only_sends_hellos_takes_one_drain():
+def test_a_tick_that_only_sends_hellos_takes_one_turn():
     _, router = quiet()
     due = router.next_deadline()
     router.tick(due)
-    packets = router.drain()
+    packets = router.take_outputs()
     assert [type(output.event) for output in packets] == [igp.SendPacket] * 4
     assert router.settled
-    assert router.drain() == []
+    assert router.take_outputs() == []
     assert router.next_deadline() > due
 
 
@@ -72,7 +72,7 @@ def test_what_such_a_tick_costs():
     due = router.next_deadline()
     with counting_calls() as calls:
         router.tick(due)
-        router.drain()
+        router.take_outputs()
         router.next_deadline()
     assert calls.count < 200
 
@@ -83,7 +83,7 @@ def test_an_input_after_the_tick_is_processed_with_its_hellos():
     router.tick(due)
     router.handle(igp.LinkRemoved(network.find_port("L1", "S1").ifindex), due)
     found: list[events.Output] = []
-    while outputs := router.drain():
+    while outputs := router.take_outputs():
         found += outputs
     hellos = [
         o for o in found if isinstance(o, events.From) and isinstance(o.event, igp.SendPacket)
@@ -92,7 +92,7 @@ def test_an_input_after_the_tick_is_processed_with_its_hellos():
     assert any(isinstance(output, events.ApplyFib) for output in found)
 
 
-def test_an_ospf_engine_that_has_published_needs_no_further_drain(monkeypatch):
+def test_an_ospf_engine_that_has_published_needs_no_further_turn(monkeypatch):
     """It sends, and its router installs, what it would with another one: there is nothing left."""
     quick = a_minute(monkeypatch)
     monkeypatch.setattr(OspfEngine, "_ends_with_publishing", False)
@@ -103,8 +103,8 @@ def test_a_lost_link_is_settled_once_it_is_published():
     network, router = quiet()
     engine = router.instances["ospf"].engine
     engine.handle(igp.LinkRemoved(network.find_port("L1", "S1").ifindex), network.now)
-    assert any(isinstance(output, igp.SendPacket) for output in engine.drain())
+    assert any(isinstance(output, igp.SendPacket) for output in engine.take_outputs())
     assert not engine.settled
-    assert any(isinstance(output, TedUpdated) for output in engine.drain())
+    assert any(isinstance(output, TedUpdated) for output in engine.take_outputs())
     assert engine.settled
-    assert engine.drain() == []
+    assert engine.take_outputs() == []

@@ -70,7 +70,7 @@ class Timed:
 
     def wake(self) -> None:
         self.router.tick(self.now)
-        while self.router.drain():
+        while self.router.take_outputs():
             pass
 
     def run(self, seconds: float) -> None:

@@ -29,7 +29,7 @@ class Engine:
     def next_deadline(self) -> None:
         """Nothing ever will be."""
 
-    def drain(self) -> list[object]:
+    def take_outputs(self) -> list[object]:
         """Say it."""
         said, self.said = self.said, []
         return said

@@ -305,27 +305,27 @@ def test_lesser_capacities_beside_a_lost_link_are_told_to_other_areas_after_it(s
     assert all(router.activity > was for router, was in zip(beside, before, strict=True))
 
 
-def test_a_capacity_that_is_held_is_looked_at_in_its_time_however_often_the_router_is_drained(
+def test_a_capacity_that_is_held_is_looked_at_in_its_time_however_many_turns_there_are(
     shared, monkeypatch
 ):
     """Of the end of a lost link, which has routes to tell of before."""
     looked, encode = Counter(), summaries.encode_extended_prefix
-    border, drain, drained = shared.network.nodes["p1.S4"].running, Router.drain, []
+    border, take, turns = shared.network.nodes["p1.S4"].running, Router.take_outputs, []
 
     def noted(router):
-        drained.append(router)
-        return drain(router)
+        turns.append(router)
+        return take(router)
 
     def counted(lsa):
-        if drained and drained[-1] is border:
+        if turns and turns[-1] is border:
             looked[lsa.prefixes[0].prefix] += 1
         return encode(lsa)
 
-    monkeypatch.setattr(Router, "drain", noted)
+    monkeypatch.setattr(Router, "take_outputs", noted)
     monkeypatch.setattr(summaries, "encode_extended_prefix", counted)
     cut(shared, "p1.S4", "p1.L2")
     shared.network.run_for(0.02)
-    assert drained.count(border) > 1
+    assert turns.count(border) > 1
     assert not looked
     shared.network.run_for(CAPACITY_DELAY)
     assert looked
@@ -335,17 +335,17 @@ def test_a_capacity_that_is_held_is_looked_at_in_its_time_however_often_the_rout
 def test_a_border_router_tells_other_areas_of_a_lost_link_before_it_plans_its_own_routes(
     shared, monkeypatch
 ):
-    fabric, turns, drain = shared, [], Router.drain
+    fabric, turns, take = shared, [], Router.take_outputs
     border = fabric.network.nodes["p1.S4"].running
 
     def noted(router):
-        outputs = drain(router)
+        outputs = take(router)
         if router is border:
             packets = sum(isinstance(getattr(o, "event", None), SendPacket) for o in outputs)
             turns.append((packets, any(isinstance(o, ApplyFib) for o in outputs)))
         return outputs
 
-    monkeypatch.setattr(Router, "drain", noted)
+    monkeypatch.setattr(Router, "take_outputs", noted)
     cut(fabric, "p1.S4", "p1.L2")
     # The router LSA to the other leaf, summaries to both super-spines, then the routes.
     assert turns[:3] == [(1, False), (2, False), (0, True)]

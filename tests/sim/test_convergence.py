@@ -81,7 +81,8 @@ def test_a_router_that_loses_a_link_floods_before_it_computes(fabric):
     for event in link_events(node, port):
         router.handle(event, network.now)
     kinds = [
-        [type(getattr(output, "event", output)) for output in router.drain()] for _ in range(3)
+        [type(getattr(output, "event", output)) for output in router.take_outputs()]
+        for _ in range(3)
     ]
     assert igp.SendPacket in kinds[0]
     assert events.Computed not in kinds[0]
@@ -103,7 +104,7 @@ def test_a_lost_link_is_flooded_before_its_next_hops_are_followed_and_routes_wri
     turns = []
     for event in link_events(node, port):
         router.handle(event, network.now)
-    while outputs := router.drain():
+    while outputs := router.take_outputs():
         kinds = [type(getattr(output, "event", output)) for output in outputs]
         turns.append((igp.SendPacket in kinds, kinds.count(events.ApplyFib), followed()))
     assert turns == [(True, 0, False), (False, 1, True)]
@@ -117,7 +118,7 @@ def test_packets_are_sent_before_the_ted_is_updated(fabric):
     (instance,) = node.running.instances.values()
     for event in link_events(node, port):
         node.running.handle(event, network.now)
-    first, second = (list(map(type, instance.engine.drain())) for _ in range(2))
+    first, second = (list(map(type, instance.engine.take_outputs())) for _ in range(2))
     assert igp.SendPacket in first
     assert not {TedUpdated, LocalLinksChanged} & set(first)
     assert {TedUpdated, LocalLinksChanged} <= set(second)
@@ -126,7 +127,7 @@ def test_packets_are_sent_before_the_ted_is_updated(fabric):
 def test_packets_are_sent_before_interfaces_are_read_for_redistribution(monkeypatch):
     """What is redistributed does not change with most links that are lost."""
     fabric = clos3(2, 3, network=Network(seed=3))
-    network, read, drained = fabric.network, External._read_interfaces, []
+    network, read, reads = fabric.network, External._read_interfaces, []
     announce(fabric, "S1")
     network.start_all()
     network.run_until_quiet(60)
@@ -135,11 +136,11 @@ def test_packets_are_sent_before_interfaces_are_read_for_redistribution(monkeypa
     (instance,) = node.running.instances.values()
     for event in link_events(node, port):
         node.running.handle(event, network.now)
-    monkeypatch.setattr(External, "_read_interfaces", lambda own: drained.append(own) or read(own))
-    assert igp.SendPacket in map(type, instance.engine.drain())
-    assert not drained
-    instance.engine.drain()
-    assert len(drained) == 1
+    monkeypatch.setattr(External, "_read_interfaces", lambda own: reads.append(own) or read(own))
+    assert igp.SendPacket in map(type, instance.engine.take_outputs())
+    assert not reads
+    instance.engine.take_outputs()
+    assert len(reads) == 1
 
 
 def test_a_lost_link_costs_every_router_one_computation_at_once(fabric):

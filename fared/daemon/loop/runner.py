@@ -95,6 +95,7 @@ class Runner:
         self._flushing = self._failed = self._begun = False
         self._not_before = 0.0
         self._closing: dict[tuple[str, int], None] = {}
+        # "drain" is a turn of the router: logs and metrics have it by this name
         self._guards = {
             name: Guard(partial(self._router_failed, name)) for name in ("handle", "drain", "tick")
         }
@@ -178,7 +179,7 @@ class Runner:
         reports: list[events.Output] = []
         try:
             with self._guards["drain"]:
-                while not self.router.settled and (outputs := self.router.drain()):
+                while not self.router.settled and (outputs := self.router.take_outputs()):
                     for output in outputs:
                         with self._guard_output:
                             if not self._carry_out(output):

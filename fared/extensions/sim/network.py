@@ -260,7 +260,7 @@ class Network(VirtualTime):
     def _settle(self, node: Node) -> None:
         """Execute the outputs of the router until there are none."""
         router = node.running
-        while outputs := router.drain():
+        while outputs := router.take_outputs():
             for output in outputs:
                 match output:
                     case events.From(proto, igp.SendPacket() as packet):

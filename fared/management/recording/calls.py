@@ -88,7 +88,7 @@ class ClockTicked(msgspec.Struct, frozen=True, array_like=True, tag="t"):
 
 
 class OutputsTaken(msgspec.Struct, frozen=True, array_like=True, tag="o"):
-    """``Router.drain`` begins."""
+    """``Router.take_outputs`` begins."""
 
 
 class StopwatchRead(msgspec.Struct, frozen=True, array_like=True, tag="w"):
@@ -98,7 +98,7 @@ class StopwatchRead(msgspec.Struct, frozen=True, array_like=True, tag="w"):
 
 
 class OutputsGiven(msgspec.Struct, frozen=True, array_like=True, tag="g"):
-    """The outputs of the ``drain`` before: their number and a digest of all of them."""
+    """The outputs of the ``take_outputs`` before: their number and a digest of all of them."""
 
     count: int
     digest: bytes

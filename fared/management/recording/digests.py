@@ -24,7 +24,7 @@ class StateDigests(NamedTuple):
 
 
 def outputs_digest(outputs: Sequence[events.Output]) -> bytes:
-    """Return the digest of the outputs of one ``drain``."""
+    """Return the digest of the outputs of one ``take_outputs``."""
     return _digest(repr(outputs))
 
 

@@ -1,7 +1,7 @@
 """Runs a router on a recording, without sockets, kernel or clock, and compares what it does.
 
 Every call of the recording is made again, at the recorded time; the stopwatch shows what it showed
-then. The outputs of each ``drain`` must have the recorded digest; the first difference ends the
+then. The outputs of each turn must have the recorded digest; the first difference ends the
 comparison, not the run.
 """
 
@@ -232,7 +232,7 @@ class _Player:
                     played.now = now
                     router.tick(now)
                 case _:
-                    outputs = router.drain()
+                    outputs = router.take_outputs()
         except RecordingError:
             raise
         except Exception as raised:  # noqa: BLE001 - what the router raised is to be compared

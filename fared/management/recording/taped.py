@@ -179,12 +179,12 @@ class TapedRouter(Router):
             raise
         self.tape.made()
 
-    def drain(self) -> list[events.Output]:
+    def take_outputs(self) -> list[events.Output]:
         """Like that of the router, on tape."""
         tape = self.tape
         tape.call(calls.OutputsTaken())
         try:
-            outputs = super().drain()
+            outputs = super().take_outputs()
         except Exception as error:
             tape.raised(error)
             raise

@@ -1,9 +1,9 @@
 """Time, outputs and counters of an engine, the same for every protocol.
 
-An engine does the work that serves several inputs at once when it is drained: ``_settle``. What is
-to be sent is returned first, changes of the TED (``_publish``) by the next call of ``drain``:
-neighbors work meanwhile. After a tick of a quiet engine there is often nothing but hellos to send:
-one call does that.
+An engine does the work that serves several inputs at once (``_settle``) in its turn: a call of
+``take_outputs``. What is to be sent is returned first, changes of the TED (``_publish``) by the
+next turn: neighbors work meanwhile. After a tick of a quiet engine there is often nothing but
+hellos to send: one turn does that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ProcessEngine(ABC, Generic[Output]):
         self._process = process
         self._stopped = False
         self.settled = False
-        """Whether ``drain`` has nothing to do."""
+        """Whether ``take_outputs`` has nothing to do."""
         self._sends_alone = False
         """Whether it has nothing to do but to send: hellos, or acknowledgments."""
 
@@ -48,7 +48,7 @@ class ProcessEngine(ABC, Generic[Output]):
         """When to call ``tick`` at the latest."""
         return self._process.timers.next_deadline()
 
-    def drain(self) -> list[Output | LogRecord]:
+    def take_outputs(self) -> list[Output | LogRecord]:
         """Complete the work of ``handle`` and ``tick``; call until nothing is returned."""
         if self.settled:
             return []

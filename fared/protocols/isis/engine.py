@@ -1,8 +1,8 @@
 """The IS-IS engine: inputs in, outputs out, no clock, no sockets.
 
 The engine connects the parts and dispatches to them. Work that serves several inputs at once
-(originating and sending LSPs, TED blocks) is done in ``drain``: call it after each ``handle`` and
-``tick``, or after a batch of them, and read ``next_deadline`` after that.
+(originating and sending LSPs, TED blocks) is done in ``take_outputs``: call it after each
+``handle`` and ``tick``, or after a batch of them, and read ``next_deadline`` after that.
 """
 
 from __future__ import annotations

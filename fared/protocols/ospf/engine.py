@@ -1,7 +1,7 @@
 """The OSPFv2 engine: from inputs to outputs, without clock or sockets.
 
 The engine connects the parts and dispatches to them. Work that is done once for several inputs
-(originating, encoding floods, TED blocks) happens in ``drain``; so call ``drain`` after each
+(originating, encoding floods, TED blocks) happens in ``take_outputs``; so call it after each
 ``handle`` and ``tick``, or after a batch of them, until it returns nothing, and read
 ``next_deadline`` after that.
 """

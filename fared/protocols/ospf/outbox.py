@@ -12,7 +12,7 @@ class Outbox:
     """The LSAs for neighbors on point-to-point links, each with a bitmap of ``participants``.
 
     ``floods`` are paced, and ``bandwidths`` more so: new instances that only tell what links have
-    left. ``due``: retransmissions and other LSAs for one neighbor, sent with the next drain.
+    left. ``due``: retransmissions and other LSAs for one neighbor, sent in the next turn.
     """
 
     __slots__ = ("_participants", "bandwidths", "due", "floods")
@@ -33,7 +33,7 @@ class Outbox:
             queue[entry] = queue.get(entry, 0) | neighbors
 
     def direct(self, entry: LsaEntry, neighbors: int) -> None:
-        """Send an LSA to neighbors with the next drain, on any network."""
+        """Send an LSA to neighbors in the next turn, on any network."""
         on_lans = neighbors & self._participants.on_lans
         for neighbor in self._participants.of(on_lans):
             neighbor.tx.update(entry)

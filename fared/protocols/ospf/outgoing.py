@@ -1,4 +1,4 @@
-"""Send queues of an interface, which ``transmit`` empties at the next drain.
+"""Send queues of an interface, which ``transmit`` empties in the next turn.
 
 A queue holds one instance of each LSA, the newest. LSAs for point-to-point links are in the
 ``Outbox`` of the router instead. Link state retransmission lists are in the database.
@@ -22,7 +22,7 @@ from fared.protocols.ospf.packet.packets import PacketBody
 class SendQueue(msgspec.Struct, eq=False):
     """LSAs and acknowledgments for one neighbor, or for all on an interface.
 
-    ``wake`` marks the interface for the next drain. ``acked`` counts the headers in ``acks``.
+    ``wake`` marks the interface for the next turn. ``acked`` counts the headers in ``acks``.
     """
 
     wake: Callable[[], None]
@@ -90,7 +90,7 @@ class InterfaceTx(SendQueue, eq=False):
     last_hello: tuple[tuple[object, ...], SendPacket] | None = None
 
     def ack(self, headers: bytes) -> None:
-        """Queue acknowledgments; the next drain need not look at those that wait for a timer."""
+        """Queue acknowledgments; the next turn need not look at those that wait for a timer."""
         self.acks.append(headers)
         self.acked += len(headers) // _SIZE
         if not self.acks_wanted or self.acked >= self.acks_wanted:

@@ -102,4 +102,4 @@ def _holds_until(neighbor: Neighbor) -> float:
 
 
 def _wake() -> None:
-    """Wake the engine: the next drain settles."""
+    """Wake the engine: the next turn settles."""

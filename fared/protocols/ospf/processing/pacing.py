@@ -104,4 +104,4 @@ class Pacing:
 
 
 def _wake() -> None:
-    """Wake the engine: the next drain takes what is due."""
+    """Wake the engine: the next turn takes what is due."""

@@ -1,4 +1,4 @@
-"""Sending packets (RFC 2328 §8.1): each drain batches, encodes and addresses the packets queued.
+"""Sending packets (RFC 2328 §8.1): each turn batches, encodes and addresses the packets queued.
 
 Hellos go first, since a neighbor accepts no other packet before them (except a restarted router's
 grace LSA, RFC 3623 §2.1), then database descriptions
