@@ -17,9 +17,10 @@ from fared.config.igp import FloodingOptions, Sources, SpfDelays
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, Note, Scalar
 from fared.core.ids import SystemId, format_system_id
+from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT
 from fared.protocols.igp.restart import ISIS_GRACE_PERIOD
 from fared.protocols.isis.ids import PATH_CAPACITY
-from fared.protocols.isis.settings import DEFAULT_LSP_MTU, MAX_PATH_METRIC
+from fared.protocols.isis.settings import DEFAULT_LIMIT, DEFAULT_LSP_MTU, MAX_PATH_METRIC
 
 LevelName = Literal["level-1", "level-2", "level-1-2"]
 
@@ -226,10 +227,10 @@ class Isis(Section, frozen=True):
     lsp_refresh: quantities.WholeSeconds = 900
     preference: Annotated[int, values.whole(1, 255)] = 115
     max_paths: Annotated[int, values.whole(1, 1024)] = 64
-    max_lsps: Annotated[int, values.whole(100, 10_000_000)] = 20_000
-    max_lsps_per_system: Annotated[int, values.whole(100, 0x10000)] = 4_096
-    max_prefixes: Annotated[int, values.whole(100, 10_000_000)] = 600_000
-    max_prefixes_per_system: Annotated[int, values.whole(100, 10_000_000)] = 120_000
+    max_lsps: values.Limit = DEFAULT_LIMIT.most
+    max_lsps_per_system: Annotated[int, values.whole(100, 0x10000)] = DEFAULT_LIMIT.of_originator
+    max_prefixes: values.Limit = DEFAULT_PREFIX_LIMIT.most
+    max_prefixes_per_system: values.Limit = DEFAULT_PREFIX_LIMIT.of_originator
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 255), Reload.RESTART] = PATH_CAPACITY
     flooding: FloodingOptions = FloodingOptions()
     fast_flooding: FastFlooding = FastFlooding()

@@ -26,6 +26,7 @@ from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
 from fared.core.ids import AreaId
 from fared.paths.te.advertise import DEFAULT_ADVERTISE
+from fared.paths.weights.defaults import DEAD_BAND, FLOOR, TIME_CONSTANT
 from fared.runtime.state_directory import DEFAULT as DEFAULT_STATE_DIRECTORY
 
 Protocol = TypeVar("Protocol", Ospf, Isis)
@@ -58,11 +59,11 @@ class Adaptive(Section, frozen=True):
     metric: Literal["capacity", "available", "equalise"] = "capacity"
     flows: Annotated[int, values.whole(1, 1_000_000)] | None = None
     measure_period: quantities.Period = 1.0
-    time_constant: quantities.Duration = 20.0
+    time_constant: quantities.Duration = TIME_CONSTANT
     announce_threshold: quantities.Ratio = DEFAULT_ADVERTISE.threshold
     announce_budget: quantities.Rate = DEFAULT_ADVERTISE.budget
-    dead_band: quantities.Ratio = 0.05
-    floor: quantities.Ratio = 0.02
+    dead_band: quantities.Ratio = DEAD_BAND
+    floor: quantities.Ratio = FLOOR
     granularity: Literal["flow", "flowlet", "packet"] = "flow"
     flowlet_gap: quantities.Period = 0.02
     packet_prefixes: list[values.AnyPrefixText] = field(default_factory=list)

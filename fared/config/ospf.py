@@ -18,8 +18,10 @@ from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT
 from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId
+from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT
 from fared.protocols.igp.restart import OSPF_GRACE_PERIOD
 from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.protocols.ospf.settings import DEFAULT_LIMIT, DEFAULT_STAGGER
 
 _DEAD_INTERVAL_HELLOS = 4
 _LAST_METRIC = 0xFFFFFE
@@ -154,16 +156,16 @@ class Ospf(Section, frozen=True):
     areas: Annotated[dict[values.AreaText, OspfArea], Reload.BOUNCE] = field(default_factory=dict)
     preference: Annotated[int, values.whole(1, 255)] = 110
     max_paths: Annotated[int, values.whole(1, 1024)] = 64
-    max_lsas: Annotated[int, values.whole(100, 10_000_000)] = 150_000
-    max_lsas_per_originator: Annotated[int, values.whole(100, 10_000_000)] = 120_000
-    max_prefixes: Annotated[int, values.whole(100, 10_000_000)] = 600_000
-    max_prefixes_per_originator: Annotated[int, values.whole(100, 10_000_000)] = 120_000
+    max_lsas: values.Limit = DEFAULT_LIMIT.most
+    max_lsas_per_originator: values.Limit = DEFAULT_LIMIT.of_originator
+    max_prefixes: values.Limit = DEFAULT_PREFIX_LIMIT.most
+    max_prefixes_per_originator: values.Limit = DEFAULT_PREFIX_LIMIT.of_originator
     stub_router: bool = False
     stub_router_on_startup: quantities.Duration = 0.0
     stub_router_on_shutdown: quantities.Duration = 0.0
     prefix_suppression: bool = False
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
-    adjacency_stagger: Annotated[int, values.whole(1, 65535)] = 8
+    adjacency_stagger: Annotated[int, values.whole(1, 65535)] = DEFAULT_STAGGER
     redistribute: Redistribute = Redistribute()
     flooding: FloodingOptions = FloodingOptions()
     graceful_restart: OspfGracefulRestart = OspfGracefulRestart()

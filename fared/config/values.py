@@ -243,3 +243,5 @@ NotEmpty = Annotated[
     str,
     Scalar("text that is not empty", _check_not_empty, {"type": "string", "minLength": 1}),
 ]
+Limit = Annotated[int, whole(100, 10_000_000)]
+"""How many LSAs, LSPs or prefixes one database holds."""

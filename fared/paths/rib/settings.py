@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.defaults import FLOOR
 from fared.paths.weights.path_capacity import WeightMode
 from fared.paths.weights.quantise import DEFAULT_MAX_WEIGHT, DEFAULT_TOLERANCE
 
@@ -27,7 +28,7 @@ class SolverSettings(msgspec.Struct, frozen=True):
     max_weight: int = DEFAULT_MAX_WEIGHT
     tolerance: float = DEFAULT_TOLERANCE
     flows: int | None = None
-    floor: float = 0.02
+    floor: float = FLOOR
     adaptation: AdaptationSettings = AdaptationSettings()
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 
 from fared.paths.te.advertise import DEFAULT_ADVERTISE
+from fared.paths.weights.defaults import DEAD_BAND, FLOOR, TIME_CONSTANT
 from fared.paths.weights.few_flows import skew_for_few_flows
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ class AdaptationSettings(msgspec.Struct, frozen=True):
     they are not advertised.
     """
 
-    time_constant: float = 20.0
-    dead_band: float = 0.05
-    floor: float = 0.02
+    time_constant: float = TIME_CONSTANT
+    dead_band: float = DEAD_BAND
+    floor: float = FLOOR
     period: float = 1.0
     jitter: float = 0.1
     measure_period: float = 1.0

@@ -48,6 +48,10 @@ class LimitSettings(msgspec.Struct, frozen=True):
     of_originator: int
 
 
+DEFAULT_PREFIX_LIMIT: Final = LimitSettings(most=600_000, of_originator=120_000)
+"""Of the prefixes that one protocol uses (``prefix_limit``); of a database, each protocol's own."""
+
+
 class Fullness(enum.StrEnum):
     """How full a database is. FULL: it ignores, or has lately ignored, new LSAs or LSPs."""
 

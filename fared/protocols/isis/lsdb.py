@@ -25,7 +25,6 @@ from fared.protocols.isis.pdu.tlvs import LspEntry
 
 ZERO_AGE_LIFETIME = 60.0
 """Seconds for which the header of a purged LSP is kept (ISO 10589 §7.3.16.4)."""
-MAX_AGE = 1200
 _PSEUDONODE = 0xFF00
 """The pseudonode number in an LSP id."""
 MAX_SEQUENCE_NUMBER = 0xFFFF_FFFF

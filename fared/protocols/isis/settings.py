@@ -16,7 +16,7 @@ from fared.core.bfd import BfdSettings
 from fared.core.ids import Prefix, SystemId
 from fared.paths.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 from fared.protocols.igp import redistribution
-from fared.protocols.igp.database_limit import LimitSettings
+from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT, LimitSettings
 from fared.protocols.igp.keys import Keyring
 from fared.protocols.igp.reduction import ReductionSettings
 from fared.protocols.igp.throttle import ThrottleSettings
@@ -34,6 +34,7 @@ More than 63 links of the highest metric, so that any other way is preferred; th
 way, one that redistributes and two that leak, may add it below MAX_PATH_METRIC.
 """
 DEFAULT_LSP_MTU = 1492
+DEFAULT_LIMIT = LimitSettings(most=20_000, of_originator=4_096)
 _LSPS_PER_PSNP = 90
 """As many as a PSNP of 1497 bytes holds."""
 IPV4_AND_IPV6 = (4, 6)
@@ -154,9 +155,9 @@ class IsisSettings(msgspec.Struct, frozen=True):
     """Seconds for which acknowledgments are collected: below any retransmission interval."""
     reduction: ReductionSettings = ReductionSettings()
     fast_flooding: FastFloodingSettings = FastFloodingSettings()
-    limit: LimitSettings = LimitSettings(most=20_000, of_originator=4_096)
+    limit: LimitSettings = DEFAULT_LIMIT
     """LSPs in each level."""
-    prefix_limit: LimitSettings = LimitSettings(most=600_000, of_originator=120_000)
+    prefix_limit: LimitSettings = DEFAULT_PREFIX_LIMIT
     """Prefixes of both families and levels together."""
     throttle: ThrottleSettings = ThrottleSettings(maximum=1.0)
     """A fragment holds many links and prefixes, each an LSA of its own in OSPF. They share one

@@ -16,7 +16,7 @@ from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.paths.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 from fared.protocols.igp import redistribution
-from fared.protocols.igp.database_limit import LimitSettings
+from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT, LimitSettings
 from fared.protocols.igp.keys import Keyring
 from fared.protocols.igp.reduction import ReductionSettings
 from fared.protocols.igp.restart import OSPF_GRACE_PERIOD
@@ -25,6 +25,9 @@ from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
 
 if TYPE_CHECKING:
     from fared.core.bier import BierSettings
+
+DEFAULT_LIMIT = LimitSettings(most=150_000, of_originator=120_000)
+DEFAULT_STAGGER = 8
 
 
 class NetworkType(enum.Enum):
@@ -147,15 +150,15 @@ class OspfSettings(msgspec.Struct, frozen=True):
     bandwidth_pacing: float = 0.1
     """The same for LSAs that only announce another available or unreserved bandwidth, if there are
     many; a part of it, down to ``flood_pacing``, if there are few (``bandwidth_rate``)."""
-    adjacency_stagger: int = 8
+    adjacency_stagger: int = DEFAULT_STAGGER
     """Adjacencies that may form at once (RFC 4222 §2 (5))."""
     ack_delay: float = 0.1
     """Seconds for which acknowledgments are collected: well below any RxmtInterval (§13.5)."""
     reduction: ReductionSettings = ReductionSettings()
     graceful_restart: GracefulRestartSettings = GracefulRestartSettings()
-    limit: LimitSettings = LimitSettings(most=150_000, of_originator=120_000)
+    limit: LimitSettings = DEFAULT_LIMIT
     """LSAs in each area, and in the AS."""
-    prefix_limit: LimitSettings = LimitSettings(most=600_000, of_originator=120_000)
+    prefix_limit: LimitSettings = DEFAULT_PREFIX_LIMIT
     """Prefixes of router LSAs, summaries and externals, of all areas together."""
     min_ls_arrival: float = 0.0
     """MinLSArrival of §13 (5)(a), seconds; RFC 2328 has 1 s. Off, since originators limit their
