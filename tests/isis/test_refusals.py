@@ -11,7 +11,7 @@ from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
 from fared.protocols.isis.adjacency.problems import problem_of
 from tests.isis.net import AREA, BOTH, FAST, LAN, ONE, TWO, Network, pair
 
-OTHER_AREA = bytes.fromhex("490002")
+OTHER_AREA, THIRD_AREA = bytes.fromhex("490002"), bytes.fromhex("490003")
 KEY = TimedKey(AuthKey(Algorithm.MD5, 1, b"key"))
 
 
@@ -53,6 +53,19 @@ def test_a_refused_hello_is_kept_with_its_cause(a, b, circuit, cause):
     net.run(5)
     assert refused(net, 2) == [("eth2", "02:00:00:01:00:02", cause)]
     assert net.adjacencies(2) == []
+
+
+@pytest.mark.parametrize("kind", ["point-to-point", "LAN"])
+def test_a_system_in_another_area_is_refused_with_the_areas_of_both(kind):
+    net = Network()
+    net.add(1, levels=ONE, areas=(OTHER_AREA, THIRD_AREA))
+    net.add(2, levels=ONE)
+    (net.join if kind == "point-to-point" else net.lan)(1, 2)
+    net.run(5)
+    (refusal,) = net.nodes[2].engine.refused(net.now)
+    assert refusal.text == "it is in another area: 49.0002, 49.0003, ours 49.0001"
+    (record, *_) = logged(net, 2, "isis-rejected")
+    assert (record["theirs"], record["ours"]) == ("49.0002, 49.0003", "49.0001")
 
 
 def test_a_link_too_small_for_our_lsps_is_the_cause_not_the_levels():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from fared.protocols.igp.refusals import Differs
 from fared.protocols.isis.circuit import Adjacency, Circuit
 from fared.protocols.isis.ids import Level, LevelSet
 from fared.protocols.isis.instance import Instance
@@ -20,12 +21,15 @@ from fared.protocols.isis.pdu.tlvs import (
     InterfaceAddresses,
     MultiTopology,
     ProtocolsSupported,
+    format_area,
     of_type,
 )
 from fared.protocols.isis.settings import IsisSettings
 from fared.protocols.isis.transmit import pdu_space
 
-LEVEL_MISMATCH = "level-mismatch"
+AREA_MISMATCH, LEVEL_MISMATCH = "area-mismatch", "level-mismatch"
+_SHOWN_AREAS = 3
+"""As many as a router usually has at most (maximumAreaAddresses); a hello may list more."""
 _ALIVE_SHARE = 3
 """No other neighbor replaces one received within this part of its holding time."""
 
@@ -52,7 +56,7 @@ def read_hello(hello: LanHello | P2pHello) -> HelloFacts:
     topologies = of_type(tlvs, MultiTopology)
     return HelloFacts(
         circuit_type=hello.circuit_type,
-        areas=tuple([area for tlv in of_type(tlvs, AreaAddresses) for area in tlv.addresses]),
+        areas=_areas(hello),
         nlpids=tuple([nlpid for tlv in of_type(tlvs, ProtocolsSupported) for nlpid in tlv.nlpids]),
         topologies=tuple([entry.topology for tlv in topologies for entry in tlv.topologies])
         or (MT_IPV4,),
@@ -60,6 +64,21 @@ def read_hello(hello: LanHello | P2pHello) -> HelloFacts:
         ipv6=tuple([a for tlv in addresses if tlv.family == 6 for a in tlv.addresses]),
         bfd_enabled=tuple([pair for tlv in of_type(tlvs, BfdEnabled) for pair in tlv.protocols]),
     )
+
+
+def _areas(hello: LanHello | P2pHello) -> tuple[bytes, ...]:
+    return tuple([area for tlv in of_type(hello.tlvs, AreaAddresses) for area in tlv.addresses])
+
+
+def differing(settings: IsisSettings, hello: LanHello | P2pHello, reason: str) -> Differs:
+    """The values of the neighbor and of this router behind a refusal; None: it is of no value."""
+    if reason != AREA_MISMATCH:
+        return None
+    return _areas_text(_areas(hello)) or "none", _areas_text(settings.areas)
+
+
+def _areas_text(areas: tuple[bytes, ...]) -> str:
+    return ", ".join(map(format_area, areas[:_SHOWN_AREAS]))
 
 
 def stored_hello(adjacency: Adjacency) -> HelloFacts:
@@ -137,7 +156,7 @@ def judge_p2p(instance: Instance, circuit: Circuit, facts: HelloFacts) -> tuple[
     if not set(facts.areas) & set(instance.settings.areas):
         common &= LevelSet.TWO
         if not common:
-            return LevelSet.NONE, "area-mismatch"
+            return LevelSet.NONE, AREA_MISMATCH
     # RFC 5120 §2.1: a point-to-point adjacency needs a common topology
     if not set(facts.topologies) & set(own_topologies(instance.settings)):
         return LevelSet.NONE, "no-common-topology"
@@ -159,7 +178,7 @@ def judge_lan(
         return LevelSet.NONE, "circuit-type"
     # §8.4.2.2: a common area address in level 1; §8.4.2.3: none is needed in level 2
     if level is Level.ONE and not set(facts.areas) & set(instance.settings.areas):
-        return LevelSet.NONE, "area-mismatch"
+        return LevelSet.NONE, AREA_MISMATCH
     return _with_common_protocol(instance, facts, LevelSet(int(level)))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fared.core.ids import format_system_id
 from fared.protocols.igp.events import PacketReceived
-from fared.protocols.isis.adjacency.checks import advertised_facts
+from fared.protocols.isis.adjacency.checks import advertised_facts, differing
 from fared.protocols.isis.adjacency.detection import FailureDetection
 from fared.protocols.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher
 from fared.protocols.isis.adjacency.problems import problem_of
@@ -93,8 +93,9 @@ class HelloProcessing:
     ) -> None:
         """Count and log a hello that is discarded, and keep why; ``reason`` is a short code."""
         process, system_id = self._process, format_system_id(hello.source_id)
-        process.refusals.add(circuit, source, (reason, None), process.now, system_id)
-        process.reject(reason, source, interface=circuit.name, system_id=system_id)
+        differs = differing(self._instance.settings, hello, reason)
+        process.refusals.add(circuit, source, (reason, differs), process.now, system_id)
+        process.reject(reason, source, 0.0, differs, interface=circuit.name, system_id=system_id)
 
     def accept(
         self, adjacency: Adjacency, received: PacketReceived, hello: LanHello | P2pHello
