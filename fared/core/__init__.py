@@ -1,1 +1,8 @@
-"""Ids, units, bytes, checksums and timers, without I/O. Imports nothing but the stdlib."""
+"""Ids, units, bytes, checksums and timers, without I/O. Imports nothing but the stdlib.
+
+- On the wire: ``wire``, ``checksum``, ``ids``, ``information``.
+- For engines: ``timers``, ``fsm``, ``backoff``, ``damping``, ``rng``, ``log_limit``, ``tables``.
+- Values that several packages share: ``links``, ``routes``, ``bfd``, ``bier``, ``sysctl``,
+  ``link_errors``, ``load_history``.
+- Text: ``text``, ``units``, ``json_text``. ``closing`` is for what is opened.
+"""

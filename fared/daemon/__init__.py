@@ -1,4 +1,13 @@
-"""The process: loop, sockets, logs, systemd, reload, shutdown."""
+"""The daemon: one router on sockets, the kernel, and a clock.
+
+``main`` is the command, ``process`` runs until a signal or a restart, under a ``lock``. ``daemon``
+starts and stops in order what ``parts`` makes; ``kernel`` is the kernel's side of it.
+
+- ``loop/``: packets, links and the kernel's notifications come in, timers run, outputs leave
+- ``change/``: from the configuration to settings, and their changes while the daemon runs
+- ``people/``: what people and programs ask: commands, views, metrics, logs
+- ``services/``: what runs only where it is wanted: BFD, BIER, spraying, link health, recordings
+"""
 
 from fared.runtime.startup import (
     import_when_needed,

@@ -1,1 +1,4 @@
-"""The routing protocols: OSPF, IS-IS and BFD, as engines without I/O."""
+"""The routing protocols, as engines without I/O.
+
+``ospf`` and ``isis`` do not import each other; ``igp`` is what they share. ``bfd`` is for both.
+"""

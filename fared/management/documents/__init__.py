@@ -1,9 +1,19 @@
 """The documents that a daemon answers with: one module each, which says all of it once.
 
 A module has the parts of its document (``facts.Facts``: fields, types, units), the table that shows
-it to people (``show``), the view that builds it from the running router, and its declaration
-(``DOCUMENT``: arguments and help). JSON, the commands of the control socket, the paths of HTTP,
-``fared-cli`` and ``tech-support`` follow from it. ``registry`` finds the modules by name.
+it to people, the view that builds it from the running router, and its declaration (``DOCUMENT``:
+arguments and help). JSON, the commands of the control socket, the paths of HTTP, ``fared-cli`` and
+``tech-support`` follow from it. ``registry`` finds the modules by name.
+
+- Documents: ``status`` (with ``protocol_status``), ``interfaces`` (with ``link``), ``load``,
+  ``neighbors``, ``graceful_restart``, ``database``, ``lsdb``, ``topology``, ``fabric``, ``spf``,
+  ``routes``, ``weights``, ``fib``, ``convergence``, ``changed``, ``bfd``, ``bier``, ``timers``,
+  ``counters``, ``memory``, ``log`` (with ``log_ring``), ``config``, ``explain``, ``path``,
+  ``validate``; answers of commands: ``operation``, ``config_changes``, ``recordings``.
+- Their parts: ``facts`` and ``declare``, ``rows`` and ``sliced`` for long lists; printed on
+  ``paper`` by ``cells`` and ``human``.
+- Views: ``dispatch`` calls them with a ``context``, ``each`` has those of a protocol, ``views``
+  those that need more of the router; ``errors`` refuses. ``census`` counts for the metrics.
 
 Within a version of a format (``fared-routes/1``) keys are only added; a removed key, or one with
 another meaning, makes a new version. Conventions, in all documents:
@@ -11,8 +21,8 @@ another meaning, makes a new version. Conventions, in all documents:
 - router ids, system ids, areas, addresses, prefixes are text (``10.255.0.1``, ``0102.5500.0001``,
   ``0.0.0.0``, ``10.0.2.0/24``); levels of IS-IS are the areas ``level-1`` and ``level-2``;
 - bandwidths and capacities are bytes/s (``BytesPerSecond``), None where unknown;
-- durations and ages are seconds, as numbers; ``*_at`` and ``time`` are Unix time in seconds;
-- ``hostname`` is the dynamic hostname of a router (RFC 5642, RFC 5301), None where it advertises
+- durations and ages are seconds, as numbers; ``"*_at"`` and ``"time"`` are Unix time in seconds;
+- ``"hostname"`` is the dynamic hostname of a router (RFC 5642, RFC 5301), None where it advertises
   none;
 - shares are ratios 0..1;
 - lists are in a stable order: by id, prefix or interface index, logs oldest first.
@@ -20,7 +30,7 @@ another meaning, makes a new version. Conventions, in all documents:
 A transit network appears among nodes as ``net:ADDRESS`` (the DR's address), a pseudonode as
 ``0102.5500.0001.02``.
 
-``proto`` is ``ospf`` or ``isis``. As an argument it narrows a document to one protocol;
+``"proto"`` is ``"ospf"`` or ``"isis"``. As an argument it narrows a document to one protocol;
 ``show isis neighbors`` and ``/api/v1/isis/neighbors`` do the same.
 
 Daemon and client both load a module, so it imports neither rich nor an engine; views that need

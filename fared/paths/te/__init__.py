@@ -1,1 +1,6 @@
-"""TE link attributes, which OSPF and IS-IS both carry, and when to advertise their changes."""
+"""TE link attributes, which OSPF and IS-IS both carry, and when to advertise their changes.
+
+``attributes`` declares them, ``sub_tlvs`` encodes them for either protocol. ``advertise`` decides
+when a changed bandwidth of a link is advertised, ``budget`` how many of them an area may have, and
+``announcer`` which come first. ``far_ends`` follows neighbors that derate a link.
+"""

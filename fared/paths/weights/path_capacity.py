@@ -2,9 +2,12 @@
 
 For first hop p and node t behind it:
 ``F(p, p) = inf``, ``F(p, t) = sum over DAG predecessors m of t of min(F(p, m), c(m, t))``.
-What p can carry to t is ``min(c(root, p), F(p, t))``. With three stages this is the weight of
-draft-xu-lsr-fare-00, the minimum of upstream and downstream link; with five planar stages it is the
-exact maximum flow.
+What p can carry to t is ``min(c(root, p), F(p, t))``; the own link is taken in by ``rib.area``
+(``clipped`` for a row, ``_packed`` for all slots). With three stages this is the weight of FARE
+(draft-xu-lsr-fare-00), the minimum of upstream and downstream link; with five planar stages it is
+the exact maximum flow. Oracles: tests/weights/test_path_capacity.py has networkx's maximum flow,
+tests/rib/test_worked_examples.py fluid traffic, tests/spf/test_patch.py a fresh start after
+each change.
 
 A link of unknown capacity limits nothing that is known: two sweeps are made, one with unknown
 links unlimited (an upper bound) and one that marks the slots some unknown link lies behind.

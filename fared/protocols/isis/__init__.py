@@ -1,9 +1,11 @@
 """The IS-IS engine: a state machine without I/O (ISO 10589, RFC 1195 and what followed).
 
-``engine`` connects the parts; ``events`` and ``settings`` are its inputs and outputs.
-All parts use the process (``instance``), ``circuit`` with its adjacencies and ``addresses``, its
-``neighbors``, the ``lsdb`` of a level, and ``ids``. ``links`` creates and removes circuits,
-``transmit`` signs and sends PDUs. The packages follow ISO 10589:
+``engine`` connects the parts; ``events`` and ``settings`` are its inputs and outputs, and
+``reception`` checks what arrives. All parts use the process (``instance``), ``circuit`` with its
+adjacencies and ``addresses``, its ``neighbors``, the ``lsdb`` of a level, ``paths`` over it, and
+``ids``. ``links`` creates and removes circuits, ``transmit`` signs and sends PDUs. ``starter`` and
+``restarter`` delay our LSPs after a start or restart, ``reacquisition`` is the state of an
+adjacency then (RFC 8706). The packages follow ISO 10589:
 
 - ``pdu/``: the formats of PDUs and TLVs (§9)
 - ``adjacency/``: hellos, adjacencies, the designated IS (§8.2, §8.4)

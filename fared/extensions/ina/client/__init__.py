@@ -8,6 +8,11 @@ Use::
         group.allreduce(gradients)
 
 No privileges are needed. The routers of the fabric sum; every worker gets the same bits.
+
+``group`` is what a caller sees, ``member`` its part of the job: ``session`` is the thread that
+serves it, over ``control`` to its router and the ``ways`` of packets (``bier_sockets``, ``ring``).
+``arrays`` divides arrays into chunks. ``waits`` tells for whom a call waits, ``errors`` why it has
+no result.
 """
 
 from fared.extensions.ina.client.errors import (

@@ -2,5 +2,6 @@
 
 ``circle`` finds the best time shifts of the jobs on one link, ``placement`` the links that jobs
 share by fared's own weights, ``shifts`` one shift of each job that suits all of its links. ``file``
-reads jobs, ``document`` makes what ``fared-cli plan jobs`` prints.
+reads jobs, ``measured`` finds the pattern of one in a measured load, ``document`` makes what
+``fared-cli plan jobs`` prints.
 """
