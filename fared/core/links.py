@@ -1,4 +1,4 @@
-"""A local link as the kernel describes it: the value that all rooms share."""
+"""A local link as the kernel describes it: the value that all packages share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions of the kernel room; other failures are results, counted and reported."""
+"""Exceptions of this package; other failures are results, counted and reported."""
 
 from __future__ import annotations
 

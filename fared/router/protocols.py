@@ -1,4 +1,4 @@
-"""The routing protocols: a value for each, with all that the rooms above the engines need.
+"""The routing protocols: a value for each, with all that the packages above the engines need.
 
 Router, runner and views use these values, under the names in the settings; a new protocol is an
 engine and an entry here. An engine is imported only if it is configured, since it is a tenth of a

@@ -1,4 +1,4 @@
-"""Settings of a whole router: those of its rooms, gathered."""
+"""Settings of a whole router: those of its packages, gathered."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _is_module(path: Path) -> bool:
 
 
 def _places(package: Path) -> Iterator[Path]:
-    """Where the modules may be that a head names: the package itself, those above, their rooms."""
+    """Where modules may be that a head names: the package, those above, those of ``fared``."""
     yield from (package, *package.parents[: len(package.relative_to(_ROOT).parts)])
     yield from (init.parent for init in (_ROOT / "fared").glob("*/__init__.py"))
 

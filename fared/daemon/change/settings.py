@@ -1,4 +1,4 @@
-"""Converts the configuration to the settings of the rooms.
+"""Converts the configuration to the settings of the packages.
 
 Nothing else knows both but the modules of one protocol, ``ospf_settings`` and ``isis_settings``,
 each of which is loaded only if its protocol is configured.

@@ -22,7 +22,7 @@ class RunningConfig(msgspec.Struct):
 
 
 class Runtime(msgspec.Struct):
-    """Facts of the process, outside the pure rooms. Times are Unix time in seconds."""
+    """Facts of the process, outside the pure packages. Times are Unix time in seconds."""
 
     started_at: float
     pid: int

@@ -1,4 +1,4 @@
-"""The Prometheus metrics, read from the live rooms at each scrape. ``views`` calls ``families``."""
+"""The Prometheus metrics, read from the live parts at each scrape. ``views`` calls ``families``."""
 
 from __future__ import annotations
 

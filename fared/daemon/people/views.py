@@ -1,4 +1,4 @@
-"""Sources of views and metrics: the rooms of the running daemon at the time of the request.
+"""Sources of views and metrics: the parts of the running daemon at the time of the request.
 
 The views are imported long after start-up, or at the first request, since routing does not need
 them.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
-    """The rooms that views read. ``log``: latest records."""
+    """The parts that views read. ``log``: latest records."""
 
     running: RunningConfig
     runner: Runner

@@ -1,6 +1,6 @@
 """Prometheus metrics: families of plain values, rendered at each scrape.
 
-The daemon yields its families from the live rooms, so nothing is counted twice. Only the two
+The daemon yields its families from the live parts, so nothing is counted twice. Only the two
 histograms are updated by events (``durations``). Names, labels and meaning are stable: base units,
 no per-prefix labels. Imported for the first client of the HTTP server.
 """

@@ -46,7 +46,7 @@ FAMILIES = {"ipv4": 4, "ipv6": 6}
 
 
 class ProcessFacts(Protocol):
-    """Facts of the process, outside the pure rooms (``loop.runtime``). Times are Unix time."""
+    """Facts of the process, outside the pure packages (``loop.runtime``). Times are Unix time."""
 
     started_at: float
     pid: int

@@ -1,7 +1,7 @@
 """The kernel's forwarding objects and the operations on them, as values.
 
-``FibState`` is both the result of a dump of the kernel and the planner's installed state. The
-kernel room (or the simulated kernel) applies operations in order and answers each one.
+``FibState`` is both the result of a dump of the kernel and the planner's installed state.
+``KernelFib`` (or the simulated kernel) applies operations in order and answers each one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """This router's own links as members of next-hop sets.
 
-The rooms below compute for neighbors; the kernel needs links. ``build_members`` matches local links
-to the first hops of a plan, for each area. Parallel links to one neighbor share its weight in
+The packages below compute for neighbors; the kernel needs links. ``build_members`` matches local
+links to the first hops of a plan, for each area. Parallel links to one neighbor share its weight in
 proportion to their capacities.
 """
 

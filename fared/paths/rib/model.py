@@ -1,7 +1,7 @@
 """Routes of the RIB, and the next-hop sets that they share.
 
 Thousands of prefixes share one ``NextHopSet`` object (all prefixes behind a leaf, and in a
-healthy fabric those behind every leaf), so later rooms compare and group by its ``key``.
+healthy fabric those behind every leaf), so later packages compare and group by its ``key``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events between the engines and the rooms above.
+"""Events between the engines and the packages above.
 
 Engines report what was flooded (``TedUpdated``, ``PrefixesUpdated``) and over which links they
 could forward (``LocalLinksChanged``); the engine of a border router receives the resulting routes
