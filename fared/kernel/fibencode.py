@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Sequence
 
 from fared.core.ids import Prefix
@@ -21,7 +20,6 @@ from fared.kernel.rtnetlink import (
     BYTES,
     GROUP_TYPE_RESILIENT,
     MEMBER,
-    MEMBER16,
     NHA_BLACKHOLE,
     NHA_GATEWAY,
     NHA_GROUP,
@@ -126,11 +124,6 @@ def _pack_members(members: Sequence[Member]) -> bytes:
     An invalid weight is sent as 65536, which the kernel refuses with its own error.
     """
     pack = MEMBER.pack
-    if sys.byteorder == "little":  # the two bytes are one 16-bit number
-        try:
-            return b"".join([MEMBER16.pack(i, w - 1) for i, w in members])
-        except struct.error:
-            pass
     weights = [w - 1 if 1 <= w <= _MAX_WEIGHT else _MAX_WEIGHT for _, w in members]
     pairs = zip(members, weights, strict=True)
     return b"".join([pack(m.nexthop_id, w & 0xFF, w >> 8, 0) for m, w in pairs])

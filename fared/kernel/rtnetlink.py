@@ -32,7 +32,6 @@ BYTES = {FAMILY_IPV4: 4, FAMILY_IPV6: 16}
 
 NHMSG = struct.Struct("=BBBBI")
 MEMBER = struct.Struct("=IBBH")
-MEMBER16 = struct.Struct("=IHxx")
 RTMSG = struct.Struct("=BBBBBBBBI")
 ROUTE4_DUMPED = struct.Struct("=BBBBBBBBI HHI HHI HHI HHI")
 ROUTE6_DUMPED = struct.Struct("=BBBBBBBBI HHI HH16s HHI HHI HH32s HHB3x")

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_FEW_CUTS = 8
-_FEW_EDGES = 512
-"""Edges that are looked up one by one, in fewer steps."""
 _MOST_PENDING = 64
 """Lost edges after which the numbers are computed, wanted or not."""
 _T = TypeVar("_T", bound=np.generic)
@@ -35,7 +32,10 @@ class Opposite(msgspec.Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def edges(self) -> NDArray[np.int64]:
         """The opposite edge of each edge (E,)."""
-        return _renumbered_left(self.known, self.cut) if self.cut else self.known
+        if not self.cut:
+            return self.known
+        numbers = renumbered(self.known, self.cut, ())
+        return np.concatenate([numbers[part] for part in parts_left(self.cut, len(numbers))])
 
     def without(self, cut: Sequence[int]) -> Opposite:
         """Return the opposite edges without these edges, ascending."""
@@ -78,46 +78,15 @@ def renumbered(
     edges: NDArray[np.int64], cut: Sequence[int], places: Sequence[int]
 ) -> NDArray[np.int64]:
     """Map old edge numbers to new ones; ``cut`` and ``places`` ascend."""
-    if len(edges) <= _FEW_EDGES:
-        shifted: NDArray[np.int64] = edges - np.array(cut, np.int64).searchsorted(edges)
-        if places:
-            shifted += np.array(places, np.int64).searchsorted(edges, "right")
-        return shifted
-    if len(cut) + len(places) > _FEW_CUTS:
-        shift = np.zeros(len(edges) + 1, np.int64)
-        np.add.at(shift, np.array(places, np.int64), 1)
-        np.subtract.at(shift, np.array(cut, np.int64) + 1, 1)
-        numbers: NDArray[np.int64] = (np.arange(len(edges)) + shift[:-1].cumsum())[edges]
-        return numbers
-    shift = np.zeros(len(edges), np.int8)
-    for place in cut:
-        shift -= (edges > place).view(np.int8)
-    for place in places:
-        shift += (edges >= place).view(np.int8)
-    return edges + shift
+    shifted: NDArray[np.int64] = edges - np.array(cut, np.int64).searchsorted(edges)
+    if places:
+        shifted += np.array(places, np.int64).searchsorted(edges, "right")
+    return shifted
 
 
 def parts_left(cut: Sequence[int], size: int) -> list[slice]:
     """Return the parts of so many values that are between those of ``cut`` (ascending)."""
     return [slice(low + 1, high) for low, high in itertools.pairwise((-1, *cut, size))]
-
-
-def _renumbered_left(edges: NDArray[np.int64], cut: Sequence[int]) -> NDArray[np.int64]:
-    """Remove the edges ``cut``, and map the numbers of the others."""
-    kept = parts_left(cut, len(edges))
-    if len(edges) <= _FEW_EDGES or len(cut) > _FEW_CUTS:
-        numbers = renumbered(edges, cut, ())
-        return np.concatenate([numbers[part] for part in kept])
-    # Written once: to copy so many numbers takes as long as to map them.
-    left, at = np.empty(len(edges) - len(cut), np.int64), 0
-    for part in kept:
-        mine = edges[part]
-        shift = np.zeros(len(mine), np.int8)
-        for edge in cut:
-            shift += (mine > edge).view(np.int8)
-        np.subtract(mine, shift, out=left[at : at + len(mine)])
-        at += len(mine)
-    return left
 
 
 def edit(
