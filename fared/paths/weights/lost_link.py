@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _MOST_HOPS = 8
 """First hops that are followed one by one; for more, a sweep takes fewer steps."""
-_LOOKED_UP = 4
-"""An edge that is looked up costs so many that are read in their order."""
 
 
 def after_loss(
@@ -106,14 +104,8 @@ def _sums(
     ``carried`` (N,) is 0 but at the ``tails`` (ascending): other edges add nothing.
     """
     indptr = graph.indptr
-    degree = indptr[heads + 1] - indptr[heads]
     first, last = int(tails.min()), int(tails.max()) + 1
     low, high = int(indptr[first]), int(indptr[last])
-    if int(degree.sum()) * _LOOKED_UP < high - low:
-        out = out_edges(indptr, heads)
-        value = np.minimum(carried[graph.dst[out]], capacity[graph.reverse[out]])
-        by_head = np.bincount(np.arange(len(heads)).repeat(degree), value, len(heads))
-        return np.asarray(by_head, np.float64)
     value = carried[first:last].repeat(indptr[first + 1 : last + 1] - indptr[first:last])
     np.minimum(value, capacity[low:high], out=value)
     return np.asarray(np.bincount(graph.dst[low:high], value, len(carried))[heads], np.float64)
