@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import time
 from typing import Any
@@ -23,7 +24,7 @@ from fared.protocols.bfd.messages import (
 from fared.protocols.bfd.packet import State
 from fared.router import events
 from fared.runtime import children
-from tests.waiting import loop_until
+from tests.waiting import loop_until, wait_for
 
 REMOTE = bytes((10, 0, 0, 1))
 KEY = SessionKey(2, REMOTE)
@@ -141,7 +142,6 @@ def test_what_the_process_reports_is_logged(client: BfdClient):
 @pytest.fixture
 async def supervisor(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bfd_process, "ASK_INTERVAL", 0.05)
-    monkeypatch.setattr(bfd_process, "_ANSWER_WITHIN", 2.0)
     log = Log()
     made = BfdSupervisor(lambda _: None, list, CloseSession, log)
     made.log = log
@@ -176,10 +176,14 @@ async def test_a_process_that_waits_takes_the_place_of_one_that_ends(supervisor:
     await loop_until(lambda: supervisor.reported_at, 20, "a report, though neither was left")
 
 
-async def test_the_process_is_replaced_when_it_does_not_answer(supervisor: Any):
+async def test_the_process_is_replaced_when_it_does_not_answer(
+    supervisor: Any, monkeypatch: pytest.MonkeyPatch
+):
     stopped = supervisor.pid
     os.kill(stopped, signal.SIGSTOP)
-    await loop_until(lambda: supervisor.starts == 2, 20, "another process")
+    with monkeypatch.context() as only_the_stopped_one:
+        only_the_stopped_one.setattr(bfd_process, "_ANSWER_WITHIN", 0.2)
+        await loop_until(lambda: supervisor.starts == 2, 20, "another process")
     await loop_until(lambda: supervisor.pid not in (None, stopped), 20, "another pid")
     assert ("error", "bfd-process-silent") in supervisor.log.lines
     with pytest.raises(ProcessLookupError):
@@ -220,9 +224,21 @@ async def test_a_process_that_is_stopped_ends_and_is_not_started_again(superviso
     assert supervisor.pid is None
 
 
-async def test_a_loop_that_was_away_does_not_take_the_process_for_silent(supervisor: Any):
-    time.sleep(bfd_process._ANSWER_WITHIN + 0.2)  # noqa: ASYNC251 - as a long computation does
+async def test_a_loop_that_was_away_does_not_take_the_process_for_silent(
+    supervisor: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """It has asked; the answer comes while it computes for longer than an answer may take."""
+    os.kill(supervisor.pid, signal.SIGSTOP)
+    await loop_until(lambda: supervisor._asked_at is not None, 20, "a request without answer")
+    os.kill(supervisor.pid, signal.SIGCONT)
+    sock = supervisor._server.connection.sock
+    wait_for(lambda: select.select([sock], [], [], 0.0)[0], 20, "an answer")
+    time.sleep(bfd_process.ASK_INTERVAL)  # noqa: ASYNC251 - the next request is due
     supervisor.reported_at = 0.0
+    with monkeypatch.context() as while_away:
+        while_away.setattr(bfd_process, "_ANSWER_WITHIN", 0.0)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # behind what was ready in the first turn
     await loop_until(lambda: supervisor.reported_at, 20, "a report")
     assert supervisor.starts == 1
     assert ("error", "bfd-process-silent") not in supervisor.log.lines
