@@ -122,9 +122,10 @@ class EngineNetwork(VirtualWire[Frame]):
         """Pass an event to a node now, and transmit the packets that it sends."""
         node = self.nodes[number]
         node.engine.handle(event, self.now)
-        self._take_outputs(node)
+        self.transmit(node)
 
-    def _take_outputs(self, node: Node) -> None:
+    def transmit(self, node: Node) -> None:
+        """Transmit what a node sends."""
         for output in all_outputs(node.engine):
             node.outputs.append((self.now, output))
             if isinstance(output, self.send_event):
@@ -149,7 +150,7 @@ class EngineNetwork(VirtualWire[Frame]):
             at = node.engine.next_deadline()
             if at is not None and at <= self.now and not node.stopped:
                 node.engine.tick(self.now)
-                self._take_outputs(node)
+                self.transmit(node)
 
     def ends_up(self) -> Counter[int]:
         """The number of neighbors that each node should have: one for each link with carrier."""

@@ -33,10 +33,17 @@ class Source:
         return {name: self.counts[name] for name in wanted if name in self.counts}
 
 
+async def end_of_reading(reader: FecReader) -> bool:
+    """Wait until it has read; return False if it does not read now."""
+    if reader._reading is None:
+        return False
+    await reader._reading
+    return True
+
+
 async def read(reader, wanted):
     reader.look(wanted)
-    if reader._reading is not None:
-        await reader._reading
+    await end_of_reading(reader)
 
 
 async def test_blocks_count_from_the_first_reading_on():
@@ -66,8 +73,7 @@ async def test_a_slow_driver_is_not_asked_twice_at_once():
     reader = FecReader(lambda _: None, source)
     reader.look({"swp1": 2})
     reader.look({"swp1": 2})
-    assert reader._reading is not None
-    await reader._reading
+    assert await end_of_reading(reader)
     assert len(source.readings) == 1
 
 
@@ -107,8 +113,7 @@ class FecWatch:
             lines = [LINE.format(name=name, packets=self.packets, errors=0) for name in names]
             self.file.write_text("".join(lines))
             self.watch.check()
-            if self.fec._reading is not None:
-                await self.fec._reading
+            await end_of_reading(self.fec)
 
 
 async def test_a_link_whose_fec_fails_is_sick(tmp_path):

@@ -166,7 +166,7 @@ async def test_the_boot_count_is_written_at_the_reload_that_adds_a_key_for_it(st
             assert (await stage.ask("reload"))["applied"] is True
             count = int((stage.state / "ospf-boot-count").read_text())
             assert (
-                daemon.parts.runner.router.instances["ospf"].engine._instance.settings.boot_count
+                daemon.parts.runner.router.instances["ospf"].engine.instance.settings.boot_count
                 == count
             )
         assert [record["event"] for record in daemon.parts.views.context().log].count(

@@ -12,6 +12,7 @@ import pytest
 from fared.daemon.loop.defence import Defence
 from fared.daemon.services import spraying
 from fared.daemon.services.spray_writer import SprayWriter
+from fared.daemon.services.table_work import TableWork
 from fared.kernel import spray as kernel_spray
 from fared.kernel.nft import NftError
 from fared.paths.fib.settings import Granularity, SprayMatch, SpraySettings
@@ -80,6 +81,11 @@ class World:
         )
         self.writer = SprayWriter(self.kernel, self.fed.append, self.log, Defence(self.log))
 
+    @property
+    def work(self) -> TableWork:
+        """The work on the table: whether it is busy, and when it is tried again."""
+        return self.writer._work
+
     async def answers(self, count: int = 1) -> list[events.Input]:
         await loop_until(lambda: len(self.fed) >= count, 30, "an answer")
         return self.fed
@@ -143,13 +149,13 @@ def test_a_kernel_that_cannot_be_read_is_reported():
     async def test(world: World) -> None:
         world.kernel.error = NftError(errno.ETIMEDOUT, "no answer")
         world.writer.audit()
-        await loop_until(lambda: not world.writer._work.busy, 30, "idle")
+        await loop_until(lambda: not world.work.busy, 30, "idle")
         world.writer.audit()
-        await loop_until(lambda: not world.writer._work.busy, 30, "idle")
+        await loop_until(lambda: not world.work.busy, 30, "idle")
         assert world.kernel.readings == 2
         assert world.said == [("spray-not-read", {"error": "no answer"})]
         assert (world.fed, world.writer.unread) == ([], "no answer")
-        assert world.writer._work._timer is not None, "it is tried again"
+        assert world.work._timer is not None, "it is tried again"
         world.kernel.error = None
         world.writer.audit()
         assert await world.answers() == [events.SprayAudited(SprayState())]
@@ -166,11 +172,11 @@ def test_changes_of_others_are_read_each_time_after_a_pause_of_four_times_as_lon
         for number in range(1, 9):
             world.kernel.changed()
             world.kernel.changed()
-            asked, rests = loop.time(), world.writer._work._rests_until
-            due = world.writer._work._timer.when()
+            asked, rests = loop.time(), world.work._rests_until
+            due = world.work._timer.when()
             assert due == pytest.approx(max(asked + 0.01, rests), abs=0.005)
             await world.answers(number)
-            await loop_until(lambda: not world.writer._work.busy, 30, "idle")
+            await loop_until(lambda: not world.work.busy, 30, "idle")
         assert world.kernel.readings == 8
 
     inside_loop(test)
@@ -178,7 +184,7 @@ def test_changes_of_others_are_read_each_time_after_a_pause_of_four_times_as_lon
 
 def test_a_reading_is_followed_by_a_pause_of_four_times_as_long():
     async def test(world: World) -> None:
-        loop, work = asyncio.get_running_loop(), world.writer._work
+        loop, work = asyncio.get_running_loop(), world.work
         begun = loop.time()
         world.writer.audit()
         await world.answers()
@@ -203,7 +209,7 @@ def test_notifications_of_our_own_changes_cause_no_reading():
         world.kernel.end = lambda _: world.kernel.changed() or []
         world.writer.apply(events.ApplySpray(WANTED))
         await world.answers()
-        assert world.writer._work._timer is None
+        assert world.work._timer is None
 
     inside_loop(test)
 
@@ -218,8 +224,8 @@ def test_after_a_repair_the_kernel_is_read_once_more():
         world.writer.apply(events.ApplySpray(WANTED))
         await world.answers(3)
         assert world.kernel.readings == 2
-        await loop_until(lambda: not world.writer._work.busy, 30, "idle")
-        assert world.writer._work._timer is None
+        await loop_until(lambda: not world.work.busy, 30, "idle")
+        assert world.work._timer is None
 
     inside_loop(test)
 

@@ -20,6 +20,7 @@ from fared.protocols.isis.pdu.lsp_entries import packed_of, unpack
 from fared.protocols.isis.pdu.model import PduType
 from fared.protocols.isis.pdu.tlvs import IsReachability, of_type
 from fared.protocols.isis.reacquisition import MOST_REQUESTS, T1
+from fared.protocols.isis.update.lsp_transmitter import LspTransmitter
 from fared.protocols.ospf.adjacency.hello import HelloProtocol
 from fared.protocols.ospf.packet.codec import decode_packet
 from fared.protocols.ospf.packet.lsa import LsaKey, LsType
@@ -203,18 +204,18 @@ class Ospf(Protocol):
     def refresh(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._originator.everything_changed(force=True)
-        net._take_outputs(node)
+        net.transmit(node)
 
     def lists(self, net: Any, at: int, of: int, neighbor: int) -> bool:
         rid = ospf.router_id(of)
-        (area,) = net.nodes[at].engine._instance.areas.values()
+        (area,) = net.nodes[at].engine.instance.areas.values()
         entry = area.lsdb.get(LsaKey(LsType.ROUTER, rid, rid))
         return any(link.link_id == ospf.router_id(neighbor) for link in entry.body.links)
 
     def flush(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._self_lsas.flush_all()
-        net._take_outputs(node)
+        net.transmit(node)
 
 
 class Isis(Protocol):
@@ -265,8 +266,12 @@ class Isis(Protocol):
         return list(unpack(packed_of(decode_pdu(payload).tlvs)))
 
     def acknowledged(self, net: Any) -> bool:
-        transmitters = (n.engine._flooding._lsp_transmitter for n in net.nodes.values())
+        transmitters = self.transmitters(net).values()
         return not any(q.waiting for t in transmitters for q in t.active(Level.TWO))
+
+    def transmitters(self, net: Any) -> dict[int, LspTransmitter]:
+        """What waits to be sent and acknowledged at each router."""
+        return {n: node.engine._flooding._lsp_transmitter for n, node in net.nodes.items()}
 
     def dynamic(self, net: Any, number: int) -> DynamicFlooding | None:
         return net.nodes[number].engine._flooding.dynamic.level(Level.TWO)
@@ -274,7 +279,7 @@ class Isis(Protocol):
     def refresh(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._originator.renew(Level.TWO, lsp_id(number))
-        net._take_outputs(node)
+        net.transmit(node)
 
     def lists(self, net: Any, at: int, of: int, neighbor: int) -> bool:
         tlvs = of_type(net.lsp(at, of).tlvs, IsReachability)
@@ -283,7 +288,7 @@ class Isis(Protocol):
     def flush(self, net: Any, number: int) -> None:
         node = net.nodes[number]
         node.engine._flooding.purge_own(Level.TWO, lsp_id(number))
-        net._take_outputs(node)
+        net.transmit(node)
 
 
 OSPF, ISIS = PROTOCOLS = Ospf(), Isis()

@@ -32,6 +32,7 @@ from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSett
 from fared.protocols.isis.transmit import Transmitter
 from fared.protocols.isis.update.database import DatabaseWatcher
 from fared.protocols.isis.update.flooding import Flooding
+from fared.protocols.isis.update.lsp_transmitter import LspTransmitter
 
 TEXT_TLV = 250
 TWO = Level.TWO
@@ -153,6 +154,11 @@ class Router:
 
     # What tests look at
 
+    @property
+    def transmitter(self) -> LspTransmitter:
+        """What waits to be sent, and acknowledged, on each circuit."""
+        return self.flooding._lsp_transmitter
+
     def entry(self, number: int, fragment: int = 0) -> StoredLsp | None:
         return self.instance.databases[TWO].get(name(number, fragment))
 
@@ -163,7 +169,7 @@ class Router:
 
     def flags(self) -> int:
         """The number of flags set, of LSPs in the database."""
-        states = self.flooding._lsp_transmitter.active(TWO)
+        states = self.transmitter.active(TWO)
         kept = self.instance.databases[TWO].entries.keys()
         for queue in states:
             deferred = set(queue.shared.deferred_for(queue.bit))
@@ -212,10 +218,10 @@ class Network(VirtualWire[tuple[int, bytes]]):
         """All adjacencies of a cable come up."""
         cable.cut = False
         for end in cable.ends:
-            self._up_at(cable, end)
-        self._send_all()
+            self.up_at(cable, end)
+        self.send_all()
 
-    def _up_at(self, cable: Cable, end: tuple[int, int]) -> None:
+    def up_at(self, cable: Cable, end: tuple[int, int]) -> None:
         number, ifindex = end
         router = self.routers[number]
         router.instance.process.now = self.now
@@ -263,12 +269,12 @@ class Network(VirtualWire[tuple[int, bytes]]):
     def say(self, number: int, text: str, fragment: int = 0) -> None:
         self.routers[number].instance.process.now = self.now
         self.routers[number].say(text, fragment)
-        self._send_all()
+        self.send_all()
 
     def unsay(self, number: int, fragment: int = 0) -> None:
         self.routers[number].instance.process.now = self.now
         self.routers[number].unsay(fragment)
-        self._send_all()
+        self.send_all()
 
     def inject(self, number: int, ifindex: int, pdu: Lsp | bytes, key=None) -> None:
         """Deliver a PDU to a router as if its neighbor on that interface had sent it."""
@@ -277,7 +283,7 @@ class Network(VirtualWire[tuple[int, bytes]]):
         source = next(mac(*end) for end in cable.ends if end != (number, ifindex))
         self.post((number, ifindex), (source, payload))
 
-    def _send_all(self) -> None:
+    def send_all(self) -> None:
         for number in sorted(self.routers):
             self._send(number)
 

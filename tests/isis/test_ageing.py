@@ -282,7 +282,7 @@ def test_other_keys_in_the_settings_make_us_sign_our_lsps_anew():
         router.instance.settings = replace(before, lsp_authentication=KEYS)
         router.flooding.settings_changed(before)
         router.flooding.settings_changed(router.instance.settings)
-    net._send_all()
+    net.send_all()
     net.run(5)
     assert net.agree()
     assert net[3].known()[name(1)] == (2, "I am 1")

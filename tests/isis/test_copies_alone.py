@@ -73,7 +73,7 @@ class Copied:
         self.net = fabric()
         self.leaf = self.net.nodes[LEAVES[0]].engine
         (_, self.ifindex), (spine, far) = sorted(self.net.cables[0].ends, reverse=True)
-        known = self.leaf._instance.databases[Level.TWO].get(lsp_id(system(LEAVES[1]), 0, 0))
+        known = self.leaf.instance.databases[Level.TWO].get(lsp_id(system(LEAVES[1]), 0, 0))
         self.copy = PacketReceived(self.ifindex, mac(spine, far), 0x0180C2000015, known.raw)
         self.settled = 0
         settle = Originator.settle
@@ -117,7 +117,7 @@ def test_what_came_before_a_copy_or_with_it_is_settled(monkeypatch):
 
 def test_a_router_that_starts_sees_with_each_copy_whether_it_is_complete(monkeypatch):
     copied = Copied(monkeypatch)
-    copied.leaf._instance.starting = True
+    copied.leaf.instance.starting = True
     copied.receive()
     assert copied.settled > 0
-    assert not copied.leaf._instance.starting
+    assert not copied.leaf.instance.starting

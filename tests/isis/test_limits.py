@@ -14,6 +14,7 @@ from fared.protocols.isis.ids import ALL_ISS, Level, lsp_id, system_of
 from fared.protocols.isis.pdu.codec import encode_pdu
 from fared.protocols.isis.pdu.model import Lsp
 from fared.protocols.isis.pdu.tlvs import IpReach, IpReachability, ProtocolsSupported
+from tests.igp.protocols import ISIS
 from tests.isis.net import Network, mac, system
 
 LIMIT = LimitSettings(most=100, of_originator=50)
@@ -62,7 +63,7 @@ def test_a_database_holds_no_more_than_its_limit_and_every_lsp_is_acknowledged()
     assert net.all_up()
     (full,) = [r for r in net.nodes[1].said(LogRecord) if r.event == "isis-database-full"]
     assert full.fields["limit"] == LIMIT.most
-    waiting = net.nodes[2].engine._flooding._lsp_transmitter.active(Level.TWO)
+    waiting = ISIS.transmitters(net)[2].active(Level.TWO)
     assert not any(queue.pending or queue.unacknowledged for queue in waiting)
 
 
@@ -73,7 +74,7 @@ def test_in_a_full_database_lsps_are_updated():
     known = [n for n in many(400) if lsp_id(n) in net.database(1)]
     forge(net, known, sequence=2)
     net.run(5)
-    entries = net.nodes[1].engine._instance.databases[Level.TWO].entries
+    entries = net.nodes[1].engine.instance.databases[Level.TWO].entries
     assert {entries[lsp_id(n)].sequence_number for n in known} == {2}
 
 
@@ -110,7 +111,7 @@ def test_lsps_that_csnps_list_are_not_requested_from_a_full_database():
     net.run(10)
     assert net.all_up()
     assert sizes(net)[0] <= LIMIT.most
-    queues = net.nodes[1].engine._flooding._lsp_transmitter.active(Level.TWO)
+    queues = ISIS.transmitters(net)[1].active(Level.TWO)
     assert not any(queue.requests for queue in queues)
 
 
@@ -127,7 +128,7 @@ def test_a_higher_limit_or_a_reset_brings_what_was_ignored_without_an_adjacency_
     net = row()
     forge(net, many(400))
     net.run(5)
-    net.nodes[1].engine._instance.settings = replace(settings, limit=LimitSettings(1000, 100))
+    net.nodes[1].engine.instance.settings = replace(settings, limit=LimitSettings(1000, 100))
     net.input(1, LimitsReset())
     net.run(5)
     assert net.in_sync()

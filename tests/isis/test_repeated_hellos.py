@@ -37,7 +37,7 @@ def hello_of(net: Network, number: int) -> bytes:
 
 def adjacency_of(net: Network) -> Adjacency:
     """The adjacency of router 1."""
-    circuits = net.nodes[1].engine._instance.circuits.values()
+    circuits = net.nodes[1].engine.instance.circuits.values()
     return next(circuit.adjacency for circuit in circuits if circuit.adjacency is not None)
 
 
@@ -114,7 +114,7 @@ def test_after_a_change_of_the_circuit_the_same_bytes_are_examined(change):
 
 def test_with_another_area_the_same_bytes_no_longer_fit():
     up = Up()
-    settings = replace(up.engine._instance.settings, areas=(b"\x49\x77",))
+    settings = replace(up.engine.instance.settings, areas=(b"\x49\x77",))
     up.engine.handle(SettingsApplied(settings), up.net.now)
     up.quiet()
     up.receive()

@@ -82,7 +82,7 @@ def test_hellos_request_the_restart_until_the_database_is_described():
 
 def test_a_router_that_does_not_restart_gracefully_ends_its_adjacencies():
     net = star(ISIS)
-    net.nodes[1].engine._instance.settings = replace(net.nodes[1].settings, restarts=False)
+    net.nodes[1].engine.instance.settings = replace(net.nodes[1].settings, restarts=False)
     since = marks(net, 2)
     net.input(1, GracefulRestartRequested(PERIOD))
     net.run(0.1)
@@ -229,7 +229,7 @@ def lists(net: Network, at: int, neighbor: int) -> bool:
 
 
 def adjacent(net: Network, at: int, neighbor: int) -> bool:
-    circuits = net.nodes[at].engine._instance.circuits.values()
+    circuits = net.nodes[at].engine.instance.circuits.values()
     known = (c.adjacency for c in circuits if c.adjacency is not None)
     return any(a.up and a.system_id == system(neighbor) for a in known)
 
@@ -248,7 +248,7 @@ def test_a_router_that_starts_is_not_advertised_before_it_has_the_database(helpe
     while not results(node, "suppress-adjacency-ended") and net.now < begun + 30:
         net.run(0.05)
         early += [adjacent(net, at, 1) and not lists(net, at, 1) for at in (2, 3, 4)]
-        if node.engine._instance.starting:
+        if node.engine.instance.starting:
             assert not any(lists(net, at, 1) for at in (2, 3, 4))
     assert any(early), "their adjacencies were up, and not advertised"
     assert results(node, "suppress-adjacency-ended") == ["completed"]

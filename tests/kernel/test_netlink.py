@@ -50,13 +50,18 @@ def refusal(sequence, error, text=None, capped=True):
     return message(ERROR, sequence, body, flags)
 
 
+class ScriptedSocket(RequestSocket):
+    """A socket whose kernel answers as told."""
+
+    def plays(self, *answers) -> Script:
+        self.close()
+        self._socket = Script(*answers)
+        return self._socket
+
+
 @pytest.fixture
 def request_socket():
-    made = RequestSocket()
-    real = made._socket
-    yield made
-    made._socket = real
-    made.close()
+    return ScriptedSocket()
 
 
 def dump(flags=0):
@@ -66,7 +71,7 @@ def dump(flags=0):
 
 
 def test_an_interrupted_dump_is_read_again(request_socket):
-    request_socket._socket = Script(dump(INTERRUPTED), dump())
+    request_socket.plays(dump(INTERRUPTED), dump())
     assert request_socket.dump(GETROUTE, bytes(12)) == [(NEWROUTE, b"1234")]
 
 
@@ -74,12 +79,12 @@ def test_a_dump_that_lost_messages_is_read_again(request_socket):
     def lossy(sequences):
         return [OSError(errno.ENOBUFS, ""), *dump()(sequences)]
 
-    request_socket._socket = Script(lossy, dump())
+    request_socket.plays(lossy, dump())
     assert request_socket.dump(GETROUTE, bytes(12)) == [(NEWROUTE, b"1234")]
 
 
 def test_a_table_that_never_rests_gives_up(request_socket):
-    request_socket._socket = Script(*[dump(INTERRUPTED)] * 20)
+    request_socket.plays(*[dump(INTERRUPTED)] * 20)
     with pytest.raises(InterruptedDumpError):
         request_socket.dump(GETROUTE, bytes(12))
 
@@ -89,7 +94,7 @@ def test_failures_are_told_by_position_with_the_words_of_the_kernel(request_sock
         middle = refusal(s[1], errno.EINVAL, "Nexthop id does not exist")
         return [middle, refusal(s[2], errno.EEXIST, capped=False)]
 
-    request_socket._socket = Script(answer)
+    request_socket.plays(answer)
     failures = request_socket.batch([(NEWROUTE, 0, b"abc")] * 3)
     assert failures[1] == (errno.EINVAL, "Nexthop id does not exist")
     assert failures[2].error == errno.EEXIST
@@ -98,21 +103,21 @@ def test_failures_are_told_by_position_with_the_words_of_the_kernel(request_sock
 
 def test_long_lists_go_out_in_chunks_each_acknowledged_once(request_socket):
     ok = lambda s: [refusal(s[-1], 0)]  # noqa: E731
-    request_socket._socket = script = Script(*[ok] * 10)
+    script = request_socket.plays(*[ok] * 10)
     assert request_socket.batch([(NEWROUTE, 0, bytes(36))] * 1000) == {}
     assert [8 << 10 <= len(data) <= 32 << 10 for data in script.sent[:-1]] == [True] * 3
     assert len(script.sent) == 4
 
 
 def test_lost_answers_count_as_failed(request_socket):
-    request_socket._socket = Script(lambda s: [OSError(errno.ENOBUFS, "")])
+    request_socket.plays(lambda s: [OSError(errno.ENOBUFS, "")])
     failures = request_socket.batch([(NEWROUTE, 0, b"")] * 2)
     assert [failures[n].error for n in range(2)] == [errno.ENOBUFS] * 2
 
 
 def test_a_late_answer_to_an_earlier_chunk_is_nobodys(request_socket):
     stale = lambda s: [refusal((s[0] - 40) & 0xFFFFFFFF, errno.EINVAL), refusal(s[-1], 0)]  # noqa: E731
-    request_socket._socket = Script(stale)
+    request_socket.plays(stale)
     assert request_socket.batch([(NEWROUTE, 0, b"")] * 2) == {}
 
 
@@ -120,7 +125,7 @@ def test_a_late_answer_to_an_earlier_chunk_is_nobodys(request_socket):
     ("error", "raised"), [(errno.EPERM, PrivilegeError), (errno.EBUSY, NetlinkError)]
 )
 def test_a_single_request_raises(request_socket, error, raised):
-    request_socket._socket = Script(lambda s: [refusal(s[0], error)])
+    request_socket.plays(lambda s: [refusal(s[0], error)])
     with pytest.raises(raised):
         request_socket.request(NEWROUTE, 0, b"")
 

@@ -92,7 +92,7 @@ class Scripted(Clocked):
 
     def acks(self) -> list[LsAck]:
         """The acknowledgments that the engine sends after their delay."""
-        self.at(self.now + self.engine._instance.settings.ack_delay + 0.001)
+        self.at(self.now + self.engine.instance.settings.ack_delay + 0.001)
         return self.got(LsAck)
 
     def hello(self, *heard: int, **changes) -> Hello:

@@ -189,7 +189,7 @@ def test_a_clock_set_back_does_not_turn_them_back():
     net.run(5.0)
     for number in (1, 2):
         settings = OspfSettings(
-            router_id(number), areas=net.nodes[number].engine._instance.settings.areas, epoch=1e9
+            router_id(number), areas=net.nodes[number].engine.instance.settings.areas, epoch=1e9
         )
         net.input(number, SettingsApplied(settings))
     net.run(10.0)

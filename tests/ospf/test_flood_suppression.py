@@ -102,7 +102,7 @@ def test_which_neighbors_get_the_summaries_of_a_router_is_found_once_until_a_rou
 
     def advertise(*networks: str) -> int:
         """Advertise prefixes; return for how many neighbors leaf 101 defers its copies."""
-        at, leaf = len(looked_up), net.nodes[101].engine._instance
+        at, leaf = len(looked_up), net.nodes[101].engine.instance
         facts = AdvertisedRoute(20, PathType.INTER_AREA, (BACKBONE,), 1e9)
         prefixes = [ipv4_prefix(parse_dotted(network), 24) for network in networks]
         net.input(1, RoutesComputed(dict.fromkeys(prefixes, facts), {}))

@@ -109,7 +109,7 @@ def test_an_lsa_that_was_damaged_in_memory_is_found_though_others_are_replaced(
         peer.at(peer.now + 1.0)
         peer.greet(peer.me)
     peer.send(update(*(make_lsa(at, INITIAL_SEQUENCE_NUMBER + 1) for at in others[::3])))
-    entries = peer.engine._instance.areas[BACKBONE].lsdb.entries
+    entries = peer.engine.instance.areas[BACKBONE].lsdb.entries
     damaged = {router_lsa(at) for at in others[1::3]}
     for key in damaged:
         entry = entries[key]

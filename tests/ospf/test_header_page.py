@@ -105,7 +105,7 @@ def test_lsas_are_looked_at_again_only_after_one_was_replaced():
 def test_a_database_counts_what_it_has_replaced():
     peer = Scripted()
     peer.to_full()
-    lsdb = peer.engine._instance.areas[AreaId(0)].lsdb
+    lsdb = peer.engine.instance.areas[AreaId(0)].lsdb
     peer.send(update(make_lsa(77)))
     page, before = HeaderPage.of(list(lsdb)), lsdb.replaced
     peer.send(update(make_lsa(78)))

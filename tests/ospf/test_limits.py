@@ -153,7 +153,7 @@ def test_large_lsas_count_for_several_whether_new_or_grown():
     large = 5 * BYTES_OF_AN_LSA
     for number in range(1000, 1120):
         scripted.send(update(make_lsa(router_id(number), ls_type=10, lsid=1, body=bytes(large))))
-    area = next(iter(scripted.engine._instance.areas.values()))
+    area = next(iter(scripted.engine.instance.areas.values()))
     most = LIMIT.most * BYTES_OF_AN_LSA
     assert 0.9 * most < area.lsdb.size <= most
     assert stored(scripted) < 50
@@ -169,7 +169,7 @@ def test_large_lsas_count_for_several_whether_new_or_grown():
     for number in range(1000, 1120):
         grown = make_lsa(router_id(number), links=links(*range(2000, 2000 + large // 12)), **newer)
         scripted.send(update(grown))
-    area = next(iter(scripted.engine._instance.areas.values()))
+    area = next(iter(scripted.engine.instance.areas.values()))
     assert area.lsdb.size <= most
     assert area.lsdb.size == sum(len(entry.raw) for entry in area.lsdb)
     assert scripted.state == "Full"
@@ -187,7 +187,7 @@ def test_lsas_of_the_neighbor_itself_grow_no_further_than_those_of_others():
     for number in range(120):
         grown = make_lsa(theirs, ls_type=10, lsid=number, body=bytes(large), seq=newer)
         scripted.send(update(grown))
-    area = next(iter(scripted.engine._instance.areas.values()))
+    area = next(iter(scripted.engine.instance.areas.values()))
     assert area.lsdb.size <= LIMIT.most * BYTES_OF_AN_LSA * 5 // 4
     router = make_lsa(theirs, links=links(*range(2000, 2000 + large // 12)), seq=newer)
     scripted.send(update(router))
@@ -276,7 +276,7 @@ def test_an_operator_makes_room_by_a_reset_or_a_higher_limit(how: str):
     if how == "reset":
         scripted.handle(LimitsReset())
     else:
-        settings = scripted.engine._instance.settings
+        settings = scripted.engine.instance.settings
         scripted.handle(SettingsApplied(replace(settings, limit=LimitSettings(9999, 9999))))
         wait(scripted, RECHECK + 1)
     assert len(asked(scripted)) > 100
@@ -303,9 +303,9 @@ def test_routers_with_different_limits_form_a_fabric_and_requests_for_ignored_ls
     for at in range(300):
         lsa = make_lsa(router_id(1000 + at))
         engine = net.nodes[1].engine
-        area = next(iter(engine._instance.areas.values()))
+        area = next(iter(engine.instance.areas.values()))
         engine._flooding.install_and_flood(area.lsdb, lsa.header.key, lsa.raw)
-    net._take_outputs(net.nodes[1])
+    net.transmit(net.nodes[1])
     net.run(30)
     assert net.all_full()
     sizes = [len(net.database(number)) for number in (1, 2, 3)]
@@ -323,7 +323,7 @@ def test_a_lan_has_at_most_256_neighbors_and_two_way_ones_stay():
     for number in range(900):
         hello = scripted.hello(network_mask=mask)
         scripted.send(hello, peer=router_id(1000 + number), source=THEIRS + 1 + number)
-    interface = next(iter(scripted.engine._instance.interfaces.values()))
+    interface = next(iter(scripted.engine.instance.interfaces.values()))
     assert len(interface.neighbors) == MAX_LAN_NEIGHBORS
     assert scripted.neighbor.router_id == scripted.peer
     for number in range(900):

@@ -35,7 +35,7 @@ def reconfigure(peer: Scripted, **changes: object) -> None:
 
 def restub(peer: Scripted) -> None:
     """The area becomes a stub area."""
-    settings = peer.engine._instance.settings
+    settings = peer.engine.instance.settings
     stub = replace(settings, areas=(AreaSettings(BACKBONE, stub=True),))
     peer.handle(SettingsApplied(stub))
 

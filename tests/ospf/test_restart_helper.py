@@ -311,7 +311,7 @@ def test_disabling_the_helper_ends_helping():
     peer = helper()
     peer.send(update(grace(peer.peer)))
     settle(peer, 3.0)
-    settings = peer.engine._instance.settings
+    settings = peer.engine.instance.settings
     off = replace(settings, graceful_restart=GracefulRestartSettings())
     peer.handle(SettingsApplied(off))
     assert results(peer) == ["disabled"]

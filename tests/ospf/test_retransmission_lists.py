@@ -107,7 +107,7 @@ class Naive:
 
     def kept(self) -> list[dict[int, Lsa]]:
         """The lists that the engine keeps."""
-        instance_ = self.star.engine._instance
+        instance_ = self.star.engine.instance
         links = [instance_.interfaces[number + 2] for number in range(NEIGHBORS)]
         neighbors = [next(iter(link.neighbors.values())) for link in links]
         listed = [
@@ -191,7 +191,7 @@ def test_the_flood_of_many_lsas_is_acknowledged_without_a_timer_left():
     for number in range(4):
         star.send(number, ack(*own))
     assert all(star.retransmissions(number) == 0 for number in range(4))
-    (area,) = star.engine._instance.areas.values()
+    (area,) = star.engine.instance.areas.values()
     assert sys.getsizeof(area.lsdb.listed) == sys.getsizeof({})  # nor its table
     assert not star.engine._flooding._retransmitter._last
     star.at(star.now + 2 * RXMT)

@@ -102,7 +102,7 @@ def test_acknowledgments_that_wait_for_a_timer_are_not_looked_at_before_a_packet
     made = star(1)
     began = made.now
     made.send(0, update(router_lsa(0)))
-    waiting = made.engine._instance.unsent
+    waiting = made.engine.instance.unsent
     for _ in range(3):
         hear(made, 0, update(router_lsa(0)))
         assert not waiting
@@ -144,7 +144,7 @@ def test_the_last_acknowledgment_of_a_flushed_lsa_removes_it():
     flushed = with_age(router_lsa(0), MAX_AGE)
     made.send(0, update(flushed))
     made.at(made.now + 1.0)
-    area = next(iter(made.engine._instance.areas.values()))
+    area = next(iter(made.engine.instance.areas.values()))
     held = [entry for entry in area.lsdb if entry.key.advertising_router == ORIGINATOR]
     assert len(held) == 1
     hear(made, 1, ack(flushed))

@@ -175,7 +175,7 @@ def test_an_increase_waits_for_the_minimum_interval_and_advertises_the_last_valu
         1,
         SettingsApplied(
             replace(
-                net.nodes[1].engine._instance.settings,
+                net.nodes[1].engine.instance.settings,
                 advertise=AdvertiseSettings(minimum_interval=5.0),
             )
         ),
@@ -191,7 +191,7 @@ def test_an_increase_waits_for_the_minimum_interval_and_advertises_the_last_valu
 
 
 def test_a_changed_budget_of_announcements_shows_with_the_next_te_lsa_of_any_router(net):
-    settings = net.nodes[1].engine._instance.settings
+    settings = net.nodes[1].engine.instance.settings
     net.input(1, SettingsApplied(replace(settings, advertise=AdvertiseSettings(budget=70.0))))
     net.input(2, LoadsMeasured({2: 10e6}))
     net.run(2)
@@ -315,7 +315,7 @@ def test_a_te_lsa_that_no_longer_names_this_router_derates_none_of_its_links(pee
     halved = TeAttributes(max_bandwidth=1e6, residual_bandwidth=0.5e6)
     body = encode_te_link(TeLink(link_type=1, link_id=peer.me, attributes=halved))
     lsa = {"ls_type": 10, "lsid": 0x01000001}
-    (interface,) = peer.engine._instance.interfaces.values()
+    (interface,) = peer.engine.instance.interfaces.values()
     peer.send(update(make_lsa(peer.peer, body=body, **lsa)))
     assert interface.far_share == 0.5
     peer.send(update(make_lsa(peer.peer, 1, age=age, body=b"", **lsa)))
@@ -355,7 +355,7 @@ def test_a_router_whose_links_all_have_the_maximum_cost_is_the_last_resort(peer)
 
 @pytest.mark.rfc("RFC 6987 §2")
 def test_stub_router_raises_our_metrics_and_keeps_our_prefixes(net):
-    settings = net.nodes[1].engine._instance.settings
+    settings = net.nodes[1].engine.instance.settings
     net.input(1, SettingsApplied(replace(settings, stub_router=True)))
     net.run(0.5)
     block = net.blocks(2)[A]

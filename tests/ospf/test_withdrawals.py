@@ -82,7 +82,7 @@ class Observed(Star):
         """All that it holds, counts, reports, and has sent."""
         databases = [
             [getattr(entry, field) for field in FIELDS]
-            for lsdb in self.engine._instance.databases()
+            for lsdb in self.engine.instance.databases()
             for entry in lsdb
         ]
         reported = [(each.node, dict(each.changes)) for each in self.reported]
@@ -186,7 +186,7 @@ def test_an_update_of_withdrawn_externals_is_processed_at_once(monkeypatch):
     acknowledge_all(star)
     held = [
         key
-        for key in star.engine._instance.as_scope.entries
+        for key in star.engine.instance.as_scope.entries
         if key.advertising_router == BOUNDARIES[1]
     ]
     assert held == []

@@ -217,7 +217,7 @@ def test_copies_follow_capacity():
 def test_a_border_router_copies_the_sub_tlv_into_one_tlv_with_the_path_capacity():
     fabric = build("clos5-areas")
     spine = fabric.network.nodes["p1.S1"].running.instances["ospf"].engine
-    ospf = spine._instance
+    ospf = spine.instance
     leaf = ipv4_prefix(fabric.router_ids["p1.L1"], 32)
     found = [
         facts
