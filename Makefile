@@ -51,7 +51,7 @@ test-deb: install
 rules: install
 	$(BIN)/python tests/docs/rules.py
 
-# docs/fast-paths.md: fast paths, their plain rules, tests and gains as bench/fast_paths.py recorded them.
+# docs/fast-paths.md: fast paths, their plain rules, tests and gains as bench/fast_paths recorded them.
 fast-paths: install
 	$(BIN)/python -m tests.docs.fast_paths
 

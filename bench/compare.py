@@ -19,7 +19,6 @@ benchmarks in turn, whole.
 
 from __future__ import annotations
 
-# ruff: noqa: E402 - bench is found by the path set below
 import argparse
 import json
 import math
@@ -34,10 +33,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench import ROOT
 from bench.compare_worker import DUMP, Samples
 from bench.report import layout
 from bench.run import ROWS_MARK
@@ -51,7 +50,8 @@ PAIRS = (5, 150)
 COUNTED = 2
 """Runs whose instructions are counted, after one that is not."""
 LIMIT = 1.10
-MORE_IS_BETTER = ("routes/s", "groups/s", "Mbit/s", "Gbit/s")
+RATES = ("/s", "routes/s", "groups/s", "Mbit/s", "Gbit/s")
+PART = "part of the bound"
 Pair = tuple[float, float]
 Pairs = dict[str, list[Pair]]
 """The samples of each row: the old tree's and this one's."""
@@ -190,10 +190,21 @@ def section_rows(tree: Path, section: str) -> dict[str, float]:
 def figures(rows: list[dict[str, Any]]) -> dict[str, float]:
     """The figures of rows by name, the lower the better."""
     return {
-        row["name"]: 1 / row["ours"] if row.get("unit") in MORE_IS_BETTER else row["ours"]
+        row["name"]: 1 / row["ours"] if more_is_better(row) else row["ours"]
         for row in rows
         if row.get("ours")
     }
+
+
+def more_is_better(row: dict[str, Any]) -> bool:
+    """Whether a greater figure of a row is better: as its ratio says, else its unit or name.
+
+    A ratio above 1 means that fared is ahead of the other figure.
+    """
+    ours, other, ratio = row["ours"], row.get("other"), row.get("ratio")
+    if other and ratio and ours != other:
+        return bool((ratio > 1) == (ours > other))
+    return row.get("unit") in RATES or PART in row["name"]
 
 
 # -- results -------------------------------------------------------------------------------------

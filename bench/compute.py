@@ -8,31 +8,23 @@ FULL without incremental computation. ``reaction`` runs the whole ``RouteSolver`
 of blocks to the changed routes of all prefixes. ``compute_lsas`` adds rows from LSAs to the
 operations for the kernel. Times are CPU time, the best of several runs.
 
-Run alone (``python bench/compute.py``) or through the benchmark runner, which calls ``rows()``.
+Run alone (``python -m bench compute``) or through the benchmark runner, which calls ``rows()``.
 """
 
 from __future__ import annotations
-
-# ruff: noqa: E402 - threads are limited before NumPy is loaded
-import os
-import sys
-from pathlib import Path
-
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import gc
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 
-from bench import compute_lsas
-from bench.fabrics import (
+from bench.router import compute_lsas
+from bench.router.fabrics import (
     COST,
     SUPERS,
     Blocks,
@@ -46,6 +38,7 @@ from bench.fabrics import (
     with_capacity,
     without,
 )
+from bench.router.timing import in_turn
 from fared.core.ids import NodeId
 from fared.paths.rib.area import AreaSolver
 from fared.paths.rib.settings import SolverSettings
@@ -118,22 +111,6 @@ def best(run: Callable[[int], object], repeat: int = REPEAT) -> float:
     finally:
         gc.enable()
     return min(times) * 1e3
-
-
-def in_turn(runs: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """The lowest CPU time in ms of each of several steps that undo one another."""
-    times: dict[str, list[float]] = {what: [] for what in runs}
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(repeat):
-            for what, run in runs.items():
-                start = time.process_time()
-                run()
-                times[what].append(time.process_time() - start)
-    finally:
-        gc.enable()
-    return {what: min(spent) * 1e3 for what, spent in times.items()}
 
 
 def limited(name: str, ours: float, limit: float | None) -> Row:
@@ -405,7 +382,3 @@ def main() -> None:
         ratio = "-" if row.ratio is None else f"{row.ratio:.1f}x"
         verdict = "" if row.goal == "-" else (" met" if row.met else " MISSED")
         print(f"{row.name:72} {row.ours_ms:9.3f} {other:>9} {ratio:>8}  {row.goal}{verdict}")
-
-
-if __name__ == "__main__":
-    main()

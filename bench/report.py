@@ -59,7 +59,7 @@ class Section:
     @property
     def command(self) -> str:
         """The command that repeats the section."""
-        return f"python bench/{self.name}.py"
+        return f"python -m bench {self.name}"
 
 
 def machine() -> list[str]:
@@ -152,6 +152,11 @@ def layout(
         "-" * (width - 1) + ":" if i in right else "-" * width for i, width in enumerate(widths)
     ]
     return [join(headings), join(rule), *(join(line) for line in lines)]
+
+
+def show(rows: Iterable[Row]) -> None:
+    """Print a table of rows."""
+    print("\n".join(table(list(rows))))
 
 
 def table(rows: list[Row]) -> list[str]:

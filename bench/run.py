@@ -5,18 +5,17 @@ machines vary too much, ratios do not. A goal is met or missed; the last line of
 both. Each section runs in a process of its own: if it fails or hangs, the report gives the reason
 and counts a missed goal, and the other sections still run.
 
-A section is a module of this directory with ``rows()``, which returns a list of mappings with
-``name`` and optionally ``ours``, ``other``, ``unit``, ``ratio`` (above 1: fared is ahead), ``goal``
-(text), ``met`` (None: no goal), ``note`` (text below the table) and ``drawn`` (False: not in the
-picture of ratios). An optional ``figures(rows, directory)`` draws pictures in the directory and
-returns (file name, caption) pairs.
+A section is the module of its name, here or in a folder, with ``rows()``, which returns a list of
+mappings with ``name`` and optionally ``ours``, ``other``, ``unit``, ``ratio`` (above 1: fared is
+ahead), ``goal`` (text), ``met`` (None: no goal), ``note`` (text below the table) and ``drawn``
+(False: not in the picture of ratios). An optional ``figures(rows, directory)`` draws pictures in
+the directory and returns (file name, caption) pairs.
 
 ``python bench/run.py [SECTION...]`` runs all sections, or those named.
 """
 
 from __future__ import annotations
 
-# ruff: noqa: E402 - bench is found by the path set below
 import contextlib
 import importlib
 import json
@@ -31,13 +30,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench import OUTPUT, ROOT, module_of
 from bench.report import Row, Section, draw_ratios, page
 
-OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
 PATIENCE = 300.0
 """Seconds after which a section is considered to hang."""
@@ -101,7 +99,7 @@ def as_row(row: Any) -> Row:  # noqa: ANN401 - a mapping or a dataclass
 def measure(name: str, answer: Path) -> int:
     """Run one section in this process; write rows and figures to ``answer``, as JSON."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    module = importlib.import_module(f"bench.{name}")
+    module = importlib.import_module(module_of(name))
     rows = [as_row(row) for row in module.rows()]
     figures = []
     if hasattr(module, "figures"):

@@ -2,7 +2,8 @@
 
 Nine measures, each with its measured gain in CPU time on a machine of two cores, where a daemon
 imports in some 230 ms. A measure that no longer gains is to be removed. The packages
-``fared.daemon`` and ``fared.management.cli`` apply them; ``tests/test_startup.py`` tests each.
+``fared.daemon`` and ``fared.management.cli`` apply them; ``tests/runtime/test_startup.py`` tests
+each.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from bench import fabrics
+from bench.router import fabrics
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.extensions.sim.network import Network
 from fared.management.api import http_server, watch

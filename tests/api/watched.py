@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 from msgspec.structs import replace
 
-from bench import fabrics
+from bench.router import fabrics
 from fared.config import Config
 from fared.core.ids import BACKBONE, NodeId, RouterId
 from fared.daemon.loop.runtime import Runtime

@@ -1,6 +1,6 @@
 """The benchmark of one change: the router has what it is said to hold."""
 
-from bench.changes import external_rows, fabric_rows
+from bench.router.changes import external_rows, fabric_rows
 
 
 def test_both_kinds_of_changes_are_measured_beside_the_least_that_is_held():

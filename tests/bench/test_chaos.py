@@ -12,9 +12,11 @@ from typing import cast
 
 import pytest
 
-from bench import chaos, chaos_checks, chaos_faults
-from bench.chaos import Entry
-from bench.chaos_peers import PATIENCE, Peers
+from bench.chaos import chaos
+from bench.chaos import checks as chaos_checks
+from bench.chaos import faults as chaos_faults
+from bench.chaos.chaos import Entry
+from bench.chaos.peers import PATIENCE, Peers
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kinds.bird import Bird
 
@@ -74,7 +76,7 @@ class SlowPlane:
             self.now = min(self._right, self.now + seconds)
         return self.now if self.now >= self._right else None
 
-    def problem(self, _down: object) -> str | None:
+    def problem(self, _down: object, _excused: object) -> str | None:
         return f"wrong at {self.now:g}" if self.now < self._right else None
 
 
@@ -91,6 +93,21 @@ def test_the_ledger_has_what_was_wrong_for_long(seconds: float, monkeypatch: pyt
     assert (repair.problem is None) == (seconds < chaos.DEADLINE)
     if repair.problem is None:
         assert repair.kernels == pytest.approx(seconds, abs=0.2)
+
+
+def test_refused_hellos_are_excused_after_a_replay_only(monkeypatch: pytest.MonkeyPatch):
+    now = 1000.0
+    monkeypatch.setattr(chaos, "time", SimpleNamespace(monotonic=lambda: now))
+    run = object.__new__(chaos.Chaos)
+    excused: list[object] = []
+    plane = SimpleNamespace(problem=lambda _, each: excused.append(each))
+    run.planes = [cast("chaos_checks.Plane", plane)]
+    run._problem(())
+    run.replayed = now
+    run._problem(())
+    now += chaos.REFUSALS_END
+    run._problem(())
+    assert excused == [(), (chaos_checks.REFUSED,), ()]
 
 
 class OneNode:
@@ -185,12 +202,14 @@ def test_a_fault_left_unrepaired_misses_the_goal_of_the_report_with_its_reason()
 @pytest.mark.netns
 @pytest.mark.peers
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_faults_one_after_the_other_leave_nothing_unrepaired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The first ones of a seed, however long the machine takes: about a minute's."""
     monkeypatch.setattr(chaos, "LOGS", tmp_path)
+    for patience in ("START", "DEADLINE"):  # other tests run at the same time
+        monkeypatch.setattr(chaos, patience, 5 * getattr(chaos, patience))
     with chaos.running(chaos.FABRIC, tmp_path / "lab") as fabric, ExitStack() as stack:
         faults = chaos.Chaos(fabric, SEED, stack).entries(math.inf)
         ledger = list(islice(faults, FAULTS))

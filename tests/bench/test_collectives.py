@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
-from bench.collectives_report import rows_of
-from bench.collectives_runs import FAR, IPV6, LONG, NEAR, SHORT, UNLIMITED, Run, everything, short
-from bench.dataplane_runs import ALL, RING
-from bench.elephants_runs import FLOW, FLOWLET, FRR, PACKET
+from bench.traffic.collectives_report import rows_of
+from bench.traffic.collectives_runs import (
+    FAR,
+    IPV6,
+    LONG,
+    NEAR,
+    SHORT,
+    UNLIMITED,
+    Run,
+    everything,
+    short,
+)
+from bench.traffic.dataplane_runs import ALL, RING
+from bench.traffic.elephants_runs import FLOW, FLOWLET, FRR, PACKET
 
 
 def result(seconds: float) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from bench import compare
 from bench.rows import compared
 
@@ -44,9 +46,18 @@ def test_a_tree_compared_with_itself_has_the_same_rows_and_none_is_slower():
 
 def test_rates_of_a_section_are_compared_by_the_time_of_one():
     """More groups a second is faster, more milliseconds is slower; empty rows are left out."""
-    rates = [compared(unit, 4.0, 2.0, unit, more_is_better=True) for unit in compare.MORE_IS_BETTER]
+    rates = [{"name": unit, "ours": 4.0, "unit": unit} for unit in compare.RATES]
     found = compare.figures(
         [*rates, compared("time", 4.0, 2.0, "ms"), compared("none", None, 2.0, "ms")]
     )
-    assert found == {**dict.fromkeys(compare.MORE_IS_BETTER, 0.25), "time": 4.0}
-    assert "groups/s" in found
+    assert found == {**dict.fromkeys(compare.RATES, 0.25), "time": 4.0}
+    assert found.keys() >= {"groups/s", "/s"}
+
+
+@pytest.mark.parametrize("ours", [4.0, 1.0])
+@pytest.mark.parametrize("more_is_better", [True, False])
+def test_the_ratio_of_a_row_says_which_way_is_better(ours: float, more_is_better: bool):
+    row = compared("part, processes", ours, 2.0, "", more_is_better=more_is_better)
+    assert compare.more_is_better(row) == more_is_better
+    row = {"name": "by packets, part of the bound of 3 s", "ours": ours, "unit": ""}
+    assert compare.more_is_better(row)

@@ -2,8 +2,18 @@
 
 import pytest
 
-from bench.dataplane_report import chance, page, rows_of
-from bench.dataplane_runs import CAPACITY, FEW, FRR, HAND, PAIR, SCENARIOS, SLOW, everything, short
+from bench.traffic.dataplane_report import chance, page, rows_of
+from bench.traffic.dataplane_runs import (
+    CAPACITY,
+    FEW,
+    FRR,
+    HAND,
+    PAIR,
+    SCENARIOS,
+    SLOW,
+    everything,
+    short,
+)
 from fared.extensions.lab.expected import expected_shares
 
 RATES = [20.0, 100.0, 100.0, 100.0]

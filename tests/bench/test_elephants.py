@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
-from bench.dataplane_runs import HEALTHY, SLOW
-from bench.elephants_report import rows_of
-from bench.elephants_runs import CHANGE, FLOW, FRR, HOSTS, PACKET, UDP, Run, everything, short
-from bench.labs import clos
+from bench.lab.fabrics import clos
+from bench.traffic.dataplane_runs import HEALTHY, SLOW
+from bench.traffic.elephants_report import rows_of
+from bench.traffic.elephants_runs import (
+    CHANGE,
+    FLOW,
+    FRR,
+    HOSTS,
+    PACKET,
+    UDP,
+    Run,
+    everything,
+    short,
+)
 
 
 def result(*seconds: float) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 import sys
 
-from bench.changes import external, learnt
-from bench.held import bytes_of_each, objects_of, rows
+from bench.router.changes import external, learnt
+from bench.router.held import bytes_of_each, objects_of, rows
 
 
 def test_an_external_takes_at_most_700_bytes_of_objects_where_dictionaries_are_well_filled():

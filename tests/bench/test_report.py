@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import bench as package
 from bench import report, run
 
 BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -36,7 +37,7 @@ def test_a_section_that_failed_is_a_missed_goal_with_a_reason():
 
 def test_every_section_says_its_command_and_how_long_it_took():
     lines = page(report.Section("fib", "FIB: routes", 3.0, ROWS))
-    assert "`python bench/fib.py`, 3 s" in lines
+    assert "`python -m bench fib`, 3 s" in lines
 
 
 def test_notes_stand_below_the_table():
@@ -74,12 +75,18 @@ def test_an_unknown_section_is_refused(capsys):
     assert "no such section: nonsense" in capsys.readouterr().out
 
 
+def test_each_section_is_the_only_file_of_its_name():
+    for name in run.SECTIONS:
+        (file,) = (package.ROOT / "bench").rglob(f"{name}.py")
+        assert package.module_of(name).replace(".", "/") in str(file)
+
+
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a bench room of its own."""
     room = tmp_path / "bench"
     room.mkdir()
-    for module in (run, report):
+    for module in (package, run, report):
         file = Path(module.__file__)
         (room / file.name).write_text(file.read_text())
     monkeypatch.setattr(run, "ROOT", tmp_path)

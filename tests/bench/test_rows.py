@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.beside_report import missing_row
+from bench.beside.report import missing_row
 from bench.rows import compared
 
 

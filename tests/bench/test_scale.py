@@ -1,21 +1,21 @@
 """The scripted fabric of ``scale``: what it sends is what routers of that fabric would send."""
 
 import random
-import socket
 import struct
 from itertools import pairwise
 
 import pytest
 
-from bench import scale_pages, scale_script
-from bench.beside_fabric import Fabric
-from bench.scale_fabric import LsaContents, content, packet
-from bench.scale_kernel import KernelRoutes
-from bench.scale_lsps import LspContents, csnp, entries_of, entry_of, psnp
-from bench.scale_pages import AT_FIRST, OF_README, recorded, tables, written
-from bench.scale_report import rows_of
-from bench.scale_script import Script
-from bench.scale_speaker import OspfNeighbor
+from bench.neighbors import script as scale_script
+from bench.neighbors.fabric import Fabric
+from bench.neighbors.lsas import LsaContents, content, packet
+from bench.neighbors.lsps import LspContents, csnp, entries_of, entry_of, psnp
+from bench.neighbors.ospf import OspfNeighbor
+from bench.neighbors.script import Script
+from bench.scale import pages as scale_pages
+from bench.scale.kernel import KernelRoutes
+from bench.scale.pages import AT_FIRST, OF_README, recorded, tables, written
+from bench.scale.report import rows_of
 from fared.core.wire import Reader
 from fared.paths.te.attributes import TeAttributes
 from fared.protocols.isis.pdu.codec import checksum_ok, decode_pdu
@@ -61,18 +61,6 @@ class FakeNeighbor:
         self.queued.extend(bodies)
 
 
-class Connected:
-    """A socket of a pair, to which the neighbor sends with an address, as to a raw socket."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.recv = sock.recv
-        self.sendto = lambda raw, _: sock.send(raw)
-
-
-def ip_header(packet: bytes) -> bytes:
-    return b"\x45\0" + (20 + len(packet)).to_bytes(2, "big") + bytes(16)
-
-
 def test_an_update_of_shared_parts_is_a_correct_packet_of_each_neighbor():
     contents = lsas()
     (body,) = contents.packed(list(contents.lsas.values())[:7])
@@ -94,18 +82,15 @@ def test_requests_are_answered_with_the_lsas_of_the_database():
 def test_lsas_that_are_requested_again_before_they_were_sent_are_sent_once():
     contents = LsaContents(Fabric(8, 64, te=True))
     script = Script(contents, 1, 1, 0.001)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    neighbor = OspfNeighbor(script, contents, 2, Connected(ours))
+    packets = []
+    neighbor = OspfNeighbor(script, contents, 2, packets.append)
     neighbor.silent = False
     request = packet(1, content(PacketType.LS_REQUEST, b"".join(contents.lsas)))
     for _ in range(3):
-        theirs.send(ip_header(request) + request)
-    ours.setblocking(False)
-    neighbor.receive()
-    sent = []
+        neighbor.receive(request)
     while neighbor.pending:
         neighbor.push()
-        sent += decode_packet(theirs.recv(65536)).body.lsas
+    sent = [lsa for raw in packets for lsa in decode_packet(raw).body.lsas]
     assert [lsa.raw for lsa in sent] == list(contents.lsas.values())
 
 
@@ -278,7 +263,7 @@ def test_an_overload_may_lose_nothing_and_no_memory():
 def test_readme_and_page_show_the_results_of_one_recorded_run():
     found = recorded()
     for path, part in tables(found).items():
-        assert written(path) == part, f"{path.name}: python bench/scale.py --table, or record()"
+        assert written(path) == part, f"{path.name}: python -m bench scale --table, or record()"
     measured = {row["name"] for row in rows_of(found["results"])}
     assert measured >= {*OF_README, *AT_FIRST}
 

@@ -15,7 +15,7 @@ from fared.protocols.bfd.packet import (
     discard_reason,
     encode_packet,
 )
-from tests.damage import attempt, mutate
+from tests.packets.damage import attempt, mutate
 
 U32 = st.integers(0, 0xFFFFFFFF)
 PACKETS = st.builds(

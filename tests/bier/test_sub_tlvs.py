@@ -28,7 +28,7 @@ from fared.protocols.ospf.packet.extended_prefix import (
 from fared.protocols.ospf.packet.lsa import encode_lsa
 from fared.protocols.ospf.packet.packets import LsUpdate
 from fared.protocols.ospf.packet.render import render_lsa
-from tests.wireshark import ETHERNET, NEEDED, RAW_IP, assert_sound, dissect
+from tests.packets.wireshark import ETHERNET, NEEDED, RAW_IP, assert_sound, dissect
 
 INFO = BierInfo(1, 5, encapsulations=(BierEncapsulation(0, 0x10100, 1),))
 PREFIX = ipv4_prefix(0x0A000502, 32)

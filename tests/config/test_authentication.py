@@ -11,7 +11,7 @@ from fared.config import ConfigErrors, Reload, diff, json_schema, load_text
 from fared.config.secrets import HIDDEN
 from fared.daemon.change.ospf_settings import interface_settings
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
-from tests.links import named
+from tests.config.links import named
 
 SECRET = "s3cr3t-w0rd"
 ONE = f"{{algorithm: hmac-sha-256, key-id: 1, key: {SECRET}}}"

@@ -7,7 +7,7 @@ from fared.config.load import load_runnable
 from fared.core.bfd import BfdSettings, SessionSettings, Sha1Key
 from fared.daemon.change.isis_settings import circuit_settings
 from fared.daemon.change.ospf_settings import interface_settings
-from tests.links import named
+from tests.config.links import named
 
 BASE = """
 bfd:

@@ -18,7 +18,7 @@ from fared.core.ids import format_system_id
 from fared.daemon.change.isis_settings import circuit_settings, isis_settings
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind
-from tests.links import named
+from tests.config.links import named
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
 REFERENCE = next(path for path in EXAMPLES if path.name == "fared.yaml").read_text()

@@ -14,7 +14,7 @@ from fared.daemon.change.isis_settings import circuit_settings, isis_settings
 from fared.protocols.igp.keys import Algorithm
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind, RedistributeSettings, Redistribution
-from tests.links import named
+from tests.config.links import named
 
 TEXT = """
 isis:

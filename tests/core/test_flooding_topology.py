@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.flooding_model import five_stages, three_stages
+from bench.flooding.model import five_stages, three_stages
 from fared.protocols.igp.dynamic_flooding import ALGORITHM, Capability, DynamicFlooding
 from fared.protocols.igp.flooding_topology import FloodingTopology, flooding_topology
 

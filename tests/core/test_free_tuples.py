@@ -16,7 +16,7 @@ from fared.protocols.isis.pdu.codec import decode_pdu
 from fared.protocols.isis.pdu.model import LanHello, Lsp, P2pHello
 from fared.protocols.isis.ted.fragment_facts import read_fragment
 from fared.protocols.ospf.packet.codec import decode_packet
-from tests.recorded import ISIS, OSPF, load
+from tests.packets.recorded import ISIS, OSPF, load
 
 ROUNDS = 100
 MOST = 300

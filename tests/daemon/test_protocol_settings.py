@@ -15,7 +15,7 @@ from fared.protocols.ospf.settings import (
     Redistribution,
     TtlSecurity,
 )
-from tests.links import named
+from tests.config.links import named
 
 CONFIG = load_text("""
 interfaces: {"swp*": {bandwidth: 100G}}

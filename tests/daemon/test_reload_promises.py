@@ -30,7 +30,7 @@ from fared.extensions.sim.network import Network, Node
 from fared.extensions.sim.port import Port
 from fared.router import events
 from fared.router.settings import RouterSettings
-from tests.links import named
+from tests.config.links import named
 
 Document = dict[str, Any]
 Path = tuple[Any, ...]

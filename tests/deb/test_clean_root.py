@@ -19,8 +19,8 @@ from deb.prepare import CLEAN, NEW, OLD, package
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.namespaces import Netns
 from fared.extensions.lab.waiting import await_paths
-from tests.stream import Stream
-from tests.two_leaves import WAYS, help_restarts, topology
+from tests.lab.stream import Stream
+from tests.lab.two_leaves import WAYS, help_restarts, topology
 from tests.waiting import wait_for
 
 PACKAGES = [package(name, version) for name in build.PACKAGES for version in (OLD, NEW)]

@@ -1,4 +1,4 @@
-"""Writes ``docs/fast-paths.md`` from the ledger (``bench/fast_paths.py``) and its last measurement.
+"""Writes ``docs/fast-paths.md`` from the ledger (``bench/fast_paths``) and its last measurement.
 
 ``make fast-paths`` writes it.
 """
@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench.fast_paths import LEAST, LEDGER, RECORDED, FastPath
+from bench.fast_paths.fast_paths import LEAST, LEDGER, RECORDED, FastPath
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "fast-paths.md"
@@ -22,10 +22,10 @@ which the plain rule takes at least {least:g} times the CPU time; one that gains
 function that is called for what changed only is no fast path, nor is a cache, or an index: there is
 one function.
 
-To add one, write its test and its row in `bench/fast_paths.py`, and name both in the docstring of
-its module. `python bench/fast_paths.py NAME` measures it. `make fast-paths` generates this page.
+To add one, write its test and its row in `bench/fast_paths`, and name both in the docstring of
+its module. `python -m bench fast_paths NAME` measures it. `make fast-paths` generates this page.
 
-Gains are those of {at}, `python bench/fast_paths.py --record`: CPU time of the same work without
+Gains are those of {at}, `python -m bench fast_paths --record`: CPU time of the same work without
 the fast path, divided by that with it; the median of pairs of runs. Names are below `fared/` and
 `tests/`.
 

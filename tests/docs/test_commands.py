@@ -66,14 +66,24 @@ def wrong(typed: Typed) -> str | None:
         return None if words[0] in targets else words[0]
     options = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     if program.startswith("python"):
-        if not words[0].endswith(".py"):
-            return None
-        file = _ROOT / words[0]
-        known = set(_BENCHMARKS.findall(file.read_text())) if file.exists() else set()
-        return words[0] if not file.exists() else _first(options - known)
+        return _wrong_of_python(words, options)
     if program in _ARGPARSE:
         return _first(options - _of_argparse(_ARGPARSE[program]()))
     return _wrong_of_click(_CLICK[program], words)
+
+
+def _wrong_of_python(words: list[str], options: set[str]) -> str | None:
+    """Of ``-m bench NAME``, or of a file."""
+    name = words[0]
+    if words[:2] == ["-m", "bench"]:
+        name, options = words[2], options - {"-m"}
+        file = next((_ROOT / "bench").rglob(f"{name}.py"), _ROOT / name)
+    elif name.endswith(".py"):
+        file = _ROOT / name
+    else:
+        return None
+    known = set(_BENCHMARKS.findall(file.read_text())) if file.exists() else set()
+    return name if not file.exists() else _first(options - known)
 
 
 def _wrong_of_click(command: click.Command, words: list[str]) -> str | None:
@@ -136,7 +146,8 @@ def test_every_command_of_the_pages_is_one():
         ("fared", "--chek", "--chek"),
         ("make", "nonsense", "nonsense"),
         ("python", "bench/nonsense.py", "bench/nonsense.py"),
-        ("python", "bench/chaos.py --hours 1", "--hours"),
+        ("python", "-m bench nonsense", "nonsense"),
+        ("python", "-m bench chaos --hours 1", "--hours"),
     ],
 )
 def test_a_command_that_is_none_is_found(program, words, reason):
@@ -158,7 +169,7 @@ def all_options() -> set[str]:
                 for name in command.list_commands(context)
                 if (each := command.get_command(context, name)) is not None
             ]
-    for file in _ROOT.glob("bench/*.py"):
+    for file in _ROOT.glob("bench/**/*.py"):
         found |= set(_BENCHMARKS.findall(file.read_text()))
     return found
 

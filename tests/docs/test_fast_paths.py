@@ -1,4 +1,4 @@
-"""``docs/fast-paths.md`` is the ledger of ``bench/fast_paths.py``, whose rows name what exists."""
+"""``docs/fast-paths.md`` is the ledger of ``bench/fast_paths``, whose rows name what exists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pkgutil
 
 import pytest
 
-from bench.fast_paths import LEAST, LEDGER, FastPath
+from bench.fast_paths.fast_paths import LEAST, LEDGER, FastPath
 from tests.docs.fast_paths import PAGE, ROOT, page, recorded
 
 

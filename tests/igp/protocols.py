@@ -26,7 +26,7 @@ from fared.protocols.ospf.packet.codec import decode_packet
 from fared.protocols.ospf.packet.lsa import LsaKey, LsType
 from fared.protocols.ospf.packet.packets import LsAck, LsUpdate
 from fared.protocols.ospf.settings import GracefulRestartSettings
-from tests.engines import EngineNetwork
+from tests.igp.engines import EngineNetwork
 from tests.isis import net as isis
 from tests.ospf import harness as ospf
 

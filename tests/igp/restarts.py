@@ -14,7 +14,7 @@ from fared.protocols.igp.events import (
     LinkChanged,
     LogRecord,
 )
-from tests.engines import Node
+from tests.igp.engines import Node
 from tests.igp.protocols import PERIOD, Protocol
 
 Marks = dict[int, int]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.engines import Node
+from fared.protocols.igp.events import LogRecord
+from tests.igp.engines import Node
 from tests.igp.protocols import Protocol
 from tests.igp.restarts import (
     come_back,
@@ -129,3 +130,16 @@ def test_on_a_lan_a_router_keeps_its_office_and_restarts_unnoticed(protocol: Pro
     assert topology_changes(net, since) == []
     assert {protocol.designated(net, n) for n in (1, 2, 3)} == {offices}
     assert net.in_sync()
+
+
+def test_a_router_that_starts_again_is_not_taken_for_two(protocol: Protocol):
+    """It meets its own advertisements of former times, as if another had its id."""
+    net = protocol.network()
+    for number in (2, 3, 4):
+        net.join(1, number)
+    net.run(10)
+    net.restart(1)
+    net.run(60)
+    assert net.nodes[1].engine.contested(net.now) is None
+    logs = [log.event for log in net.nodes[1].said(LogRecord)]
+    assert f"{protocol.name}-foreign-copies" not in logs

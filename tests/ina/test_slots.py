@@ -594,7 +594,8 @@ def test_any_bytes_are_counted(data, sender):
     assert not port.results
 
 
-def test_who_is_waited_for_is_named():
+def one_missing() -> VirtualJob:
+    """Three of four workers have contributed."""
     virtual = figure(seed=2)
     virtual.run_for(0.1)
     for machine in list(virtual.workers.values())[:3]:
@@ -602,18 +603,17 @@ def test_who_is_waited_for_is_named():
         machine.pump(virtual.now)
     virtual.truth.append(np.zeros(16, "<i4"))
     virtual.run_for(0.1)
+    return virtual
+
+
+def test_who_is_waited_for_is_named():
+    virtual = one_missing()
     assert {at for router in virtual.routers.values() for at in router.waited_for()} == {3, 4}
 
 
 def test_workers_that_wait_long_are_told_for_whom():
     """The router next to the missing worker knows it, the root only which sum it lacks."""
-    virtual = figure(seed=2)
-    virtual.run_for(0.1)
-    for machine in list(virtual.workers.values())[:3]:
-        machine.put(np.zeros(16, "<i4"))
-        machine.pump(virtual.now)
-    virtual.truth.append(np.zeros(16, "<i4"))
-    virtual.run_for(0.1)
+    virtual = one_missing()
     assert not virtual.told
     virtual.run_for(2.0)
     assert set(virtual.told) == {(1, 0b1100), (2, 0b1100), (3, 0b1000)}

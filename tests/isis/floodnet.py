@@ -155,7 +155,7 @@ class Router:
     # What tests look at
 
     @property
-    def transmitter(self) -> LspTransmitter:
+    def lsp_transmitter(self) -> LspTransmitter:
         """What waits to be sent, and acknowledged, on each circuit."""
         return self.flooding._lsp_transmitter
 
@@ -169,7 +169,7 @@ class Router:
 
     def flags(self) -> int:
         """The number of flags set, of LSPs in the database."""
-        states = self.transmitter.active(TWO)
+        states = self.lsp_transmitter.active(TWO)
         kept = self.instance.databases[TWO].entries.keys()
         for queue in states:
             deferred = set(queue.shared.deferred_for(queue.bit))
@@ -219,6 +219,11 @@ class Network(VirtualWire[tuple[int, bytes]]):
         cable.cut = False
         for end in cable.ends:
             self.up_at(cable, end)
+        self.send_all()
+
+    def up_alone(self, cable: Cable, end: tuple[int, int]) -> None:
+        """The adjacency of a cable comes up at one end."""
+        self.up_at(cable, end)
         self.send_all()
 
     def up_at(self, cable: Cable, end: tuple[int, int]) -> None:

@@ -24,7 +24,7 @@ from fared.protocols.isis.engine import IsisEngine
 from fared.protocols.isis.ids import LevelSet, lsp_id
 from fared.protocols.isis.instance import Instance
 from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSettings
-from tests.engines import EngineNetwork, Node
+from tests.igp.engines import EngineNetwork, Node
 from tests.ted.kinds import described
 
 ONE, TWO, BOTH = LevelSet.ONE, LevelSet.TWO, LevelSet.BOTH

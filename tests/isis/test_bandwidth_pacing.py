@@ -89,7 +89,7 @@ def test_a_changed_bandwidth_reaches_all_within_a_tenth_of_a_second(star):
 def test_circuits_without_flags_are_not_looked_at(star, monkeypatch):
     star.inject(1, 1, encode_pdu(lsp(BUSY, OTHER, sequence=2)))
     star.run(0.02)
-    transmitter = star[1].transmitter
+    transmitter = star[1].lsp_transmitter
     looks, active = [], transmitter.active
     monkeypatch.setattr(transmitter, "active", lambda level: looks.append(level) or active(level))
     star.inject(1, 1, encode_pdu(lsp(LINK, OTHER, sequence=3)))
@@ -101,7 +101,7 @@ def test_circuits_without_flags_are_not_looked_at(star, monkeypatch):
 
 
 def test_circuits_with_flags_of_their_own_are_looked_at(star):
-    transmitter = star[1].transmitter
+    transmitter = star[1].lsp_transmitter
     shared, queues = transmitter.shared[Level.TWO], transmitter.active(Level.TWO)
     everyone = sum(queue.bit for queue in queues[1:])
     star.inject(1, 1, encode_pdu(lsp(BUSY, OTHER, sequence=2)))

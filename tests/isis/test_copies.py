@@ -91,7 +91,7 @@ LSPS = st.builds(
 def check_idle(net: Network) -> None:
     """Circuits that are passed over by a bitmap have no flags of their own."""
     for router in net.routers.values():
-        transmitter = router.transmitter
+        transmitter = router.lsp_transmitter
         for level, shared in transmitter.shared.items():
             for queue in transmitter.active(level):
                 if shared.idle & queue.bit:
@@ -281,7 +281,7 @@ def test_copies_are_taken_together_where_a_circuit_has_flags_of_other_lsps(monke
     raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(3)]
     take(net, [received(1, raw) for raw in raws], together=True)
     net.run(0.3)
-    queue = net[1].transmitter.active(Level.TWO)[0]
+    queue = net[1].lsp_transmitter.active(Level.TWO)[0]
     flagged = queue.database.entries[LspId(name(9, 2))]
     queue.set_srm(flagged)
     queue.pending = Unsearched(queue.pending)
@@ -309,7 +309,7 @@ def test_the_lsps_of_a_burst_are_looked_for_once():
     raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(15)]
     take(net, [received(1, raw) for raw in raws], together=True)
     net.run(0.3)
-    transmitter = net[1].transmitter
+    transmitter = net[1].lsp_transmitter
     queue = transmitter.active(Level.TWO)[0]
     flags = queue.pending = Counted(dict.fromkeys(map(LspId, queue.database.entries)))
     assert transmitter._send_lsps(queue, 10) == 0

@@ -11,7 +11,7 @@ from fared.protocols.isis.ids import Level, lsp_id
 from fared.protocols.isis.origination.originate import Originator
 from fared.protocols.isis.pdu.codec import encode_pdu
 from fared.protocols.isis.pdu.model import Lsp
-from tests.engines import all_outputs
+from tests.igp.engines import all_outputs
 from tests.isis.net import Network, mac, system
 
 SPINES, LEAVES = (1, 2), (11, 12, 13, 14)
@@ -25,7 +25,7 @@ class Together(Network):
         node = self.nodes[end[0]]
         if not node.stopped:
             node.engine.receive(iter((self.received(end, frame),)), self.now)
-            self._take_outputs(node)
+            self.transmit(node)
 
 
 def fabric() -> Together:

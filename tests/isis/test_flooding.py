@@ -297,12 +297,10 @@ def test_a_neighbor_whose_adjacency_comes_up_later_need_not_wait_for_repetitions
     for fragment in range(40):
         net.say(1, "x", fragment)
     net.cables[0].cut = False
-    net.up_at(net.cables[0], net.cables[0].ends[0])
-    net.send_all()
+    net.up_alone(net.cables[0], net.cables[0].ends[0])
     net.run(0.6)
     assert net[2].instance.process.counters.errors["no-adjacency"] > 40
-    net.up_at(net.cables[0], net.cables[0].ends[1])
-    net.send_all()
+    net.up_alone(net.cables[0], net.cables[0].ends[1])
     net.run(0.2)
     assert net.agree()
 
@@ -326,8 +324,7 @@ def test_csnps_that_come_while_our_adjacency_is_initializing_count_when_it_is_up
     net.send_all()
     net.run(0.05)
     assert net[1].instance.process.counters.errors["no-adjacency"] == 0
-    net.up_at(cable, cable.ends[0])
-    net.send_all()
+    net.up_alone(cable, cable.ends[0])
     net.run(10)
     assert [pdu.lsp_id for _, _, pdu in net.pdus(LSP)] == [name(1, 5)]
     assert net.agree()
@@ -346,8 +343,7 @@ def test_lsps_wait_for_the_rest_of_the_neighbors_csnps_however_long_the_set_take
         LspEntry(e.lsp_id, e.sequence_number, 1200, e.checksum)
         for e in net[1].instance.databases[TWO].ordered()
     ]
-    net.up_at(cable, cable.ends[0])
-    net.send_all()
+    net.up_alone(cable, cable.ends[0])
     cable.cut = False
     starts = [FIRST_LSP, *(entry.lsp_id + 1 for entry in entries[14:-1:15])]
     for at, start in enumerate(starts):
@@ -367,8 +363,7 @@ def test_where_many_neighbors_come_up_at_once_lsps_wait_longer_for_their_csnps()
     cables = [net.join(1, number, up=False) for number in range(2, 34)]
     net.say(1, "x")
     for cable in cables:
-        net.up_at(cable, cable.ends[0])
-    net.send_all()
+        net.up_alone(cable, cable.ends[0])
     for seconds, most in ((0.2, 0), (0.2, 14), (1.0, 32)):
         net.run(seconds)
         assert len(net.pdus(LSP, by=1)) <= most
@@ -383,8 +378,7 @@ def come_up(neighbors: int, fragments: int) -> Network:
     for fragment in range(fragments):
         net.say(1, "x", fragment)
     for cable in cables:
-        net.up_at(cable, cable.ends[0])
-    net.send_all()
+        net.up_alone(cable, cable.ends[0])
     return net
 
 
@@ -449,8 +443,7 @@ def test_csnps_that_came_long_before_the_adjacency_do_not_count():
     net.run(2)
     net.sent.clear()
     cable.cut = False
-    net.up_at(cable, cable.ends[0])
-    net.send_all()
+    net.up_alone(cable, cable.ends[0])
     net.run(1)
     assert len(net.pdus(LSP)) == 1
 
@@ -675,7 +668,7 @@ def test_requests_are_not_remembered_without_limit(monkeypatch):
         net.inject(1, 1, encode_pdu(Psnp(2, 2 << 8, tlvs)))
         net.run(3)
     assert net[1].counts["requested"] >= 800
-    assert len(net[1].transmitter._requests._asked_at) <= 100
+    assert len(net[1].lsp_transmitter._requests._asked_at) <= 100
 
 
 @pytest.mark.rfc("ISO 10589 §7.3.15.1")

@@ -28,8 +28,8 @@ from fared.protocols.isis.pdu.tlvs import (
     Topology,
     of_type,
 )
+from tests.igp.log_lines import bare_ids
 from tests.isis.hellonet import AREA, LAN, LINK_LOCAL, LOOPBACK, OTHER_AREA, P2P, Net, mac
-from tests.log_lines import bare_ids
 
 ROUND_TRIPS = 0.01
 """Seconds: enough for several immediate hellos, less than a hello interval."""

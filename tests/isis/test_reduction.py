@@ -104,5 +104,5 @@ def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
     assert all(
         not tx.shared.deferred
         for router in net.routers.values()
-        for tx in router.transmitter.active(TWO)
+        for tx in router.lsp_transmitter.active(TWO)
     )

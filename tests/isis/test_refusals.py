@@ -150,16 +150,6 @@ def test_two_systems_with_one_system_id_are_told_wherever_they_are():
     assert net.nodes[2].engine.contested(net.now) is None
 
 
-def test_a_system_that_restarts_is_not_taken_for_two():
-    net = Network()
-    for number in (2, 3, 4):
-        net.join(1, number)
-    net.run(10)
-    net.restart(1)
-    net.run(60)
-    assert net.nodes[1].engine.contested(net.now) is None
-
-
 def test_adjacent_systems_with_one_system_id_refuse_each_other():
     net = Network()
     net.add(2)

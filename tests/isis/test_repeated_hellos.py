@@ -20,7 +20,7 @@ from fared.protocols.isis.circuit import Adjacency
 from fared.protocols.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
 from fared.protocols.isis.pdu.model import P2pHello, PduType
 from fared.protocols.isis.pdu.tlvs import ThreeWay, ThreeWayState
-from tests.engines import all_outputs
+from tests.igp.engines import all_outputs
 from tests.isis.net import FAST, Network, pair
 
 HELLOS = (PduType.P2P_HELLO, PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO)

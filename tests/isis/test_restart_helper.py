@@ -17,6 +17,7 @@ from fared.protocols.isis.pdu.tlvs import (
     ThreeWayState,
     of_type,
 )
+from tests.igp.restarts import helped
 from tests.isis.hellonet import P2P, Net, Router, system_id
 from tests.isis.net import Network
 from tests.isis.test_bfd import sessions
@@ -172,19 +173,13 @@ def test_another_topology_ends_helping_and_a_refreshed_lsp_does_not():
         net.stop(1)
         net.nodes[3].engine._originator.renew(Level.TWO, lsp_id(3))
         net.run(1.0)
-        assert not ended(net, 2)
+        assert not helped(net, 2)
         cable = next(c for c in net.cables if {n for n, _ in c.ends} == {3, 4})
         net.set_up(cable, up=False)
         net.run(1.0)
-        assert ended(net, 2) == (["topology-change"] if strict else [])
+        assert helped(net, 2) == (["topology-change"] if strict else [])
         up = {a.system_id for a in net.adjacencies(2) if a.up}
         assert up == ({3} if strict else {1, 3})
-
-
-def ended(net: Network, number: int) -> list[str]:
-    event = "graceful-restart-helper-ended"
-    logs = [log for log in net.nodes[number].said(LogRecord) if log.event == event]
-    return [log.fields["result"] for log in logs]
 
 
 def test_a_link_that_goes_down_ends_helping():

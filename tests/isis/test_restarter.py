@@ -18,7 +18,7 @@ from fared.protocols.isis.pdu.codec import decode_pdu, peek_type
 from fared.protocols.isis.pdu.model import LanHello, P2pHello, PduType
 from fared.protocols.isis.pdu.tlvs import IsReachability, Restart, RestartFlag, of_type
 from fared.protocols.isis.reacquisition import MOST_REQUESTS, T1, Progress, Reacquisition
-from tests.engines import Node
+from tests.igp.engines import Node
 from tests.igp.protocols import ISIS, PERIOD
 from tests.igp.restarts import (
     come_back,
@@ -32,7 +32,7 @@ from tests.igp.restarts import (
 )
 from tests.isis.net import BOTH, FAST, ONE, TWO, Network, mac, system
 from tests.isis.routed import Routers
-from tests.wireshark import ETHERNET, NEEDED, assert_sound, dissect
+from tests.packets.wireshark import ETHERNET, NEEDED, assert_sound, dissect
 
 RR, RA, SA, PR, PA = RestartFlag
 

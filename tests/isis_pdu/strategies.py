@@ -32,7 +32,7 @@ from fared.protocols.isis.pdu.tlvs import (
     Topology,
     UnknownTlv,
 )
-from tests.formats import FLOATS, anomalies, bits, te_attributes, values_of
+from tests.packets.formats import FLOATS, anomalies, bits, te_attributes, values_of
 
 
 def optional(strategy):

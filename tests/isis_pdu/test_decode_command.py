@@ -27,7 +27,7 @@ from fared.protocols.isis.pdu.tlvs import (
     ProtocolsSupported,
     ThreeWay,
 )
-from tests.recorded import ISIS, ISIS_LAN, ISIS_P2P, load
+from tests.packets.recorded import ISIS, ISIS_LAN, ISIS_P2P, load
 
 R1 = 0x010255000001
 LSP = Lsp(

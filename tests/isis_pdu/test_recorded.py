@@ -30,7 +30,7 @@ from fared.protocols.isis.pdu.tlvs import (
     ThreeWay,
     of_type,
 )
-from tests.recorded import ISIS, ISIS_LAN, ISIS_P2P, load
+from tests.packets.recorded import ISIS, ISIS_LAN, ISIS_P2P, load
 
 R1, R2 = parse_system_id("0102.5500.0001"), parse_system_id("0102.5500.0002")
 

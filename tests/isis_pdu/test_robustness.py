@@ -26,8 +26,8 @@ from fared.protocols.isis.pdu.tlv import known_tlvs
 from fared.protocols.isis.pdu.tlv_lists import decode_tlvs
 from fared.protocols.isis.pdu.tlvs import UnknownTlv
 from fared.protocols.isis.pdu.triplet import DecodeOptions
-from tests.damage import attempt, mutate
-from tests.recorded import ISIS, load
+from tests.packets.damage import attempt, mutate
+from tests.packets.recorded import ISIS, load
 
 KEYS = tuple(TimedKey(AuthKey(algorithm, 1, b"key")) for algorithm in Algorithm)
 

@@ -34,7 +34,7 @@ from fared.protocols.isis.pdu.tlvs import (
     ThreeWay,
     Topology,
 )
-from tests.wireshark import ATTRIBUTES, ETHERNET, NEEDED, assert_sound, dissect
+from tests.packets.wireshark import ATTRIBUTES, ETHERNET, NEEDED, assert_sound, dissect
 
 pytestmark = NEEDED
 

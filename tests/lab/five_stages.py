@@ -11,7 +11,7 @@ from fared.extensions.lab.expected import expected_shares, path_capacities
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView, shares
 from fared.extensions.lab.waiting import Accepts, wait_until
-from tests.stream import Stream
+from tests.lab.stream import Stream
 from tests.waiting import await_rest, wait_for
 
 UPLINKS = ["p1-S1", "p1-S2", "p1-S3", "p1-S4"]

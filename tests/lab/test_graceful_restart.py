@@ -13,9 +13,9 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.waiting import await_paths
 from fared.paths.fib.settings import FibSettings
-from tests.lab_restarts import Restart, told
-from tests.stream import Stream
-from tests.two_leaves import WAYS, help_restarts, patient
+from tests.lab.restarts import Restart, told
+from tests.lab.stream import Stream
+from tests.lab.two_leaves import WAYS, help_restarts, patient
 from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.timeout(240)]

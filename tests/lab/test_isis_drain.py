@@ -16,8 +16,8 @@ import yaml
 
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
-from tests.stream import Stream
-from tests.two_leaves import WAYS, topology
+from tests.lab.stream import Stream
+from tests.lab.two_leaves import WAYS, topology
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.timeout(240)]

@@ -15,7 +15,7 @@ import pytest
 from fared.daemon.loop.health import AUDIT_INTERVAL
 from fared.extensions.lab.fabric import Fabric, RunningNode
 from fared.extensions.lab.waiting import await_paths
-from tests.stream import RATE, Stream
+from tests.lab.stream import RATE, Stream
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.timeout(240)]

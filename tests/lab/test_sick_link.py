@@ -15,8 +15,8 @@ import yaml
 
 from fared.extensions.lab.fabric import Fabric, RunningNode
 from fared.extensions.lab.waiting import await_paths
-from tests.error_counters import Interface
-from tests.stream import Stream
+from tests.lab.error_counters import Interface
+from tests.lab.stream import Stream
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.timeout(240)]

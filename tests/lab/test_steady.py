@@ -8,8 +8,8 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from bench.recorder import Moment, Recorder, behaviour
-from bench.steady import OVERHEAD, Stream, between_hosts, steady, through
+from bench.load.recorder import Moment, Recorder, behaviour
+from bench.traffic.steady import OVERHEAD, Stream, between_hosts, steady, through
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
 from tests.lab.test_workload import MBIT, three_leaves

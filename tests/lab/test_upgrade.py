@@ -20,9 +20,9 @@ from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
 from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
-from tests.lab_restarts import Restart
-from tests.stream import Stream
-from tests.two_leaves import WAYS, help_restarts, patient, topology
+from tests.lab.restarts import Restart
+from tests.lab.stream import Stream
+from tests.lab.two_leaves import WAYS, help_restarts, patient, topology
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.timeout(240)]

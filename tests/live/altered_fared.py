@@ -27,7 +27,7 @@ def _set_back(seconds: int) -> None:
 
 def _refuse_equal_numbers() -> None:
     from fared.protocols.ospf.processing import authenticate
-    from tests.strict import refuse_equal_numbers
+    from tests.igp.strict import refuse_equal_numbers
 
     authenticate.sequence_problem = refuse_equal_numbers
 

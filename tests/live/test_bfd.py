@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench import bfd
+from bench.daemons import bfd
 from tests.live.daemons import LINKS, Json, Live, Pair, _config
 from tests.waiting import wait_for
 
@@ -144,7 +144,7 @@ def test_a_process_that_is_silent_for_long_is_replaced(pair: Pair):
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_router_without_cpu_time_to_spare_gives_no_false_alarm():
-    """64 sessions for three minutes; ``python bench/bfd.py --minutes 30`` for longer."""
+    """64 sessions for three minutes; ``python -m bench bfd --minutes 30`` for longer."""
     found = bfd.measure(3.0, bfd.FABRIC)
     assert found["up"] == found["sessions"] == bfd.FABRIC[0]
     assert (found["near"], found["far"]) == (0, 0), found

@@ -15,19 +15,6 @@ from fared.protocols.isis.ids import format_lsp_id
 from fared.protocols.isis.pdu.codec import decode_pdu
 from fared.protocols.isis.pdu.header import checksum_of, with_checksum
 from fared.protocols.isis.pdu.model import Lsp, PduType
-from tests.forged import mutate
-from tests.forged_isis import (
-    CHECKSUM,
-    HELLOS,
-    LIFETIME,
-    LSP_ID,
-    LSPS,
-    SOURCE,
-    mutated,
-    signed,
-    stranger,
-    whole,
-)
 from tests.live import storms
 from tests.live.daemons import LINKS, Live
 from tests.live.isis_daemons import (
@@ -44,7 +31,20 @@ from tests.live.storms import (
     assert_weathered,
     report,
 )
-from tests.recorded import ISIS, load
+from tests.packets.forged import mutate
+from tests.packets.forged_isis import (
+    CHECKSUM,
+    HELLOS,
+    LIFETIME,
+    LSP_ID,
+    LSPS,
+    SOURCE,
+    mutated,
+    signed,
+    stranger,
+    whole,
+)
+from tests.packets.recorded import ISIS, load
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]

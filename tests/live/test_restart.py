@@ -18,7 +18,7 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import Hop, KernelView
 from fared.extensions.lab.waiting import await_paths
 from fared.management.api.client import ControlClient, DaemonUnreachableError
-from tests.stream import RATE, Stream
+from tests.lab.stream import RATE, Stream
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]

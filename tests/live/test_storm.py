@@ -14,8 +14,6 @@ from typing import NamedTuple
 import pytest
 
 from fared.core.checksum import internet_checksum
-from tests.forged import mutate
-from tests.forged_ospf import LSU, repair, sent_by
 from tests.live import storms
 from tests.live.daemons import LINKS, RIGHT, RIGHT_STUB, Pair, running_pair
 from tests.live.storms import (
@@ -25,7 +23,9 @@ from tests.live.storms import (
     assert_weathered,
     report,
 )
-from tests.recorded import OSPF, load
+from tests.packets.forged import mutate
+from tests.packets.forged_ospf import LSU, repair, sent_by
+from tests.packets.recorded import OSPF, load
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]

@@ -27,8 +27,8 @@ from fared.protocols.ospf.packet.body import encode_router_lsa
 from fared.protocols.ospf.packet.codec import encode_packet
 from fared.protocols.ospf.packet.lsa import Lsa, LsType, encode_lsa
 from fared.protocols.ospf.packet.packets import Hello, LsUpdate, Options, PacketBody
+from tests.lab.stream import RATE, Stream
 from tests.live.daemons import Json, Live
-from tests.stream import RATE, Stream
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns

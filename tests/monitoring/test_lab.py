@@ -27,10 +27,10 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.namespaces import Netns
 from fared.extensions.lab.waiting import await_paths
 from monitoring.scraping import Prometheus, board_expressions, rule_expressions
-from tests.error_counters import Interface
-from tests.lab.ina_jobs import Jobs, same
-from tests.stream import Stream
-from tests.two_leaves import ROUTERS, rewrite_config, topology
+from tests.ina.lab_jobs import Jobs, same
+from tests.lab.error_counters import Interface
+from tests.lab.stream import Stream
+from tests.lab.two_leaves import ROUTERS, rewrite_config, topology
 from tests.waiting import wait_for
 
 pytestmark = [

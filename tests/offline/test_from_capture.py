@@ -13,7 +13,7 @@ from fared.protocols.ospf.packet.codec import encode_packet
 from fared.protocols.ospf.packet.lsa import Lsa, LsType, decode_lsa, encode_lsa, with_age
 from fared.protocols.ospf.packet.packets import Hello, LsUpdate
 from tests.offline.fabrics import Json, answer, run_lsdb, table
-from tests.recorded import OSPF, load
+from tests.packets.recorded import OSPF, load
 
 ETHERNET = bytes(12) + b"\x08\x00"
 START = 1_700_000_000.0

@@ -15,7 +15,7 @@ from fared.protocols.igp.events import LinkChanged, PacketReceived, SendPacket
 from fared.protocols.ospf.engine import OspfEngine
 from fared.protocols.ospf.lsdb import Lsdb
 from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
-from tests.engines import EngineNetwork, Node
+from tests.igp.engines import EngineNetwork, Node
 
 BACKBONE = AreaId(0)
 FAST = InterfaceSettings(area=BACKBONE, hello_interval=1, router_dead_interval=4, rxmt_interval=1.0)

@@ -24,7 +24,7 @@ from fared.protocols.ospf.packet.packets import (
     LsUpdate,
 )
 from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
-from tests.engines import Clocked, all_outputs
+from tests.igp.engines import Clocked, all_outputs
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 
 E = 0x02

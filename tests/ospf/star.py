@@ -9,7 +9,7 @@ from fared.protocols.ospf.engine import OspfEngine
 from fared.protocols.ospf.packet.codec import decode_packet, encode_packet
 from fared.protocols.ospf.packet.packets import DdFlags, Hello, LsUpdate
 from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
-from tests.engines import Clocked
+from tests.igp.engines import Clocked
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 from tests.ospf.scripted import ALL_SPF, OURS, E, dd
 

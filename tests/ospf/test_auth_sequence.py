@@ -21,9 +21,9 @@ from fared.protocols.ospf.settings import (
     RedistributeSettings,
     Redistribution,
 )
+from tests.igp.strict import refuse_equal_numbers
 from tests.ospf.harness import BACKBONE, Network, router_id
 from tests.ospf.test_authentication import EXTENDED, A, B, errors, keyed, losses, sequences
-from tests.strict import refuse_equal_numbers
 
 WALL = 1_800_000_000.0
 DAY = 86_400.0

@@ -16,10 +16,10 @@ from fared.protocols.ospf.auth.signature import sign
 from fared.protocols.ospf.packet.codec import encode_packet
 from fared.protocols.ospf.packet.lls import B_BIT, decode_flags, encode_block
 from fared.protocols.ospf.packet.packets import Hello, Options
-from tests.damage import attempt
 from tests.ospf.harness import Network
 from tests.ospf.scripted import FAST, OURS, THEIRS, Scripted
-from tests.wireshark import NEEDED, RAW_IP, dissect
+from tests.packets.damage import attempt
+from tests.packets.wireshark import NEEDED, RAW_IP, dissect
 
 REMOTE = THEIRS.to_bytes(4, "big")
 NORMAL = replace(FAST, bfd=BfdSettings())

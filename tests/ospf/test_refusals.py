@@ -144,14 +144,3 @@ def test_two_routers_with_one_router_id_are_told_wherever_they_are():
         assert first["effect"] == "another router has our router id"
         assert net.nodes[number].engine.counters.lsdb["foreign-copies"] >= 3
     assert net.nodes[2].engine.contested(net.now) is None
-
-
-def test_a_router_that_restarts_is_not_taken_for_two():
-    net = Network()
-    for number in (2, 3, 4):
-        net.join(1, number)
-    net.run(10)
-    net.restart(1)
-    net.run(60)
-    assert net.nodes[1].engine.contested(net.now) is None
-    assert logged(net.nodes[1], "ospf-foreign-copies") == []

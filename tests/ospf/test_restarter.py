@@ -15,7 +15,7 @@ from fared.protocols.ospf.packet.codec import decode_packet
 from fared.protocols.ospf.packet.grace import GraceLsa
 from fared.protocols.ospf.packet.lsa import MAX_AGE, LsType
 from fared.protocols.ospf.packet.packets import Hello, LsUpdate
-from tests.engines import Node
+from tests.igp.engines import Node
 from tests.igp.protocols import OSPF, PERIOD
 from tests.igp.restarts import (
     come_back,

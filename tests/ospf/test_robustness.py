@@ -10,7 +10,7 @@ from fared.protocols.igp.events import LogRecord
 from fared.protocols.ospf.packet.codec import encode_packet
 from fared.protocols.ospf.packet.lsa import Lsa
 from fared.protocols.ospf.packet.packets import DatabaseDescription, LsAck, LsRequest, LsUpdate
-from tests.log_lines import bare_ids
+from tests.igp.log_lines import bare_ids
 from tests.ospf.harness import DEFAULTS, FAST, Network, pair, router_id
 from tests.ospf.scripted import THEIRS, Scripted, make_lsa, update
 

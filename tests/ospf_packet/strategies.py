@@ -27,7 +27,7 @@ from fared.protocols.ospf.packet.packets import (
 )
 from fared.protocols.ospf.packet.router_info import AreaLeader, RouterInformation
 from fared.protocols.ospf.packet.te import SIZES
-from tests.formats import anomalies, te_attributes
+from tests.packets.formats import anomalies, te_attributes
 
 u8 = st.integers(0, 0xFF)
 u16 = st.integers(0, 0xFFFF)

@@ -17,7 +17,7 @@ from fared.protocols.ospf.auth.signature import sign
 from fared.protocols.ospf.packet.codec import encode_packet
 from fared.protocols.ospf.packet.lsa import decode_lsa, encode_lsa
 from fared.protocols.ospf.packet.packets import Hello, LsUpdate
-from tests.recorded import DATA, load
+from tests.packets.recorded import DATA, load
 
 HELLO = encode_packet(0x0AFF0001, 0, Hello(0xFFFFFF00, 10, 2, 1, 40, 0x0A000001, 0, (0x0AFF0002,)))
 TE = load("ospf/frr-point-to-point-te")

@@ -19,7 +19,7 @@ from fared.protocols.ospf.packet.lsa import encode_lsa, lsa_checksum_ok
 from fared.protocols.ospf.packet.opaque import TeLink
 from fared.protocols.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
 from fared.protocols.ospf.packet.router_info import RouterInformation
-from tests.recorded import OSPF, load
+from tests.packets.recorded import OSPF, load
 
 POINT_TO_POINT, LAN, HMAC = OSPF
 R1, R2 = parse_dotted("10.255.0.1"), parse_dotted("10.255.0.2")

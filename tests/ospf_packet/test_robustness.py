@@ -21,8 +21,8 @@ from fared.protocols.ospf.packet.lsa import (
 )
 from fared.protocols.ospf.packet.packets import LsUpdate, Packet
 from fared.protocols.ospf.packet.render import render_lsa, render_packet
-from tests.damage import attempt, mutate
-from tests.recorded import OSPF, load
+from tests.packets.damage import attempt, mutate
+from tests.packets.recorded import OSPF, load
 
 KEYS = [None, *(AuthKey(algorithm, 1, b"key") for algorithm in Algorithm)]
 

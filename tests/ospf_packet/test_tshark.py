@@ -28,7 +28,7 @@ from fared.protocols.ospf.packet.packets import (
     LsUpdate,
 )
 from fared.protocols.ospf.packet.router_info import RouterInformation
-from tests.wireshark import ATTRIBUTES, NEEDED, RAW_IP, assert_sound, dissect
+from tests.packets.wireshark import ATTRIBUTES, NEEDED, RAW_IP, assert_sound, dissect
 
 pytestmark = NEEDED
 

@@ -6,7 +6,7 @@ It prints its port; for each line that it reads, a spine advertises another load
 import asyncio
 import sys
 
-from bench import fabrics
+from bench.router import fabrics
 from tests.api.watched import Large, serving
 
 

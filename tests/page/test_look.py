@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bench import fabrics
+from bench.router import fabrics
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY
 from fared.management.documents.fabric import DrawnBranch, DrawnJob, DrawnTree

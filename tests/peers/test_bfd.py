@@ -14,6 +14,7 @@ import yaml
 
 from fared.extensions.lab.kinds.base import Command
 from fared.management.api.client import DaemonUnreachableError
+from tests.packets.wireshark import assert_sound
 from tests.peers.isis_lan import IsisMember
 from tests.peers.lan import PORT, Member
 from tests.peers.peers import fared, tell
@@ -27,7 +28,6 @@ from tests.peers.recordings import (
 from tests.peers.silence import Silence
 from tests.peers.test_unnumbered import IsisStar, Star
 from tests.waiting import wait_for
-from tests.wireshark import assert_sound
 
 pytestmark = [
     pytest.mark.netns,

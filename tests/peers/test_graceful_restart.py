@@ -14,11 +14,11 @@ import pytest
 
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.processes import send_signal, start_in_turn
-from tests.lab_restarts import Restart, told
+from tests.lab.restarts import Restart, told
+from tests.lab.stream import Stream
+from tests.lab.two_leaves import WAYS, patient, rewrite_config, topology
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import Database, database, fared, full_neighbors, vtysh, wanted_neighbors
-from tests.stream import Stream
-from tests.two_leaves import WAYS, patient, rewrite_config, topology
 from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]

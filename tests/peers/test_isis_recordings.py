@@ -10,8 +10,8 @@ import dpkt
 import pytest
 
 from fared.protocols.isis.pdu.model import PduType
+from tests.packets.recorded import ISIS_P2P, load
 from tests.peers.isis_recordings import Verdict, judge
-from tests.recorded import ISIS_P2P, load
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 

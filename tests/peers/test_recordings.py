@@ -11,8 +11,8 @@ import dpkt
 import pytest
 
 from fared.core.checksum import internet_checksum
+from tests.packets.recorded import load
 from tests.peers.recordings import Verdict, judge
-from tests.recorded import load
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 

@@ -13,9 +13,9 @@ from fared.extensions.sim.network import Network, Node
 from fared.extensions.sim.port import Port
 from fared.protocols.igp import events as igp
 from fared.router import events
-from tests import forged_isis, forged_ospf
-from tests.forged import mutate
-from tests.recorded import ISIS, OSPF, load
+from tests.packets import forged_isis, forged_ospf
+from tests.packets.forged import mutate
+from tests.packets.recorded import ISIS, OSPF, load
 from tests.sim.as_before import Seen, differences, seen
 from tests.sim.forged_fabrics import SCENARIOS, Scenario
 

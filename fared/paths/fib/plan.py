@@ -32,7 +32,7 @@ FEW_USERS = 16
 """Routes that are written instead of their group. To rewrite a group the kernel waits for an RCU
 grace period with the RTNL lock held, so nothing else is written in any namespace meanwhile: 0.1 to
 0.5 ms with idle CPUs, 3 to 6 ms (one in ten: 28 ms) with busy ones, as just after a failure; a new
-group and three routes take 0.1 to 0.3 ms (``python bench/fib.py``)."""
+group and three routes take 0.1 to 0.3 ms (``python -m bench fib``)."""
 _LENGTH = attrgetter("prefix.length")
 _Parts = dict[MemberVector, list[Prefix]]
 

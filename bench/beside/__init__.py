@@ -1,0 +1,1 @@
+"""One daemon beside FRR and BIRD: the same database, the same events."""

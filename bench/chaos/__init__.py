@@ -1,0 +1,1 @@
+"""Faults at random in a live fabric."""

@@ -1,0 +1,1 @@
+"""Running daemons: start, idle, convergence, load of links, overload."""

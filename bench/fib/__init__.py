@@ -1,0 +1,1 @@
+"""What is written to the kernel: routes, weights, sprayed packets, BIER."""

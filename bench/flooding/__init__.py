@@ -1,0 +1,1 @@
+"""Flooding in dense fabrics: real packets, the virtual clock, a model."""

@@ -1,0 +1,1 @@
+"""In-network aggregation: its plans, and all-reduce in the lab."""

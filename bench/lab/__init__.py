@@ -1,0 +1,1 @@
+"""What benchmarks on live fabrics share, and a comparison of fabrics."""

@@ -1,0 +1,1 @@
+"""Weights that follow load: their gain, their stability, their announcements."""

@@ -1,0 +1,1 @@
+"""Planning: failures of whole fabrics, jobs on shared links."""

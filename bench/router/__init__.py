@@ -1,0 +1,1 @@
+"""One router without sockets and kernel: computation, changes, memory, fast paths, recordings."""

@@ -1,0 +1,1 @@
+"""Completion times of real transfers over a fabric."""
