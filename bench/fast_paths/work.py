@@ -207,19 +207,6 @@ def rejoin() -> Turn:
     return turn
 
 
-def one_external() -> Turn:
-    """One of a thousand externals changes its metric."""
-    leaf, router, _ = learnt(_HELD)
-    numbers = itertools.count(1)
-
-    def turn(replaced: Replaced) -> float:
-        number = next(numbers)
-        with replaced:
-            return leaf.flood([external(_HELD // 2, number, 20 + number % 7, router)])
-
-    return turn
-
-
 def withdrawn() -> Turn:
     """A thousand externals are flushed."""
     leaf, router, _ = learnt(_HELD)

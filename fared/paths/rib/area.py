@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from fared.paths.ted.rows import LinkRows
 
 _FORGET_ABOVE = 4
+_FEW_NODES = 16
+"""Rows of so few nodes are filled one by one: of a lost link, mostly two."""
 
 
 class AreaDelta(NamedTuple):
@@ -361,19 +363,24 @@ def _matrix(
     width = len(plan.hops)
     shaped = np.empty((len(nodes), width))
     shaped.fill(ABSENT)
-    counts, first = plan.slot_count[nodes], plan.slot_start[nodes]
-    full = (counts == width).nonzero()[0]  # their slots are the row, without gaps
-    if len(full):
-        begin = first[full]
-        low, high = int(begin[0]), int(begin[-1]) + width
-        if high - low == len(full) * width and (run_lengths(begin, high) == width).all():
-            shaped[full] = packed[low:high].reshape(-1, width)
-        else:
-            shaped[full] = packed[begin[:, None] + np.arange(width)]
-    rest = (counts != width).nonzero()[0]
-    counts = counts[rest]
-    slots = runs(first[rest], counts)
-    shaped[rest.repeat(counts), plan.slot_hop[slots]] = packed[slots]
+    if len(nodes) <= _FEW_NODES:
+        for row, node in enumerate(nodes.tolist()):
+            mine = plan.slots(node)
+            shaped[row, plan.slot_hop[mine]] = packed[mine]
+    else:
+        counts, first = plan.slot_count[nodes], plan.slot_start[nodes]
+        full = (counts == width).nonzero()[0]  # their slots are the row, without gaps
+        if len(full):
+            begin = first[full]
+            low, high = int(begin[0]), int(begin[-1]) + width
+            if high - low == len(full) * width and (run_lengths(begin, high) == width).all():
+                shaped[full] = packed[low:high].reshape(-1, width)
+            else:
+                shaped[full] = packed[begin[:, None] + np.arange(width)]
+        rest = (counts != width).nonzero()[0]
+        counts = counts[rest]
+        slots = runs(first[rest], counts)
+        shaped[rest.repeat(counts), plan.slot_hop[slots]] = packed[slots]
     if not members.plain:
         shaped[:, ~members.usable] = ABSENT
     return shaped

@@ -71,7 +71,7 @@ def _follow(
         near = (distance[nodes] == distance[heads[0]] - graph.uniform_metric) & graph.transit[nodes]
         carried = np.zeros(len(distance))
         carried[nodes[near]] = flow[slots[near]]
-        values = _sums(graph, heads, nodes[near], carried, capacity)
+        values = _sums(graph, heads, carried, capacity)
         mine = slot_of[heads]
         different = flow[mine] != values
         flow[mine] = values
@@ -95,17 +95,15 @@ def _behind(plan: SpfPlan, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
 def _sums(
     graph: Graph,
     heads: NDArray[np.int64],
-    tails: NDArray[np.int64],
     carried: NDArray[np.float64],
     capacity: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Sum over the edges into each of ``heads`` what its tail and the edge can carry.
 
-    ``carried`` (N,) is 0 but at the ``tails`` (ascending): other edges add nothing.
+    ``carried`` (N,) is 0 where no path leads on: such edges add nothing.
     """
-    indptr = graph.indptr
-    first, last = int(tails.min()), int(tails.max()) + 1
-    low, high = int(indptr[first]), int(indptr[last])
-    value = carried[first:last].repeat(indptr[first + 1 : last + 1] - indptr[first:last])
-    np.minimum(value, capacity[low:high], out=value)
-    return np.asarray(np.bincount(graph.dst[low:high], value, len(carried))[heads], np.float64)
+    out = out_edges(graph.indptr, heads)
+    value = np.minimum(carried[graph.dst[out]], capacity[graph.reverse[out]])
+    degree = graph.indptr[heads + 1] - graph.indptr[heads]
+    by_head = np.bincount(np.arange(len(heads)).repeat(degree), value, len(heads))
+    return np.asarray(by_head, np.float64)

@@ -15,16 +15,16 @@ class CommonEnds(NamedTuple):
     end: int
 
 
-def common_ends(old: Sequence[Any], new: Sequence[Any]) -> CommonEnds:
-    """Compare two sequences.
+def common_ends(old: Sequence[Any], new: Sequence[Any], size: int = 1) -> CommonEnds:
+    """Compare two sequences, such as bytes, whose items take ``size`` places each.
 
     Whole slices are compared, in a few steps; of equal items none counts at both ends.
     """
-    most = min(len(old), len(new))
+    most = min(len(old), len(new)) // size
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
+        if old[low * size : middle * size] == new[low * size : middle * size]:
             low = middle
         else:
             high = middle - 1
@@ -32,7 +32,8 @@ def common_ends(old: Sequence[Any], new: Sequence[Any]) -> CommonEnds:
     low, high = 0, most - begin
     while low < high:
         middle = (low + high + 1) // 2
-        if old[left - middle : left - low] == new[right - middle : right - low]:
+        more, less = middle * size, low * size
+        if old[left - more : left - less] == new[right - more : right - less]:
             low = middle
         else:
             high = middle - 1

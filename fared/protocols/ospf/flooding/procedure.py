@@ -34,7 +34,7 @@ from fared.protocols.ospf.lsdb import (
     compare,
 )
 from fared.protocols.ospf.neighbor import NeighborEvent, NeighborState
-from fared.protocols.ospf.packet.body import LsaBody, decode_body
+from fared.protocols.ospf.packet.body import LsaBody, decode_again, decode_body
 from fared.protocols.ospf.packet.lsa import (
     LS_TYPE_OFFSET,
     LSA_HEADER_SIZE,
@@ -343,7 +343,7 @@ class Flooding:
             self._process.counters.lsdb["too-soon"] += 1
             return
         try:
-            body = _routing_body(raw)
+            body = _routing_body(raw, entry)
         except DecodeError:
             self._reject(neighbor, "lsa-body", key)
             return
@@ -400,11 +400,12 @@ class Flooding:
         )
 
 
-def _routing_body(raw: bytes) -> LsaBody | None:
+def _routing_body(raw: bytes, former: LsaEntry | None) -> LsaBody | None:
     """Decode the body of an LSA that routes depend on; an unreadable one is not flooded.
 
     The bodies of opaque LSAs do not matter for flooding (RFC 5250 §3.1). Raises DecodeError.
     """
     if raw[LS_TYPE_OFFSET] in OPAQUE_TYPES or raw >= MAX_AGE_BYTES:
         return None
-    return decode_body(Lsa(decode_header(raw), raw))
+    lsa = Lsa(decode_header(raw), raw)
+    return decode_body(lsa) if former is None else decode_again(lsa, former.raw, former.body)

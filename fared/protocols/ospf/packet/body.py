@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fared.core.wire import DecodeError
+from fared.protocols.ospf.common_ends import common_ends
 from fared.protocols.ospf.packet.bodies import (
     AsExternalLsa,
     NetworkLsa,
@@ -49,6 +50,7 @@ _OPAQUE_AREA: Final = int(LsType.OPAQUE_AREA)
 _TE: Final = int(OpaqueType.TRAFFIC_ENGINEERING)
 _ROUTER = struct.Struct(">BxH")
 _LINK = struct.Struct(">IIBBH")
+_LINKS: Final = _START + _ROUTER.size
 _WORD = struct.Struct(">I")
 _SUMMARY = struct.Struct(">II")
 _EXTERNAL = struct.Struct(">IIII")
@@ -81,6 +83,25 @@ def decode_body(lsa: Lsa) -> LsaBody | None:
     kind = opaque_type(lsa.header.link_state_id)
     opaque = _OPAQUE_DECODERS.get((lsa.header.ls_type, kind))
     return None if opaque is None else opaque(lsa.raw, _START)
+
+
+def decode_again(lsa: Lsa, raw: bytes, former: LsaBody | None) -> LsaBody | None:
+    """Decode as ``decode_body``; ``raw`` is the former instance, ``former`` its body if decoded.
+
+    The links of a router LSA that both list are the same objects, and are not decoded again.
+    """
+    old, new, size = raw[_LINKS:], lsa.raw[_LINKS:], _LINK.size
+    if not isinstance(former, RouterLsa) or lsa.header.ls_type != LsType.ROUTER or not new:
+        return decode_body(lsa)
+    flags, count = _ROUTER.unpack_from(lsa.raw, _START)
+    if len(new) != count * size or len(old) != len(former.links) * size:
+        return decode_body(lsa)
+    alike = common_ends(old, new, size)
+    differ = _plain_links(new[alike.begin * size : (count - alike.end) * size])
+    if alike.begin + len(differ) + alike.end != count:  # TOS metrics
+        return decode_body(lsa)
+    same = former.links
+    return RouterLsa(flags, (*same[: alike.begin], *differ, *same[len(same) - alike.end :]))
 
 
 def encode_body(body: LsaBody) -> bytes:

@@ -33,6 +33,8 @@ class RouterFacts(msgspec.Struct):
 
     node: NodeId
     body: RouterLsa | None = None
+    listed: RouterLsa | None = None
+    """The router LSA of ``block``."""
     hostname: str | None = None
     hostname_key: LsaKey | None = None
     te: dict[LsaKey, TeFacts] = msgspec.field(default_factory=dict)
@@ -40,9 +42,20 @@ class RouterFacts(msgspec.Struct):
     """The rows of the block by link id and link data."""
     row_of: dict[LsaKey, int] = msgspec.field(default_factory=dict)
     claimed: set[int] = msgspec.field(default_factory=set)
+    numbered: bool = True
+    """Whether these rows are those of the block; else links were lost since (``lost_links``)."""
+    distinct: bool = False
+    """Whether each link and each TE link has an address of its own, no interface index.
+
+    Then a TE link has the row of its address or none, whatever other links are lost.
+    """
+    withdrawn: list[RowKey] = msgspec.field(default_factory=list)
+    """Names of TE links that are gone."""
     block: NodeBlock | None = None
     emitted: NodeBlock | None = None
     rebuild: bool = False
+    relisted: bool = False
+    """Whether ``body`` is new."""
     beyond: bool = False
     """Whether its E-bit or its type 4 summaries may have changed."""
     patched: dict[LsaKey, None] = msgspec.field(default_factory=dict)
@@ -55,6 +68,8 @@ def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
 
     If another TE LSA has the row already, all are to be matched again, in their order.
     """
+    if not router.numbered:
+        return False
     for local in (*link.locals, link.local_identifier):
         row = router.rows.get((link.link_id, local))
         if row is not None:
@@ -62,6 +77,7 @@ def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
                 return False
             router.row_of[key] = row
             router.claimed.add(row)
+            router.distinct &= local == link.local and not link.more
             return True
     return False
 
@@ -70,17 +86,15 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     """Make a block from the router LSA and match all TE links to its rows."""
     # RFC 2328 §16.1 (2): links to routers and transit networks; stub networks are its prefixes
     links = [k for k in body.links if k.link_type in TO_VERTICES]
-    count = len(links)
     kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
-    router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
-    router.row_of = _match(router, links)
-    router.claimed = set(router.row_of.values())
+    number(router, links)
+    router.listed = body
     neighbors = np.array(ids, dtype=np.int64)
     # §16.1: the link id of a type 2 link is the vertex id of a network
     if RouterLinkType.TRANSIT in kinds:
         neighbors[np.array(kinds) == RouterLinkType.TRANSIT] |= NETWORK_NODE
     virtual = [k for k in links if k.link_type == VIRTUAL] if VIRTUAL in kinds else []
-    capacities, availables, remote_ids = _columns(router, count)
+    capacities, availables, remote_ids = _columns(router, len(links))
     return NodeBlock(
         node=router.node,
         neighbors=neighbors,
@@ -89,15 +103,27 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
         availables=np.array(availables, dtype=np.float64),
         local_ids=np.array(data, dtype=np.int64),
         remote_ids=np.array(remote_ids, dtype=np.int64),
-        prefixes=_prefixes_of(body.links),
+        prefixes=prefixes_of(body.links),
         virtual=frozenset([(link.link_id, link.link_data) for link in virtual]),
         hostname=router.hostname,
     )
 
 
+def number(router: RouterFacts, links: list[RouterLink]) -> None:
+    """Number the rows of the block, and match all TE links to them."""
+    router.rows = {(link.link_id, link.link_data): row for row, link in enumerate(links)}
+    router.row_of = _match(router, links)
+    router.claimed = set(router.row_of.values())
+    router.numbered = True
+    if len(router.rows) < len(links):
+        router.distinct = False
+
+
 def patch(router: RouterFacts, block: NodeBlock) -> NodeBlock:
     """Return the block with the rows of LSAs that changed; the same object if none differs."""
     changed: dict[int, tuple[float, float, int]] = {}
+    if router.patched and not router.numbered and router.listed is not None:
+        number(router, [k for k in router.listed.links if k.link_type in TO_VERTICES])
     for key in router.patched:
         row, link = router.row_of[key], router.te[key]
         capacity, available, remote_id = _values(link)
@@ -142,14 +168,17 @@ def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
     matched: dict[LsaKey, int] = {}
     taken: set[int] = set()
     left: list[tuple[LsaKey, TeFacts]] = []
-    rows = router.rows
+    rows, distinct = router.rows, not any(data <= _HIGHEST_INDEX for _, data in router.rows)
     for key, te in sorted(router.te.items()):
         first = te.more[0] if te.more else te.local or te.local_identifier  # mostly the only one
         row = rows.get((te.link_id, first))
+        distinct &= not te.more and bool(te.local)
         if row is None or row in taken:
+            distinct &= row is None
             candidates = [*te.locals, te.local_identifier]
             found = [rows.get((te.link_id, local)) for local in candidates]
             row = next((r for r in found if r is not None and r not in taken), None)
+            distinct &= row is None
         if row is None:
             left.append((key, te))
         else:
@@ -157,6 +186,7 @@ def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
             taken.add(row)
     if left:
         _match_by_order(left, links, matched, taken)
+    router.distinct = distinct
     return matched
 
 
@@ -177,7 +207,7 @@ def _match_by_order(
             matched[key] = rows.pop(0)
 
 
-def _prefixes_of(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
+def prefixes_of(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
     """The stub networks of a router LSA (RFC 2328 §16.1, second stage)."""
     attachments = []
     for link in links:

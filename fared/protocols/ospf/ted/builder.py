@@ -35,6 +35,7 @@ from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink
 from fared.protocols.ospf.packet.router_info import RouterInformation
 from fared.protocols.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.protocols.ospf.ted.blocks import RouterFacts, build, fits, patch
+from fared.protocols.ospf.ted.lost_links import shrunk, withdraw
 from fared.protocols.ospf.ted.networks import NetworkTable
 from fared.protocols.ospf.ted.own_networks import OwnNetworks
 from fared.protocols.ospf.ted.reachability import Reachability
@@ -219,7 +220,7 @@ class TedBuilder:
         body = self._body(entry)
         known = body if isinstance(body, RouterLsa) else None
         router.body = self.prefixes.of_router(entry, known, router.body)
-        router.rebuild = True
+        router.relisted = True
         return True
 
     def _information(self, router: RouterFacts, entry: LsaEntry) -> bool:
@@ -243,12 +244,11 @@ class TedBuilder:
         if new is None and old is None:
             return False
         if new is None:
-            del router.te[key]
-        else:
-            router.te[key] = new
-        same = old is not None and new is not None and old.identity == new.identity
-        at_row = same and key in router.row_of
-        if at_row or (old is None and new is not None and fits(router, key, new)):
+            router.rebuild |= not withdraw(router, key)
+            return True
+        router.te[key] = new
+        same = old is not None and old.identity == new.identity
+        if (same and key in router.row_of) or (old is None and fits(router, key, new)):
             router.patched[key] = None
         else:
             router.rebuild = True
@@ -275,7 +275,8 @@ class TedBuilder:
         if router.beyond and router.block is not None:
             router.block = self._with_beyond(area, router, router.block, cause)
         router.beyond = False
-        router.rebuild = False
+        router.rebuild = router.relisted = False
+        router.withdrawn.clear()
         router.patched.clear()
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
@@ -284,13 +285,18 @@ class TedBuilder:
 
     def _renew(self, router: RouterFacts) -> None:
         """Renew the block of a router."""
-        if router.body is None:
+        body, block = router.body, router.block
+        if body is None:
             router.block = None
-        elif router.block is None or router.rebuild:
+            return
+        router.beyond |= router.relisted
+        if block is not None and router.relisted and not router.rebuild:
+            block = shrunk(router, block, body)
+        if block is None or router.rebuild or any(name in router.rows for name in router.withdrawn):
             router.beyond = True
-            router.block = build(router, router.body)
+            router.block = build(router, body)
         else:
-            router.block = patch(router, router.block)
+            router.block = patch(router, block)
 
     def _with_beyond(
         self, area: AreaId, router: RouterFacts, block: NodeBlock, cause: str
