@@ -181,6 +181,15 @@ LEDGER = (
         {f"{_PATHS}.rib.area.still_contracted": lambda *_: {}},
     ),
     FastPath(
+        "one changed prefix",
+        "paths.rib.few.take_few",
+        "paths.rib.selection.choose",
+        "preference, RFC 2328 §11, §16.4.1",
+        "tests/rib/test_few.py::test_few_prefixes_are_selected_as_by_arrays",
+        work.lost_network,
+        {f"{_PATHS}.rib.selector.take_few": _none, f"{_PATHS}.rib.routes.FEW": -1},
+    ),
+    FastPath(
         "withdrawn externals",
         "protocols.ospf.flooding.withdrawals.Withdrawals.process",
         "protocols.ospf.flooding.procedure.Flooding._receive",

@@ -111,6 +111,30 @@ def lost_unknown() -> Turn:
     return _lost(blocks, THREE)
 
 
+def lost_network() -> Turn:
+    """The solver of a leaf of 64x512 when both ends report a lost link with its network."""
+    blocks = fabrics.fabric(64, 512, link_prefixes=True)
+    solved, (far, end) = _Solved(blocks), THREE
+    ends = [blocks[far], blocks[end]]
+    gone = [
+        replace(fabrics.without(one, other.node), prefixes=_unshared(one, other))
+        for one, other in (ends, ends[::-1])
+    ]
+
+    def turn(replaced: Replaced) -> float:
+        with replaced:
+            spent = solved.told(*gone)
+        solved.told(*ends)
+        return spent
+
+    return turn
+
+
+def _unshared(block: NodeBlock, other: NodeBlock) -> tuple[PrefixReachability, ...]:
+    shared = {item.prefix for item in other.prefixes}
+    return tuple(item for item in block.prefixes if item.prefix not in shared)
+
+
 def anycast() -> Turn:
     """The solver of a leaf of 64x512 when a link is lost and 16 leaves serve a prefix."""
     blocks = fabrics.fabric(64, 512)

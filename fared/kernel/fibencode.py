@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from fared.core.ids import Prefix
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.kernel.fibdump import RoutePlace
 from fared.kernel.netlink import (
     NLA_F_NESTED,
@@ -35,7 +35,8 @@ from fared.kernel.rtnetlink import (
     RTM_NEWNEXTHOP,
     RTNH_F_ONLINK,
     delete_nexthop,
-    route_body,
+    route_packer,
+    without_nexthop,
 )
 from fared.paths.fib.model import (
     DeleteGroup,
@@ -63,21 +64,16 @@ class FibEncoder:
     ) -> None:
         self._place = place
         self._settings = settings
+        metrics = place.metrics[FAMILY_IPV4], place.metrics[FAMILY_IPV6]
+        self.put_route = route_packer(place.table, place.protocol, *metrics)
+        """Packs a route to a prefix that points at a next hop or group."""
         self._timers = u32_attribute(RES_IDLE, round(idle_timer * 100)) + u32_attribute(
             RES_UNBALANCED, round(unbalanced_timer * 100)
         )
 
-    def put_route(self, prefix: Prefix, nexthop_id: int) -> bytes:
-        """Pack a route to a prefix that points at a next hop or group."""
-        place = self._place
-        metric = place.metrics[prefix.family]
-        return route_body(prefix, place.table, place.protocol, metric, nexthop_id)
-
     def delete_route(self, prefix: Prefix) -> Message:
         """Pack the deletion of our route; the protocol number spares routes of others."""
-        place = self._place
-        metric = place.metrics[prefix.family]
-        return RTM_DELROUTE, 0, route_body(prefix, place.table, place.protocol, metric, None)
+        return RTM_DELROUTE, 0, without_nexthop(self.put_route, prefix)
 
     def other(self, operation: FibOperation) -> Message:
         """Pack an operation on a next hop or group."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix, parse_prefix
 from fared.paths.rib import routes, selector, set_builder
+from fared.paths.rib.few import take_few
 from fared.paths.rib.join import join_areas
 from fared.paths.rib.selection import choose
 from fared.paths.rib.settings import SolverSettings
@@ -131,7 +132,12 @@ def looked_at(monkeypatch) -> list[int | None]:
         found.append(None if numbers is None else len(numbers))
         return choose(table, reach, numbers)
 
+    def few_counted(selection, table, reach, numbers):
+        found.append(len(numbers))
+        return take_few(selection, table, reach, numbers)
+
     monkeypatch.setattr(selector, "choose", counted)
+    monkeypatch.setattr(selector, "take_few", few_counted)
     return found
 
 

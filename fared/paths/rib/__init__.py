@@ -8,8 +8,8 @@ values of ``model``. It computes in this order:
   stay when a link is lost, ``join`` makes one set toward several nodes.
 - ``prefixes``: the advertisements, as ``rows`` of arrays by ``sources``; no ``martians``.
   ``selector`` follows their changes, ``selection`` prefers among them by the ``distances`` of their
-  routers. ``forwarding`` resolves externals with a forwarding address, ``hosts`` those on own
-  networks.
+  routers, ``few`` does so for a few. ``forwarding`` resolves externals with a forwarding address,
+  ``hosts`` those on own networks.
 - ``routes`` makes routes of what was selected, ``solved`` keeps them by number; ``discard`` adds
   those of active ranges.
 

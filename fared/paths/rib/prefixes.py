@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fared.core.ids import Prefix
+    from fared.paths.rib.rows import AdvertisementRow
 
 Advertiser = tuple[int, NodeId]
 """The area and node id of a node that advertises prefixes."""
@@ -278,6 +279,14 @@ class PrefixTable:
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the advertisers and keys of these rows."""
         return self._content.ends_and_keys(rows)
+
+    def read_one(self, row: int) -> AdvertisementRow:
+        """Return the content of one row."""
+        return self._content.read_one(row)
+
+    def rows_of_one(self, number: int) -> list[int]:
+        """Return the rows of one prefix."""
+        return list(self._rows(number))
 
     def rows_of(self, numbers: list[int]) -> NDArray[np.int64]:
         """Return all rows of these prefixes, in their order."""

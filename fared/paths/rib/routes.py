@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fared.paths.rib.few import FEW
 from fared.paths.rib.join import join_areas
 from fared.paths.rib.model import Route
-from fared.paths.rib.rows import NONE, metrics, path_types
+from fared.paths.rib.rows import NONE, TYPE_SHIFT, metric, metrics, path_types
 from fared.paths.rib.selection import ANYCAST
 from fared.paths.ted.model import PathType
 
@@ -149,7 +150,9 @@ def make_routes(
     first, second, others = joined.first, joined.second, joined.others
     for known in (first, second):
         known.extend([None] * (len(table.advertisers) - len(known)))
-    for number, several, end, total, kind, local in _each(numbers, selector):
+    few = len(numbers) <= FEW and not selector.distances.crosses
+    found = _each_of_few(numbers, selector) if few else _each(numbers, selector)
+    for number, several, end, total, kind, local in found:
         if several and not local:
             hops, at, nodes = joined.get(table, selection.egress[number])
             if hops is not None:
@@ -200,3 +203,17 @@ def _each(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Sel
         connected.tolist(),
         strict=True,
     )
+
+
+def _each_of_few(numbers: NDArray[np.int64], selector: PrefixSelector) -> Iterator[_Selected]:
+    """The same one by one, in fewer steps."""
+    selection, distances = selector.selection, selector.distances
+    for number in numbers.tolist():
+        selected = selection.advertiser.item(number)
+        if selected == NONE:
+            continue
+        row = selector.table.read_one(selection.row.item(number))
+        end, kind = row.advertiser, row.key >> TYPE_SHIFT
+        local = distances.direct.item(end)
+        beyond = 0 if local or kind == _EXTERNAL_2 else distances.distance.item(end)
+        yield number, selected == ANYCAST, end, metric(row.key) + beyond, kind, local

@@ -18,6 +18,8 @@ from fared.paths.ted.graph import anywhere
 from fared.paths.ted.model import PathType
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 _Number = TypeVar("_Number", np.int32, np.int64)
@@ -217,6 +219,7 @@ def _keys(rows: CopiedRows, distances: AdvertiserDistances) -> NDArray[np.int64]
         beyond=distances.beyond[advertiser],
         far=far,
         inside=inside,
+        where=np.where,
     )
     return found
 
@@ -232,6 +235,7 @@ def preference(
     beyond: _Values,
     far: _Values,
     inside: _Values,
+    where: Callable[[_Values, _Values, _Values], _Values],
 ) -> _Values:
     """Return one integer for an advertisement; the least is the best, equal ones share the load.
 
@@ -239,7 +243,8 @@ def preference(
     distance. This router's own prefixes come before everything, those that it redistributes before
     other externals; a summary that it only passes on from another area is no route.
 
-    All values are arrays of R advertisements. ``key`` is the preference at distance 0,
+    All values are arrays of R advertisements, or Python's numbers and booleans for one of them;
+    ``where`` chooses among these: ``np.where``, or ``if``. ``key`` is the preference at distance 0,
     of which ``kind`` and ``metric`` are parts. ``distance``, ``direct``, ``own`` and ``beyond`` are
     those of the advertiser (``AdvertiserDistances``). ``far``: it leads to another router, the AS
     boundary router, to which there is a path ``inside`` the area.
@@ -248,17 +253,17 @@ def preference(
     external = (kind == _EXTERNAL_1) | (kind == _EXTERNAL_2)
     # Level 1 and 2, the last of all types, are as local as intra-area.
     local = direct & ((kind == _INTRA_AREA) | (kind >= _LEVEL_1))
-    found = np.where(local, metric + distance - OWN, key + distance)
+    found = where(local, metric + distance - OWN, key + distance)
     # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
-    found = np.where(own & external, OWN_EXTERNAL + 2 * metric + kind - _EXTERNAL_1, found)
+    found = where(own & external, OWN_EXTERNAL + 2 * metric + kind - _EXTERNAL_1, found)
     ignored = (
         # §16.2 (4), §16.4 (3): no route to the border or AS boundary router
         (distance == NO_ROUTE)
         # §16.2 (2): summaries that the calculating router originates
         | (inter & own)
         # §16.2: an area border router examines backbone summaries only
-        | ((inter | far) & ~beyond)
+        | ((inter | far) & (beyond ^ True))
         # §16.2 (6): an intra-area path to the AS boundary router is preferred to a summary
         | (far & (own | inside))
     )
-    return np.where(ignored, NO_ROUTE, found)
+    return where(ignored, NO_ROUTE, found)

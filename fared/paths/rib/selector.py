@@ -12,6 +12,7 @@ import numpy as np
 
 from fared.core.ids import HOSTS_AREA
 from fared.paths.rib.distances import locate
+from fared.paths.rib.few import take_few
 from fared.paths.rib.forwarding import ForwardingAddresses, OwnEnds, Resolved
 from fared.paths.rib.prefixes import PrefixTable
 from fared.paths.rib.selection import Selection, choose, union
@@ -136,6 +137,9 @@ class PrefixSelector:
         self._locate_new()
         changed = sorted(table.changed)
         table.changed.clear()
+        different = take_few(self.selection, table, self.distances, changed)
+        if different is not None:
+            return np.array(different, np.int64)
         numbers = np.array(changed, np.int64)
         choice = choose(table, self.distances, numbers)
         return self.selection.take(numbers, choice, len(table.prefixes))
