@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fared.router.engine import Engine
 
 
-_DELAY = 1.0
+COUNT_DELAY = 1.0
 """Seconds from a computation to the count: routes come first, and changes often come together."""
 
 
@@ -33,17 +33,9 @@ class EndsCounter:
         self._solvers = solvers
         self._plans: list[tuple[int, SpfPlan]] = []
         self._advertised = 0
-        self.due: float | None = None
-        """When to count; None: nothing was computed since the last time."""
-
-    def computed(self, now: float) -> None:
-        """Paths may be others."""
-        if self.due is None:
-            self.due = now + _DELAY
 
     def count(self) -> EndsCounted | None:
         """The ends of all areas; None: those of the last call."""
-        self.due = None
         advertised = sum(budget.ends.total for budget in self._engine.budgets.values())
         plans = [pair for solver in self._solvers for pair in solver.plans.items()]
         same = len(plans) == len(self._plans) and all(

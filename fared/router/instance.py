@@ -249,7 +249,6 @@ class ProtocolInstance:
         alone data flows back, and it ends there: an engine's own advertisements are no input to
         its routes.
         """
-        self._ends.computed(now)
         if not self.engine.takes_routes:
             return False
         changes: dict[Prefix, AdvertisedRoute | None] = {}
@@ -264,16 +263,11 @@ class ProtocolInstance:
         self.engine.handle(RoutesComputed(changes, asbrs), now)
         return True
 
-    def next_deadline(self) -> float | None:
-        """When to call ``tick`` at the latest."""
-        return self._ends.due
-
-    def tick(self, now: float) -> None:
-        """Count the link ends that share the budget of announcements, if that is due."""
-        if self._ends.due is not None and now >= self._ends.due:
-            ends = self._ends.count()
-            if ends is not None:
-                self.engine.handle(ends, now)
+    def count_ends(self, now: float) -> None:
+        """Count the link ends that share the budget of announcements."""
+        ends = self._ends.count()
+        if ends is not None:
+            self.engine.handle(ends, now)
 
     def confirmed(self) -> bool:
         """Whether the database contains every full adjacency from both ends.

@@ -34,6 +34,7 @@ from fared.router import events
 from fared.router.adapting import AdaptationClock
 from fared.router.computing import Computing, Consumers
 from fared.router.convergence import Journal
+from fared.router.ends import COUNT_DELAY
 from fared.router.instance import ProtocolInstance
 from fared.router.multicast import Multicast
 from fared.router.programming import FibProgramming
@@ -95,6 +96,8 @@ class Router:
         """Whether ``take_outputs`` has nothing to do, and ``next_deadline`` is what it was."""
         self._engines_alone = False
         """Whether nothing has happened since it was settled but a tick of the engines."""
+        self._ends_due: float | None = None
+        """When the ends of the budgets are to be counted: after a computation (``ends``)."""
         self._settled_until = -math.inf
         """When something but the engines is to be called, while this is settled."""
         self._now = now
@@ -229,8 +232,10 @@ class Router:
             instance.engine.tick(now)
         self._engines_alone = settled and now < self._settled_until
         if not self._engines_alone:
-            for instance in self.instances.values():
-                instance.tick(now)
+            if self._ends_due is not None and now >= self._ends_due:
+                self._ends_due = None
+                for instance in self.instances.values():
+                    instance.count_ends(now)
             self._fib.tick(now)
             self.adaptation.tick(fired=True)
 
@@ -252,7 +257,7 @@ class Router:
             self.spraying.next_deadline(),
             self.multicast.next_deadline(),
             self.startup.next_deadline(self._now),
-            *[instance.next_deadline() for instance in self.instances.values()],
+            self._ends_due,
         )
         return min((at for at in candidates if at is not None), default=math.inf)
 
@@ -355,6 +360,8 @@ class Router:
     def _compute(self, now: float) -> None:
         """Solve, and plan now, or in the next turn if other routers are to be told before."""
         change = self._computing.solve(now, self._stopwatch)
+        if self._ends_due is None:
+            self._ends_due = now + COUNT_DELAY
         for instance in self.instances.values():
             if instance.tell_engine(now):
                 self._take_from(instance, now)

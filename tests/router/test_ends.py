@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from fared.extensions.sim.fabric import clos3
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted.events import EndsCounted
-from fared.router.ends import EndsCounter
+from fared.router.ends import COUNT_DELAY, EndsCounter
 from tests.ted.fabrics import AREA, Fabric, Link, three_stage
 
 
@@ -55,11 +56,22 @@ def test_ends_are_counted_again_only_if_there_are_others_or_other_paths():
     assert counting.count() == EndsCounted({AREA: (3, 22)})
 
 
-def test_ends_are_counted_a_second_after_the_first_computation():
+def test_ends_are_counted_a_second_after_the_first_computation(monkeypatch):
     """Not before its routes are planned, and once for changes that come together."""
-    counting = Counting(three_stage(3, 4))
-    counting.counter.computed(5.0)
-    counting.counter.computed(5.9)
-    assert counting.counter.due == 6.0
-    counting.count()
-    assert counting.counter.due is None
+    fabric = clos3(2, 3)
+    network = fabric.network
+    network.start_all()
+    network.run_until_quiet(60.0, quiet=2.0)
+    counted: list[float] = []
+    count = EndsCounter.count
+
+    def noted(self: EndsCounter) -> EndsCounted | None:
+        counted.append(network.now)
+        return count(self)
+
+    monkeypatch.setattr(EndsCounter, "count", noted)
+    failed = network.now
+    network.set_link(*fabric.links[0], up=False)
+    network.run_until_quiet(60.0, quiet=2.0)
+    assert len(counted) == len(network.nodes)
+    assert min(counted) >= failed + COUNT_DELAY
