@@ -12,7 +12,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from fared.config import Loaded
@@ -180,7 +180,7 @@ class Daemon:
         """Load the views, and exempt the objects learned so far from garbage collection."""
         await asyncio.sleep(VIEWS_AFTER)
         with self.defence.guard("views"):
-            await parts.views.load()
+            await _when_possible(parts.views.load)
         with self.defence.guard("config-history"):
             await parts.changes.started()
         set_aside()
@@ -221,3 +221,14 @@ class Daemon:
 
     def _command_failed(self, command: str, error: Exception) -> None:
         self.log.error("command-failed", command=command, exc_info=error)
+
+
+async def _when_possible(load: Callable[[], Awaitable[None]]) -> None:
+    """Load modules; again and again while there are no descriptors for their files."""
+    while True:
+        try:
+            return await load()
+        except OSError as error:
+            if not is_shortage(error):
+                raise
+        await asyncio.sleep(VIEWS_AFTER)

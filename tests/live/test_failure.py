@@ -1,11 +1,13 @@
 """Exceptions in the daemon are logged, and it continues; if it only fails, it ends."""
 
 import asyncio
+import errno
 from types import SimpleNamespace
 
 import pytest
 
 from fared.config import Loaded, load_text
+from fared.daemon import daemon as daemon_module
 from fared.daemon.daemon import Daemon
 from fared.daemon.loop.errors import DaemonError
 from tests.waiting import loop_until
@@ -18,8 +20,7 @@ class StandIn(Daemon):
         self.withdrawn = False
         return SimpleNamespace(
             begin=self._begin,
-            work=lambda: None,
-            rest=lambda: None,
+            health=SimpleNamespace(start=lambda: None, stop=lambda: None),
             changes=SimpleNamespace(reloader=SimpleNamespace(hang_up=lambda: None)),
             services=SimpleNamespace(end_recording=self._nothing),
         )
@@ -99,3 +100,25 @@ async def test_a_failed_connection_is_only_logged(config, monkeypatch):
     )
     await asyncio.wait_for(daemon.serve(), 30)
     assert daemon.withdrawn
+
+
+async def test_views_are_loaded_once_there_are_descriptors_again(config, monkeypatch):
+    attempts: list[int] = []
+
+    async def load() -> None:
+        attempts.append(len(attempts))
+        if len(attempts) < 3:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    async def nothing() -> None:
+        pass
+
+    monkeypatch.setattr(daemon_module, "VIEWS_AFTER", 0.0)
+    monkeypatch.setattr(StandIn, "fail", lambda _: None)
+    daemon = StandIn("x.yaml", Loaded(config))
+    parts = SimpleNamespace(
+        views=SimpleNamespace(load=load), changes=SimpleNamespace(started=nothing)
+    )
+    await asyncio.wait_for(daemon._load_views(parts), 30)
+    assert len(attempts) == 3
+    assert not daemon.defence.counts
