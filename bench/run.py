@@ -98,8 +98,9 @@ def as_row(row: Any) -> Row:  # noqa: ANN401 - a mapping or a dataclass
 
 def measure(name: str, answer: Path) -> int:
     """Run one section in this process; write rows and figures to ``answer``, as JSON."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     module = importlib.import_module(module_of(name))
+    # Not before: an import may swallow the exception, and leaves nothing to tidy up.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rows = [as_row(row) for row in module.rows()]
     figures = []
     if hasattr(module, "figures"):
