@@ -84,11 +84,8 @@ def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
 
 def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     """Make a block from the router LSA and match all TE links to its rows."""
-    # RFC 2328 §16.1 (2): links to routers and transit networks; stub networks are its prefixes
-    links = [k for k in body.links if k.link_type in TO_VERTICES]
+    links = number(router, body)
     kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
-    number(router, links)
-    router.listed = body
     neighbors = np.array(ids, dtype=np.int64)
     # §16.1: the link id of a type 2 link is the vertex id of a network
     if RouterLinkType.TRANSIT in kinds:
@@ -109,21 +106,23 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     )
 
 
-def number(router: RouterFacts, links: list[RouterLink]) -> None:
-    """Number the rows of the block, and match all TE links to them."""
+def number(router: RouterFacts, body: RouterLsa) -> list[RouterLink]:
+    """Number the rows of the block, and match all TE links to them; return the links by row."""
+    # RFC 2328 §16.1 (2): links to routers and transit networks; stub networks are its prefixes
+    links = [k for k in body.links if k.link_type in TO_VERTICES]
+    router.listed = body
     router.rows = {(link.link_id, link.link_data): row for row, link in enumerate(links)}
     router.row_of = _match(router, links)
     router.claimed = set(router.row_of.values())
     router.numbered = True
-    if len(router.rows) < len(links):
-        router.distinct = False
+    return links
 
 
 def patch(router: RouterFacts, block: NodeBlock) -> NodeBlock:
     """Return the block with the rows of LSAs that changed; the same object if none differs."""
     changed: dict[int, tuple[float, float, int]] = {}
     if router.patched and not router.numbered and router.listed is not None:
-        number(router, [k for k in router.listed.links if k.link_type in TO_VERTICES])
+        number(router, router.listed)
     for key in router.patched:
         row, link = router.row_of[key], router.te[key]
         capacity, available, remote_id = _values(link)
@@ -164,21 +163,23 @@ def _columns(router: RouterFacts, count: int) -> tuple[list[float], list[float],
 
 
 def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
-    """Find the row of each TE link: by address (RFC 3630 §2.5.3), by interface index, by order."""
+    """Find the row of each TE link: by address (RFC 3630 §2.5.3), by interface index, by order.
+
+    Sets ``distinct``: each has its only address, and either the row of that or none.
+    """
     matched: dict[LsaKey, int] = {}
     taken: set[int] = set()
     left: list[tuple[LsaKey, TeFacts]] = []
-    rows, distinct = router.rows, not any(data <= _HIGHEST_INDEX for _, data in router.rows)
+    rows = router.rows
+    distinct = len(rows) == len(links) and all(data > _HIGHEST_INDEX for _, data in rows)
     for key, te in sorted(router.te.items()):
         first = te.more[0] if te.more else te.local or te.local_identifier  # mostly the only one
-        row = rows.get((te.link_id, first))
-        distinct &= not te.more and bool(te.local)
+        row = named = rows.get((te.link_id, first))
         if row is None or row in taken:
-            distinct &= row is None
             candidates = [*te.locals, te.local_identifier]
             found = [rows.get((te.link_id, local)) for local in candidates]
             row = next((r for r in found if r is not None and r not in taken), None)
-            distinct &= row is None
+        distinct &= row == named and bool(te.local) and not te.more
         if row is None:
             left.append((key, te))
         else:
