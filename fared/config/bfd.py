@@ -13,6 +13,7 @@ from fared.core.bfd import MICROSECONDS, BfdSettings, SessionSettings, Sha1Key
 
 _MAX_KEY = 20
 """RFC 5880 §6.7.4."""
+_SESSION = SessionSettings()
 
 
 class BfdAuthentication(Section, frozen=True):
@@ -44,9 +45,9 @@ class BfdAuthentication(Section, frozen=True):
 class BfdProfile(Section, frozen=True):
     """Settings that interfaces refer to by name."""
 
-    min_tx: quantities.Period = 0.3
-    min_rx: quantities.Period = 0.3
-    multiplier: Annotated[int, values.whole(1, 255)] = 3
+    min_tx: quantities.Period = _SESSION.min_tx / MICROSECONDS
+    min_rx: quantities.Period = _SESSION.min_rx / MICROSECONDS
+    multiplier: Annotated[int, values.whole(1, 255)] = _SESSION.multiplier
     strict: bool = False
     hold_time: quantities.Duration = 0.0
     authentication: BfdAuthentication | None = None

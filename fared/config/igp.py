@@ -7,10 +7,12 @@ from typing import Annotated, ClassVar, Literal
 from fared.config import quantities, values
 from fared.config.section import Section, settings_of
 from fared.config.shapes import Note
+from fared.core.backoff import BackoffSettings
 from fared.protocols.igp.reduction import Reduction, ReductionSettings
 
 _SHORTEST, _LONGEST = 0.01, 1.0
 """Seconds: neighbors usually retransmit after a second, so a longer delay would overlap that."""
+_BACKOFF = BackoffSettings()
 
 
 def _within(value: float) -> None:
@@ -26,7 +28,9 @@ class FloodingOptions(Section, frozen=True):
     """
 
     reduction: Literal["none", "leaf", "dynamic"] = "none"
-    delay: Annotated[quantities.Duration, Note(after=_within, words="10ms to 1s")] = 0.2
+    delay: Annotated[quantities.Duration, Note(after=_within, words="10ms to 1s")] = (
+        ReductionSettings().delay
+    )
 
     def settings(self) -> ReductionSettings:
         """Return the settings of the engines."""
@@ -36,11 +40,11 @@ class FloodingOptions(Section, frozen=True):
 class SpfDelays(Section, frozen=True):
     """Delays of the SPF computation, seconds (RFC 8405 §3)."""
 
-    initial_delay: quantities.Duration = 0.0
-    short_delay: quantities.Duration = 0.05
-    long_delay: quantities.Duration = 0.2
-    holddown: quantities.Duration = 2.0
-    time_to_learn: quantities.Duration = 0.5
+    initial_delay: quantities.Duration = _BACKOFF.initial_delay
+    short_delay: quantities.Duration = _BACKOFF.short_delay
+    long_delay: quantities.Duration = _BACKOFF.long_delay
+    holddown: quantities.Duration = _BACKOFF.holddown
+    time_to_learn: quantities.Duration = _BACKOFF.time_to_learn
 
     def check(self) -> None:
         """Refuse delays out of order."""

@@ -17,10 +17,15 @@ from fared.config.igp import FloodingOptions, Sources, SpfDelays
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, Note, Scalar
 from fared.core.ids import SystemId, format_system_id
-from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT
-from fared.protocols.igp.restart import ISIS_GRACE_PERIOD
+from fared.paths.weights.defaults import MAX_PATHS
 from fared.protocols.isis.ids import PATH_CAPACITY
-from fared.protocols.isis.settings import DEFAULT_LIMIT, DEFAULT_LSP_MTU, MAX_PATH_METRIC
+from fared.protocols.isis.settings import (
+    MAX_PATH_METRIC,
+    CircuitSettings,
+    FastFloodingSettings,
+    IsisSettings,
+)
+from fared.router.protocols import ISIS, PROTOCOLS
 
 LevelName = Literal["level-1", "level-2", "level-1-2"]
 
@@ -32,6 +37,9 @@ _MAX_METRIC = 0xFFFFFE
 _WHAT_NET = "a network entity title such as 49.0001.0102.5500.0001.00"
 _MIN_LSP = 128
 _MAX_LSP = 9190
+_ENGINE, _CIRCUIT = IsisSettings(SystemId(0), ()), CircuitSettings()
+_FAST = FastFloodingSettings()
+"""The defaults of the engine."""
 
 
 class Net(NamedTuple):
@@ -106,13 +114,13 @@ class IsisInterface(Section, frozen=True):
         "point-to-point"
     )
     level: Annotated[LevelName | None, Reload.BOUNCE] = None
-    metric: Annotated[int, values.whole(1, _MAX_METRIC)] = 10
-    priority: Annotated[int, values.whole(0, 127)] = 64
+    metric: Annotated[int, values.whole(1, _MAX_METRIC)] = _CIRCUIT.metric
+    priority: Annotated[int, values.whole(0, 127)] = _CIRCUIT.priority
     hello_interval: quantities.Seconds = 1.0
     hello_multiplier: Annotated[int, values.whole(2, 100)] = 4
-    hello_padding: bool = True
-    csnp_interval: quantities.WholeSeconds = 10
-    lsp_retransmit_interval: quantities.Seconds = 5.0
+    hello_padding: bool = _CIRCUIT.hello_padding
+    csnp_interval: quantities.WholeSeconds = int(_CIRCUIT.csnp_interval)
+    lsp_retransmit_interval: quantities.Seconds = _CIRCUIT.lsp_retransmit_interval
     passive: Annotated[bool, Reload.BOUNCE] = False
     prefix_suppression: bool | None = None
     authentication: IsisAuthentication | None = None
@@ -138,10 +146,10 @@ class FastFlooding(Section, frozen=True):
     ``lsps-per-second``: after a burst.
     """
 
-    enabled: bool = True
-    receive_window: Annotated[int, values.whole(1, 0xFFFF)] = 200
-    burst_size: Annotated[int, values.whole(1, 0xFFFF)] = 20
-    lsps_per_second: Annotated[int, values.whole(1, 1_000_000)] = 4000
+    enabled: bool = _FAST.enabled
+    receive_window: Annotated[int, values.whole(1, 0xFFFF)] = _FAST.receive_window
+    burst_size: Annotated[int, values.whole(1, 0xFFFF)] = _FAST.burst_size
+    lsps_per_second: Annotated[int, values.whole(1, 1_000_000)] = _FAST.rate
 
 
 class IsisLevel(Section, frozen=True):
@@ -153,7 +161,7 @@ class IsisLevel(Section, frozen=True):
 class LevelPropagation(Section, frozen=True):
     """Leaking by a level-1-2 router (RFC 5302). ``level2-to-level1``: with the down bit."""
 
-    level1_to_level2: bool = True
+    level1_to_level2: bool = _ENGINE.level1_to_level2
     level2_to_level1: bool = False
 
 
@@ -193,9 +201,9 @@ class IsisGracefulRestart(Section, frozen=True):
     """
 
     enabled: bool = False
-    grace_period: quantities.WholeSeconds = ISIS_GRACE_PERIOD
+    grace_period: quantities.WholeSeconds = int(_ENGINE.restart_period)
     helper: bool = False
-    strict_lsp_checking: bool = True
+    strict_lsp_checking: bool = _ENGINE.strict_lsp_checking
     suppress_adjacency: bool = False
 
 
@@ -218,19 +226,19 @@ class Isis(Section, frozen=True):
     inter_level_propagation_policies: LevelPropagation = LevelPropagation()
     redistribute: IsisRedistribute = IsisRedistribute()
     advertise_passive_only: bool = False
-    attached: bool = True
+    attached: bool = _ENGINE.attached
     overload: bool = False
     overload_on_startup: quantities.Duration = 0.0
     overload_on_shutdown: quantities.Duration = 0.0
-    lsp_mtu: Annotated[int, values.whole(_MIN_LSP, _MAX_LSP)] = DEFAULT_LSP_MTU
-    lsp_lifetime: quantities.WholeSeconds = 1200
-    lsp_refresh: quantities.WholeSeconds = 900
-    preference: Annotated[int, values.whole(1, 255)] = 115
-    max_paths: Annotated[int, values.whole(1, 1024)] = 64
-    max_lsps: values.Limit = DEFAULT_LIMIT.most
-    max_lsps_per_system: Annotated[int, values.whole(100, 0x10000)] = DEFAULT_LIMIT.of_originator
-    max_prefixes: values.Limit = DEFAULT_PREFIX_LIMIT.most
-    max_prefixes_per_system: values.Limit = DEFAULT_PREFIX_LIMIT.of_originator
+    lsp_mtu: Annotated[int, values.whole(_MIN_LSP, _MAX_LSP)] = _ENGINE.lsp_mtu
+    lsp_lifetime: quantities.WholeSeconds = _ENGINE.lsp_lifetime
+    lsp_refresh: quantities.WholeSeconds = _ENGINE.lsp_refresh_interval
+    preference: Annotated[int, values.whole(1, 255)] = PROTOCOLS[ISIS].preference
+    max_paths: Annotated[int, values.whole(1, 1024)] = MAX_PATHS
+    max_lsps: values.Limit = _ENGINE.limit.most
+    max_lsps_per_system: Annotated[int, values.whole(100, 0x10000)] = _ENGINE.limit.of_originator
+    max_prefixes: values.Limit = _ENGINE.prefix_limit.most
+    max_prefixes_per_system: values.Limit = _ENGINE.prefix_limit.of_originator
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 255), Reload.RESTART] = PATH_CAPACITY
     flooding: FloodingOptions = FloodingOptions()
     fast_flooding: FastFlooding = FastFlooding()

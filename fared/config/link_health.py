@@ -13,6 +13,8 @@ from fared.config.section import Section, settings_of
 from fared.core.damping import DampingSettings
 from fared.core.link_errors import ErrorSettings, ErrorStep
 
+_DAMPING, _ERRORS = DampingSettings(), ErrorSettings()
+
 
 class HealthStep(Section, frozen=True):
     """From this ratio of errors to packets on, the share of the capacity that is left."""
@@ -24,10 +26,10 @@ class HealthStep(Section, frozen=True):
 class DampingOptions(Section, frozen=True):
     """Damping of flaps (RFC 2439); each flap adds 1000 to the penalty."""
 
-    half_life: quantities.Period = 15.0
-    suppress: Annotated[int, values.whole(1, 1_000_000)] = 2000
-    reuse: Annotated[int, values.whole(1, 1_000_000)] = 750
-    maximum: quantities.Period = 60.0
+    half_life: quantities.Period = _DAMPING.half_life
+    suppress: Annotated[int, values.whole(1, 1_000_000)] = int(_DAMPING.suppress)
+    reuse: Annotated[int, values.whole(1, 1_000_000)] = int(_DAMPING.reuse)
+    maximum: quantities.Period = _DAMPING.maximum
 
     def check(self) -> None:
         """Refuse limits between which nothing can be."""
@@ -46,15 +48,14 @@ class HealthOptions(Section, frozen=True):
     """How the links of a name or glob are watched. ``mode: monitor`` only tells."""
 
     mode: Literal["monitor", "act"] = "monitor"
-    window: quantities.Period = 10.0
-    errors: Annotated[int, values.whole(1, 1_000_000_000)] = 10
+    window: quantities.Period = _ERRORS.window
+    errors: Annotated[int, values.whole(1, 1_000_000_000)] = _ERRORS.errors
     drops: bool = False
     fec: bool = True
-    steps: tuple[HealthStep, ...] = (
-        HealthStep(ratio=1e-5, share=0.25),
-        HealthStep(ratio=1e-3, share=0.0),
+    steps: tuple[HealthStep, ...] = tuple(
+        HealthStep(ratio=step.ratio, share=step.share) for step in _ERRORS.steps
     )
-    hold_down: quantities.Period = 60.0
+    hold_down: quantities.Period = _ERRORS.hold_down
     damping: DampingOptions = DampingOptions()
 
     def check(self) -> None:

@@ -25,8 +25,10 @@ from fared.config.ospf import Ospf, OspfInterface
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
 from fared.core.ids import AreaId
+from fared.paths.fib.settings import MAIN_TABLE, METRIC, PROTOCOL, FibSettings, SpraySettings
 from fared.paths.te.advertise import DEFAULT_ADVERTISE
-from fared.paths.weights.defaults import DEAD_BAND, FLOOR, TIME_CONSTANT
+from fared.paths.weights.defaults import DEAD_BAND, FLOOR, MEASURE_PERIOD, TIME_CONSTANT
+from fared.runtime.sockets import CONTROL_SOCKET, INA_SOCKET
 from fared.runtime.state_directory import DEFAULT as DEFAULT_STATE_DIRECTORY
 
 Protocol = TypeVar("Protocol", Ospf, Isis)
@@ -58,14 +60,14 @@ class Adaptive(Section, frozen=True):
     enabled: bool = True
     metric: Literal["capacity", "available", "equalise"] = "capacity"
     flows: Annotated[int, values.whole(1, 1_000_000)] | None = None
-    measure_period: quantities.Period = 1.0
+    measure_period: quantities.Period = MEASURE_PERIOD
     time_constant: quantities.Duration = TIME_CONSTANT
     announce_threshold: quantities.Ratio = DEFAULT_ADVERTISE.threshold
     announce_budget: quantities.Rate = DEFAULT_ADVERTISE.budget
     dead_band: quantities.Ratio = DEAD_BAND
     floor: quantities.Ratio = FLOOR
     granularity: Literal["flow", "flowlet", "packet"] = "flow"
-    flowlet_gap: quantities.Period = 0.02
+    flowlet_gap: quantities.Period = SpraySettings().gap
     packet_prefixes: list[values.AnyPrefixText] = field(default_factory=list)
     packet_match: PacketMatch = PacketMatch()
 
@@ -73,12 +75,12 @@ class Adaptive(Section, frozen=True):
 class Fib(Section, frozen=True):
     """Our objects in the kernel. ``protocol`` 0..4 belong to the kernel and to static routes."""
 
-    table: Annotated[values.RouteTable, Reload.RESTART] = 254
-    protocol: Annotated[int, values.whole(5, 255), Reload.RESTART] = 201
-    metric: Annotated[int, values.whole(0, 0xFFFFFFFF), Reload.RESTART] = 20
+    table: Annotated[values.RouteTable, Reload.RESTART] = MAIN_TABLE
+    protocol: Annotated[int, values.whole(5, 255), Reload.RESTART] = PROTOCOL
+    metric: Annotated[int, values.whole(0, 0xFFFFFFFF), Reload.RESTART] = METRIC
     group_type: Annotated[Literal["hash-threshold", "resilient"], Reload.RESTART] = "hash-threshold"
     sysctls: Annotated[Literal["set", "check", "ignore"], Reload.RESTART] = "set"
-    buckets: Annotated[int, values.whole(1, 65535), Reload.RESTART] = 512
+    buckets: Annotated[int, values.whole(1, 65535), Reload.RESTART] = FibSettings().buckets
     on_exit: Literal["withdraw", "keep"] = "withdraw"
 
 
@@ -89,7 +91,7 @@ class Api(Section, frozen=True):
     whoever may connect.
     """
 
-    socket: Annotated[values.NotEmpty, Reload.RESTART] = "/run/fared/fared.sock"
+    socket: Annotated[values.NotEmpty, Reload.RESTART] = CONTROL_SOCKET
     http: Annotated[values.HttpListen, Reload.RESTART] = values.HttpAddress("127.0.0.1", 9547)
     http_names: tuple[values.NotEmpty, ...] = ()
     change_group: values.NotEmpty | None = None
@@ -99,7 +101,7 @@ class Ina(Section, frozen=True):
     """In-network aggregation: jobs are flooded, and ``fared-ina`` behind ``socket`` sums."""
 
     enabled: Annotated[bool, Reload.RESTART] = False
-    socket: Annotated[values.NotEmpty, Reload.RESTART] = "/run/fared-ina/ina.sock"
+    socket: Annotated[values.NotEmpty, Reload.RESTART] = INA_SOCKET
 
 
 class Log(Section, frozen=True):
@@ -133,7 +135,7 @@ class Config(Section, frozen=True):
 
     def check(self) -> None:
         """Refuse spraying over a table other than main, before whose rule those of marks come."""
-        if self.adaptive.granularity != "flow" and self.fib.table != values.MAIN_TABLE:
+        if self.adaptive.granularity != "flow" and self.fib.table != MAIN_TABLE:
             raise values.expected("table: main, since packets are sprayed", field="fib")
 
     @functools.cached_property

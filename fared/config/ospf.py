@@ -17,15 +17,26 @@ from fared.config.igp import FloodingOptions, Sources, SpfDelays
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT
 from fared.core.bfd import BfdSettings
-from fared.core.ids import AreaId
-from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT
-from fared.protocols.igp.restart import OSPF_GRACE_PERIOD
+from fared.core.ids import AreaId, RouterId, ipv4_prefix
+from fared.paths.weights.defaults import MAX_PATHS
 from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
-from fared.protocols.ospf.settings import DEFAULT_LIMIT, DEFAULT_STAGGER
+from fared.protocols.ospf.settings import (
+    AreaSettings,
+    GracefulRestartSettings,
+    InterfaceSettings,
+    OspfSettings,
+    RangeSettings,
+    Redistribution,
+)
+from fared.router.protocols import OSPF, PROTOCOLS
 
 _DEAD_INTERVAL_HELLOS = 4
 _LAST_METRIC = 0xFFFFFE
 """One below LSInfinity (RFC 2328 appendix B)."""
+_ENGINE, _RESTART = OspfSettings(RouterId(0)), GracefulRestartSettings()
+_INTERFACE, _AREA = InterfaceSettings(AreaId(0)), AreaSettings(AreaId(0))
+_RANGE = RangeSettings(ipv4_prefix(0, 0))
+"""The defaults of the engine."""
 
 
 class OspfInterface(Section, frozen=True):
@@ -37,11 +48,11 @@ class OspfInterface(Section, frozen=True):
     network_type: Annotated[Literal["point-to-point", "broadcast"], Reload.BOUNCE] = (
         "point-to-point"
     )
-    priority: Annotated[int, values.whole(0, 255)] = 1
-    cost: Annotated[int, values.whole(1, 65535)] = 10
+    priority: Annotated[int, values.whole(0, 255)] = _INTERFACE.router_priority
+    cost: Annotated[int, values.whole(1, 65535)] = _INTERFACE.cost
     hello_interval: Annotated[quantities.WholeSeconds, Reload.BOUNCE] = 1
     dead_interval: Annotated[quantities.WholeSeconds, Reload.BOUNCE] = 4
-    retransmit_interval: quantities.Seconds = 5.0
+    retransmit_interval: quantities.Seconds = _INTERFACE.rxmt_interval
     mtu_ignore: bool = False
     ttl_security: values.TtlSecurity = False
     passive: Annotated[bool, Reload.BOUNCE] = False
@@ -85,15 +96,15 @@ class OspfRange(Section, frozen=True):
     """An address range of an area (RFC 2328 §C.2). ``cost`` None: the greatest inside."""
 
     cost: Annotated[int, values.whole(0, _LAST_METRIC)] | None = None
-    advertise: bool = True
+    advertise: bool = _RANGE.advertise
 
 
 class OspfArea(Section, frozen=True):
     """One area and its interfaces. ``summary`` and ``default_cost`` are for stub areas."""
 
     type: Annotated[Literal["normal", "stub"], Reload.BOUNCE] = "normal"
-    summary: bool = True
-    default_cost: Annotated[int, values.whole(0, _LAST_METRIC)] = 1
+    summary: bool = _AREA.summary
+    default_cost: Annotated[int, values.whole(0, _LAST_METRIC)] = _AREA.default_cost
     ranges: dict[values.PrefixText, OspfRange] = field(default_factory=dict)
     interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], Reload.BOUNCE] = field(
         default_factory=dict
@@ -108,7 +119,7 @@ class OspfArea(Section, frozen=True):
 class Redistributed(Section, frozen=True):
     """How to advertise routes of one source (RFC 2328 §A.4.5). ``prefixes`` empty: all of them."""
 
-    metric: Annotated[int, values.whole(0, _LAST_METRIC)] = 20
+    metric: Annotated[int, values.whole(0, _LAST_METRIC)] = Redistribution().metric
     metric_type: Annotated[int, values.whole(1, 2)] = 2
     tag: Annotated[int, values.whole(0, 0xFFFFFFFF)] = 0
     prefixes: list[values.PrefixText] = field(default_factory=list)
@@ -140,11 +151,11 @@ class OspfGracefulRestart(Section, frozen=True):
     """
 
     enabled: bool = False
-    grace_period: quantities.WholeSeconds = OSPF_GRACE_PERIOD
+    grace_period: quantities.WholeSeconds = int(_RESTART.period)
     helper: bool = False
-    strict_lsa_checking: bool = True
+    strict_lsa_checking: bool = _RESTART.strict_lsa_checking
     planned_only: bool = False
-    supported_grace_time: quantities.WholeSeconds = OSPF_GRACE_PERIOD
+    supported_grace_time: quantities.WholeSeconds = int(_RESTART.longest)
 
 
 class Ospf(Section, frozen=True):
@@ -154,18 +165,18 @@ class Ospf(Section, frozen=True):
     """
 
     areas: Annotated[dict[values.AreaText, OspfArea], Reload.BOUNCE] = field(default_factory=dict)
-    preference: Annotated[int, values.whole(1, 255)] = 110
-    max_paths: Annotated[int, values.whole(1, 1024)] = 64
-    max_lsas: values.Limit = DEFAULT_LIMIT.most
-    max_lsas_per_originator: values.Limit = DEFAULT_LIMIT.of_originator
-    max_prefixes: values.Limit = DEFAULT_PREFIX_LIMIT.most
-    max_prefixes_per_originator: values.Limit = DEFAULT_PREFIX_LIMIT.of_originator
+    preference: Annotated[int, values.whole(1, 255)] = PROTOCOLS[OSPF].preference
+    max_paths: Annotated[int, values.whole(1, 1024)] = MAX_PATHS
+    max_lsas: values.Limit = _ENGINE.limit.most
+    max_lsas_per_originator: values.Limit = _ENGINE.limit.of_originator
+    max_prefixes: values.Limit = _ENGINE.prefix_limit.most
+    max_prefixes_per_originator: values.Limit = _ENGINE.prefix_limit.of_originator
     stub_router: bool = False
     stub_router_on_startup: quantities.Duration = 0.0
     stub_router_on_shutdown: quantities.Duration = 0.0
     prefix_suppression: bool = False
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
-    adjacency_stagger: Annotated[int, values.whole(1, 65535)] = DEFAULT_STAGGER
+    adjacency_stagger: Annotated[int, values.whole(1, 65535)] = _ENGINE.adjacency_stagger
     redistribute: Redistribute = Redistribute()
     flooding: FloodingOptions = FloodingOptions()
     graceful_restart: OspfGracefulRestart = OspfGracefulRestart()

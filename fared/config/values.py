@@ -15,9 +15,9 @@ from fared.config.globs import is_glob
 from fared.config.reading import Refused
 from fared.config.shapes import Scalar, unchanged
 from fared.core.ids import FAMILY_IPV4, Prefix, dotted, parse_area, parse_dotted, parse_prefix
+from fared.paths.fib.settings import MAIN_TABLE
 
 _HTTP = re.compile(r"^(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})$")
-MAIN_TABLE = 254
 _TABLES = {"main": MAIN_TABLE, "default": 253}
 _LOCAL_TABLE = 255
 _IFNAME_MAX = 15  # IFNAMSIZ without its NUL

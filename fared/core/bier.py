@@ -74,8 +74,8 @@ class BierSettings(msgspec.Struct, frozen=True):
     """
 
     sub_domain: int
-    bfr_id: int = 0
-    length: int = 64
+    bfr_id: int
+    length: int
     hosts: tuple[tuple[int, int], ...] = ()
     php: bool = False
 

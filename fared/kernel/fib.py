@@ -50,7 +50,7 @@ from fared.paths.fib.model import (
     PutNextHop,
     PutRoute,
 )
-from fared.paths.fib.settings import FibSettings
+from fared.paths.fib.settings import MAIN_TABLE, METRIC, PROTOCOL, FibSettings
 from fared.paths.rib.model import HopKey
 
 _PUT = netlink.NLM_F_CREATE | netlink.NLM_F_REPLACE
@@ -74,9 +74,9 @@ class KernelFib:
     def __init__(
         self,
         *,
-        table: int = 254,
-        protocol: int = 201,
-        metric: int = 20,
+        table: int = MAIN_TABLE,
+        protocol: int = PROTOCOL,
+        metric: int = METRIC,
         settings: FibSettings | None = None,
         idle_timer: float = 0.0,
         unbalanced_timer: float = 0.0,

@@ -34,6 +34,7 @@ from fared.kernel.rtnetlink import (
     RTM_NEWROUTE,
 )
 from fared.kernel.subscription import FIB_GROUPS, LINK_GROUPS, subscribe
+from fared.paths.fib.settings import PROTOCOL
 
 # Offset of the protocol number: the only byte read of thousands of messages, not decoded.
 _NEXTHOP = 2
@@ -109,7 +110,7 @@ class KernelMonitor:
         self,
         callback: Callable[[KernelEvent], None],
         *,
-        protocol: int = 201,
+        protocol: int = PROTOCOL,
         fib_port: int | None = None,
         taken: Callable[[bytes], bool] = lambda _: False,
         ours: Callable[[int, bytes], None] = lambda _kind, _body: None,

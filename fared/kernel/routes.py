@@ -34,9 +34,9 @@ from fared.kernel.rtnetlink import (
     RTMSG,
     RTN_UNICAST,
 )
+from fared.paths.fib.settings import MAIN_TABLE
 
 _RTPROT_BOOT, _RTPROT_STATIC = 3, 4
-_TABLE_MAIN = 254
 _DISCARDING = (6, 7, 8)  # RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT
 _RTA_OIF, _RTA_GATEWAY, _RTA_MULTIPATH = 4, 5, 9
 _RTNEXTHOP = struct.Struct("=HBBi")
@@ -203,7 +203,7 @@ def read_static(body: bytes) -> _Static | None:
     found = attributes(body, RTMSG.size)
     table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
     family = FAMILY.get(af)
-    if family is None or (tos, table) != (0, _TABLE_MAIN) or length > 8 * BYTES[family]:
+    if family is None or (tos, table) != (0, MAIN_TABLE) or length > 8 * BYTES[family]:
         return None
     if protocol not in (_RTPROT_BOOT, _RTPROT_STATIC):
         return None

@@ -84,9 +84,9 @@ def test_the_sub_tlv_that_freertr_sends_is_understood_e12():
 
 
 def test_a_bfr_offers_a_label_for_each_set_of_its_bit_string_length():
-    (offered,) = BierSettings(1, length=256).info(7).encapsulations
+    (offered,) = BierSettings(1, 0, 256).info(7).encapsulations
     assert offered == BierEncapsulation(255, 0x30100, 3)
-    assert BierSettings(1, length=4096).info(7).encapsulations[0].max_set == 15
+    assert BierSettings(1, 0, 4096).info(7).encapsulations[0].max_set == 15
 
 
 @given(infos(mt=True), infos(mt=False))

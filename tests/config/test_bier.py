@@ -18,7 +18,7 @@ def test_the_section_becomes_settings_and_without_it_there_are_none():
     )
     hosts = ((parse_dotted("10.0.1.2"), 1),)
     assert bier_settings(config) == BierSettings(3, 9, 256, hosts)
-    assert bier_settings(load_text(f"{OSPF}bier: {{}}")) == BierSettings(0)
+    assert bier_settings(load_text(f"{OSPF}bier: {{}}")) == BierSettings(0, 0, 64)
     assert bier_settings(load_text(OSPF)) is None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fared.config import load_text
-from fared.extensions.ina.inad.main import DEFAULT_SOCKET
+from fared.runtime.sockets import INA_SOCKET
 
 ROOT = Path(__file__).parents[2]
 SYSTEMD = ROOT / "systemd"
@@ -42,7 +42,7 @@ def test_the_process_that_sums_has_no_capability_and_a_limit_of_memory():
     assert unit["MemoryMax"]
     assert unit["User"] == ["fared-ina"]
     assert unit["Group"] == ["fared"]
-    assert str(DEFAULT_SOCKET).startswith(f"/run/{unit['RuntimeDirectory'][0]}/")
+    assert INA_SOCKET.startswith(f"/run/{unit['RuntimeDirectory'][0]}/")
 
 
 def test_the_unit_reports_readiness_and_is_watched():

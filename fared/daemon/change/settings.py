@@ -11,11 +11,16 @@ from types import MappingProxyType
 
 from fared.config import Config
 from fared.config.section import settings_of
-from fared.config.values import MAIN_TABLE
 from fared.core.backoff import BackoffSettings
 from fared.core.links import Link
 from fared.daemon.change.common_settings import bier_settings, weight_mode
-from fared.paths.fib.settings import FibSettings, Granularity, SprayMatch, SpraySettings
+from fared.paths.fib.settings import (
+    MAIN_TABLE,
+    FibSettings,
+    Granularity,
+    SprayMatch,
+    SpraySettings,
+)
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.te.advertise import DEFAULT_ADVERTISE
 from fared.paths.weights.adaptation import AdaptationSettings

@@ -22,11 +22,11 @@ from fared.management.api.client import (
     DaemonRefusedError,
     DaemonUnreachableError,
 )
+from fared.runtime.sockets import CONTROL_SOCKET
 
 Json = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEFAULT_SOCKET = "/run/fared/fared.sock"
 NEGATIVE = 1
 UNREACHABLE = 3
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
@@ -39,7 +39,7 @@ class Session:
     """The global options: ``socket``, ``as_json`` and ``watch`` (seconds, None for once)."""
 
     def __init__(self) -> None:
-        self.socket = DEFAULT_SOCKET
+        self.socket = CONTROL_SOCKET
         self.as_json = False
         self.watch: float | None = None
 
@@ -218,7 +218,7 @@ def socket_option(function: F) -> F:
         "--socket",
         metavar="SOCKET",
         envvar="FARED_SOCKET",
-        help=f"Control socket of the daemon (default {DEFAULT_SOCKET}, or $FARED_SOCKET).",
+        help=f"Control socket of the daemon (default {CONTROL_SOCKET}, or $FARED_SOCKET).",
         expose_value=False,
         callback=_set("socket"),
     )(function)

@@ -15,6 +15,9 @@ ID_BASE = 0x0FA0_0000
 below 2^31, so that every tool prints it as a positive number.
 """
 ID_COUNT = 0x0010_0000
+MAIN_TABLE = 254
+PROTOCOL, METRIC = 201, 20
+"""Table, protocol and metric of our routes in the kernel, unless the configuration has others."""
 _BUCKETS_PER_MEMBER = 4
 _MAX_BUCKETS = 0xFFFF
 

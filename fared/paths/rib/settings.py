@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fared.paths.weights.adaptation import AdaptationSettings
-from fared.paths.weights.defaults import FLOOR
+from fared.paths.weights.defaults import FLOOR, MAX_PATHS
 from fared.paths.weights.path_capacity import WeightMode
 from fared.paths.weights.quantise import DEFAULT_MAX_WEIGHT, DEFAULT_TOLERANCE
 
@@ -23,7 +23,7 @@ class SolverSettings(msgspec.Struct, frozen=True):
     ``adaptation``: how these weights follow load.
     """
 
-    max_paths: int = 64
+    max_paths: int = MAX_PATHS
     mode: WeightMode = WeightMode.CAPACITY
     max_weight: int = DEFAULT_MAX_WEIGHT
     tolerance: float = DEFAULT_TOLERANCE

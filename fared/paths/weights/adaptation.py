@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from fared.paths.te.advertise import DEFAULT_ADVERTISE
-from fared.paths.weights.defaults import DEAD_BAND, FLOOR, TIME_CONSTANT
+from fared.paths.weights.defaults import DEAD_BAND, FLOOR, MEASURE_PERIOD, TIME_CONSTANT
 from fared.paths.weights.few_flows import skew_for_few_flows
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class AdaptationSettings(msgspec.Struct, frozen=True):
     floor: float = FLOOR
     period: float = 1.0
     jitter: float = 0.1
-    measure_period: float = 1.0
+    measure_period: float = MEASURE_PERIOD
     advertise_interval: float = 1.0
     flooding: float = 0.05
     stale_after: float = 10.0

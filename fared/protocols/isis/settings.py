@@ -19,6 +19,7 @@ from fared.protocols.igp import redistribution
 from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT, LimitSettings
 from fared.protocols.igp.keys import Keyring
 from fared.protocols.igp.reduction import ReductionSettings
+from fared.protocols.igp.restart import ISIS_GRACE_PERIOD
 from fared.protocols.igp.throttle import ThrottleSettings
 from fared.protocols.isis.ids import PATH_CAPACITY, LevelSet
 
@@ -34,7 +35,6 @@ More than 63 links of the highest metric, so that any other way is preferred; th
 way, one that redistributes and two that leak, may add it below MAX_PATH_METRIC.
 """
 DEFAULT_LSP_MTU = 1492
-DEFAULT_LIMIT = LimitSettings(most=20_000, of_originator=4_096)
 _LSPS_PER_PSNP = 90
 """As many as a PSNP of 1497 bytes holds."""
 IPV4_AND_IPV6 = (4, 6)
@@ -155,7 +155,7 @@ class IsisSettings(msgspec.Struct, frozen=True):
     """Seconds for which acknowledgments are collected: below any retransmission interval."""
     reduction: ReductionSettings = ReductionSettings()
     fast_flooding: FastFloodingSettings = FastFloodingSettings()
-    limit: LimitSettings = DEFAULT_LIMIT
+    limit: LimitSettings = LimitSettings(most=20_000, of_originator=4_096)
     """LSPs in each level."""
     prefix_limit: LimitSettings = DEFAULT_PREFIX_LIMIT
     """Prefixes of both families and levels together."""
@@ -176,7 +176,7 @@ class IsisSettings(msgspec.Struct, frozen=True):
     """Whether a change of the topology ends that, which such a neighbor could not follow."""
     restarts: bool = False
     """Whether this router restarts gracefully (RFC 8706), in ``restart_period`` seconds at most."""
-    restart_period: float = 60.0
+    restart_period: float = ISIS_GRACE_PERIOD
     suppress_adjacency: bool = False
     """Whether neighbors of this router, when it starts, are to wait for its database (SA)."""
     epoch: float = 0.0

@@ -26,9 +26,6 @@ from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
 if TYPE_CHECKING:
     from fared.core.bier import BierSettings
 
-DEFAULT_LIMIT = LimitSettings(most=150_000, of_originator=120_000)
-DEFAULT_STAGGER = 8
-
 
 class NetworkType(enum.Enum):
     """Interface network types this engine runs (RFC 2328 §1.2)."""
@@ -150,13 +147,13 @@ class OspfSettings(msgspec.Struct, frozen=True):
     bandwidth_pacing: float = 0.1
     """The same for LSAs that only announce another available or unreserved bandwidth, if there are
     many; a part of it, down to ``flood_pacing``, if there are few (``bandwidth_rate``)."""
-    adjacency_stagger: int = DEFAULT_STAGGER
+    adjacency_stagger: int = 8
     """Adjacencies that may form at once (RFC 4222 §2 (5))."""
     ack_delay: float = 0.1
     """Seconds for which acknowledgments are collected: well below any RxmtInterval (§13.5)."""
     reduction: ReductionSettings = ReductionSettings()
     graceful_restart: GracefulRestartSettings = GracefulRestartSettings()
-    limit: LimitSettings = DEFAULT_LIMIT
+    limit: LimitSettings = LimitSettings(most=150_000, of_originator=120_000)
     """LSAs in each area, and in the AS."""
     prefix_limit: LimitSettings = DEFAULT_PREFIX_LIMIT
     """Prefixes of router LSAs, summaries and externals, of all areas together."""

@@ -22,8 +22,8 @@ from fared.extensions.ina.inad.process import InaProcess, Settings
 from fared.extensions.ina.slots.packet import DEFAULT_PORT
 from fared.runtime import journal
 from fared.runtime.log_output import LogOutput
+from fared.runtime.sockets import INA_SOCKET
 
-DEFAULT_SOCKET = "/run/fared-ina/ina.sock"
 _BYTES = re.compile(r"([0-9]+)([KMG]?)")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 _MOST_JOBS = 4096
@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--socket",
         type=Path,
-        default=Path(DEFAULT_SOCKET),
+        default=Path(INA_SOCKET),
         metavar="PATH",
         help="unix socket for jobs, mode 0660 (default: %(default)s)",
     )
