@@ -97,7 +97,7 @@ class Router:
         self._engines_alone = False
         """Whether nothing has happened since it was settled but a tick of the engines."""
         self._ends_due: float | None = None
-        """When the ends of the budgets are to be counted: after a computation (``ends``)."""
+        """When the ends of the budgets may be counted (``ends``): by the first tick from then."""
         self._settled_until = -math.inf
         """When something but the engines is to be called, while this is settled."""
         self._now = now
@@ -231,11 +231,11 @@ class Router:
         for instance in self.instances.values():
             instance.engine.tick(now)
         self._engines_alone = settled and now < self._settled_until
+        if self._ends_due is not None and now >= self._ends_due:
+            self._ends_due, self._engines_alone = None, False
+            for instance in self.instances.values():
+                instance.count_ends(now)
         if not self._engines_alone:
-            if self._ends_due is not None and now >= self._ends_due:
-                self._ends_due = None
-                for instance in self.instances.values():
-                    instance.count_ends(now)
             self._fib.tick(now)
             self.adaptation.tick(fired=True)
 
@@ -257,7 +257,6 @@ class Router:
             self.spraying.next_deadline(),
             self.multicast.next_deadline(),
             self.startup.next_deadline(self._now),
-            self._ends_due,
         )
         return min((at for at in candidates if at is not None), default=math.inf)
 

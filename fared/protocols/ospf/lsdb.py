@@ -291,8 +291,10 @@ class Lsdb:
         self.size += len(raw) - len(old)
         self.checksum += (raw[16] << 8 | raw[17]) - (old[16] << 8 | old[17])
         if len(raw) <= _ROUTER_ADDRESS_SIZE or len(old) <= _ROUTER_ADDRESS_SIZE:
-            self.kinds[kind_of(key, old)] -= 1
-            self.kinds[kind_of(key, raw)] += 1
+            before, kind = kind_of(key, old), kind_of(key, raw)
+            if kind != before:
+                self.kinds[before] -= 1
+                self.kinds[kind] += 1
 
     def count_out(self, key: LsaKey, raw: bytes) -> None:
         """Count an LSA that leaves."""
