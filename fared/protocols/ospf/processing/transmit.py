@@ -321,7 +321,7 @@ def _addressed(
     ttl = SECURE_TTL if secure else LINK_TTL
     # Appendix A.1: IP fragments what is larger, and so that neighbors with a smaller MTU receive it
     largest = interface.largest_packet
-    apart = largest < len(payload) + _IP_HEADER_SIZE and largest < interface.link.mtu
+    apart = largest < interface.link.mtu and largest < len(payload) + _IP_HEADER_SIZE
     mtu = largest if apart else 0
     return SendPacket(interface.ifindex, destination, payload, source, ttl, mtu)
 

@@ -6,6 +6,8 @@ links have metric 0 (§A.4.3) and unlimited capacity: only the links of routers 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 import numpy as np
 
@@ -48,8 +50,10 @@ class NetworkTable:
             network.cause, network.since = cause, now
             self._dirty[where] = network
 
-    def updates(self) -> list[TedUpdated]:
+    def updates(self) -> Iterable[TedUpdated]:
         """The changes since the last call."""
+        if not self._dirty:
+            return ()
         dirty, self._dirty = self._dirty, {}
         found = []
         for (area, address), network in dirty.items():

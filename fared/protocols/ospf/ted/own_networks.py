@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -36,9 +36,11 @@ class OwnNetworks:
             self._changed[area] = _ChangedNetworks(cause, self._instance.process.now)
         self._changed[area].interfaces[interface.ifindex] = None
 
-    def updates(self) -> Iterator[LocalNetworksChanged]:
-        """Report the areas whose networks differ since the last call."""
-        changed, self._changed = self._changed, {}
+    def updates(self) -> Iterable[LocalNetworksChanged]:
+        """The areas whose networks differ since the last call."""
+        if not self._changed:
+            return ()
+        changed, self._changed, updates = self._changed, {}, []
         for area, change in changed.items():
             known, differs = self._known.setdefault(area, {}), False
             for ifindex in change.interfaces:
@@ -48,7 +50,8 @@ class OwnNetworks:
                     known[ifindex] = found
             if differs:
                 networks = tuple([each for _, found in sorted(known.items()) for each in found])
-                yield LocalNetworksChanged(area, networks, change.cause, change.since)
+                updates.append(LocalNetworksChanged(area, networks, change.cause, change.since))
+        return updates
 
     def _read(self, area: AreaId, ifindex: int) -> tuple[LocalNetwork, ...]:
         """The networks of an interface of an area; a host address is none."""
