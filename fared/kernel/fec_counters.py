@@ -102,7 +102,10 @@ class FecCounters:
         self._socket.settimeout(_PATIENCE)
         name = attribute(_FAMILY_NAME, b"ethtool\0")
         request = _GENERIC.pack(_GETFAMILY, _CONTROLLER_VERSION) + name
-        family = attributes(self._exchange(_CONTROLLER, request), _GENERIC.size)[_FAMILY_ID]
+        answer = attributes(self._exchange(_CONTROLLER, request), _GENERIC.size)
+        family = answer.get(_FAMILY_ID)
+        if family is None:
+            raise OSError(errno.EPROTO, "an answer without the number of ethtool")
         self._family = int.from_bytes(family[:2], sys.byteorder)
 
     def _exchange(self, kind: int, body: bytes) -> bytes:

@@ -45,6 +45,7 @@ from fared.kernel.rtnetlink import (
     RTN_UNICAST,
     RTNH_F_ONLINK,
     delete_nexthop,
+    destination,
     route_body,
 )
 from fared.paths.fib.model import FibState, Member
@@ -70,7 +71,7 @@ def holder(body: bytes, place: RoutePlace) -> tuple[Prefix, int] | None:
         return None
     af, length, _, tos, table, protocol, _, _, _ = RTMSG.unpack_from(body)
     family = FAMILY.get(af)
-    if family is None or tos or length > 8 * BYTES[family]:
+    if family is None or tos:
         return None
     found = attributes(body, RTMSG.size)
     # The header's table is a byte; RTA_TABLE has the whole number.
@@ -78,8 +79,8 @@ def holder(body: bytes, place: RoutePlace) -> tuple[Prefix, int] | None:
     metric = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
     if (table, metric) != (place.table, place.metrics[family]):
         return None
-    network = int.from_bytes(found.get(RTA_DST, b"")[: BYTES[family]], "big")
-    return Prefix(family, network, length), protocol
+    prefix = destination(family, length, found)
+    return None if prefix is None else (prefix, protocol)
 
 
 class ExpectedRoutes:
@@ -177,7 +178,10 @@ class FibReading:
             return
         family, _, protocol, _, flags = NHMSG.unpack_from(body)
         found = attributes(body, NHMSG.size)
-        nexthop_id = u32(found.get(NHA_ID, b""))
+        gateway = found.get(NHA_GATEWAY, b"")
+        if NHA_ID not in found or len(gateway) not in (0, BYTES[FAMILY.get(family, 4)]):
+            return
+        nexthop_id = u32(found[NHA_ID])
         state = self.state
         if not self._settings.owns(nexthop_id):
             if protocol == self._place.protocol:  # of a run with another id range
@@ -196,21 +200,21 @@ class FibReading:
             if u32(found.get(NHA_GROUP_TYPE, b"\0\0")) == GROUP_TYPE_RESILIENT:
                 state.resilient.add(nexthop_id)
         else:
-            gateway = int.from_bytes(found.get(NHA_GATEWAY, b""), "big")
             ifindex = u32(found[NHA_OIF]) if NHA_OIF in found else 0
             onlink = bool(flags & RTNH_F_ONLINK)
-            state.nexthops[nexthop_id] = (ifindex, FAMILY.get(family, 4), gateway, onlink)
+            address = int.from_bytes(gateway, "big")
+            state.nexthops[nexthop_id] = (ifindex, FAMILY.get(family, 4), address, onlink)
 
     def _take_plain_route(self, body: bytes) -> bool:
         """Read a route in the form that ours have in dumps, five times faster; False: another."""
         if len(body) == ROUTE4_DUMPED.size:
             (af, length, _, tos, _, protocol, _, _, _, _, kind1, table, _, kind2, network,
              _, kind3, metric, _, kind4, nexthop_id) = ROUTE4_DUMPED.unpack(body)  # fmt: skip
-            family = FAMILY_IPV4
+            family, bits = FAMILY_IPV4, 32
         elif len(body) == ROUTE6_DUMPED.size:
             (af, length, _, tos, _, protocol, _, _, _, _, kind1, table, _, kind2, network,
              _, kind3, metric, _, kind4, nexthop_id, *_) = ROUTE6_DUMPED.unpack(body)  # fmt: skip
-            family = FAMILY_IPV6
+            family, bits = FAMILY_IPV6, 128
         else:
             return False
         place = self._place
@@ -218,6 +222,7 @@ class FibReading:
             (kind1, kind2, kind3, kind4) != _LAYOUT
             or (table, metric, protocol) != (place.table, place.metrics[family], place.protocol)
             or (af, tos) != (AF[family], 0)
+            or length > bits
         ):
             return False
         at = socket.ntohl(network) if family == FAMILY_IPV4 else int.from_bytes(network, "big")
@@ -247,7 +252,9 @@ class FibReading:
         found = attributes(body, RTMSG.size)
         table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
         metric = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
-        prefix = Prefix(family, int.from_bytes(found.get(RTA_DST, b""), "big"), length)
+        prefix = destination(family, length, found)
+        if prefix is None:
+            return
         if self._settings.owns(table):
             self.marks.add(table)  # the table of a mark: ``kernel.marks``
         elif table == place.table and metric == place.metrics[family]:

@@ -21,7 +21,7 @@ from pyroute2.netlink.rtnl.ifaddrmsg import (
 from fared.core.ids import FAMILY_IPV4
 from fared.core.links import InterfaceAddress, Link
 from fared.kernel.capacity import TC_MESSAGES, Shapers
-from fared.kernel.rtnetlink import FAMILY
+from fared.kernel.rtnetlink import BYTES, FAMILY
 from fared.kernel.rtnl import read_address, read_link
 
 IFF_UP, IFF_LOOPBACK, IFF_RUNNING, IFF_LOWER_UP = 0x1, 0x8, 0x40, 0x10000  # linux/if.h
@@ -127,7 +127,7 @@ class LinkTable:
             return None
         ifindex, af, length, flags, address, peer = message
         family, parts = FAMILY.get(af), self._parts.get(ifindex)
-        if family is None or parts is None:
+        if family is None or parts is None or length > 8 * BYTES[family]:
             return None
         key = (family, address, length)
         if kind == RTM_DELADDR or not _usable(family, flags):

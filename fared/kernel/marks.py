@@ -172,7 +172,9 @@ class KernelMarks:
             if error.errno == errno.ENOENT:  # no such table
                 return False
             raise
-        for _, body in dumped:
+        for kind, body in dumped:
+            if kind != RTM_NEWROUTE or len(body) < RTMSG.size:
+                continue
             found = attributes(body, RTMSG.size)
             length = RTMSG.unpack_from(body)[1]
             if not length and u32(found.get(RTA_NH_ID, b"")) == u32(found.get(RTA_TABLE, b"")):

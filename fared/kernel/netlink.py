@@ -143,13 +143,15 @@ def notifications(sock: socket.socket) -> Iterator[bytes | None]:
 
 def failure_in(flags: int, body: bytes) -> RequestFailure | None:
     """Read an NLMSG_ERROR: None for a plain acknowledgement."""
+    if len(body) < _INT:
+        return RequestFailure(errno.EBADMSG, os.strerror(errno.EBADMSG))
     error = -struct.unpack_from("=i", body)[0]
     if error == 0:
         return None
     text = os.strerror(error)
     if flags & NLM_F_ACK_TLVS:
         # The failed request follows the error number: all of it, or only its header.
-        length = 16 if flags & NLM_F_CAPPED else struct.unpack_from("=I", body, 4)[0]
+        length = 16 if flags & NLM_F_CAPPED else u32(body[4:])
         words = attributes(body, 4 + ((length + 3) & ~3)).get(1)  # NLMSGERR_ATTR_MSG
         if words:
             text = words.rstrip(b"\0").decode("ascii", "replace")

@@ -26,13 +26,13 @@ from fared.kernel.requests import RequestSocket
 from fared.kernel.rtnetlink import (
     BYTES,
     FAMILY,
-    RTA_DST,
     RTA_PRIORITY,
     RTA_TABLE,
     RTM_GETROUTE,
     RTM_NEWROUTE,
     RTMSG,
     RTN_UNICAST,
+    destination,
 )
 from fared.paths.fib.settings import MAIN_TABLE
 
@@ -203,16 +203,18 @@ def read_static(body: bytes) -> _Static | None:
     found = attributes(body, RTMSG.size)
     table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
     family = FAMILY.get(af)
-    if family is None or (tos, table) != (0, MAIN_TABLE) or length > 8 * BYTES[family]:
+    if family is None or (tos, table) != (0, MAIN_TABLE):
         return None
     if protocol not in (_RTPROT_BOOT, _RTPROT_STATIC):
         return None
     if kind != RTN_UNICAST and kind not in _DISCARDING:
         return None
     priority = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
-    network = int.from_bytes(found.get(RTA_DST, b"")[: BYTES[family]], "big")
+    prefix = destination(family, length, found)
+    if prefix is None:
+        return None
     hops = tuple(_hops(found, BYTES[family])) if kind == RTN_UNICAST else ()
-    return Prefix(family, network, length), priority, hops
+    return prefix, priority, hops
 
 
 def _hops(found: dict[int, bytes], size: int) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.kernel.netlink import Message, u32_attribute
@@ -41,6 +41,17 @@ _ROUTE6 = struct.Struct("=BBBBBBBBI HH16s HHI HHI HHI")
 ROUTE4_DUMPED = struct.Struct("=BBBBBBBBI HHI HHI HHI HHI")
 ROUTE6_DUMPED = struct.Struct("=BBBBBBBBI HHI HH16s HHI HHI HH32s HHB3x")
 """The kernel adds RTA_TABLE in front; an IPv6 route ends with RTA_CACHEINFO and RTA_PREF."""
+
+
+def destination(family: int, length: int, found: Mapping[int, bytes]) -> Prefix | None:
+    """Return the prefix of a route by its attributes; None if it is malformed.
+
+    The kernel leaves out the destination of a default route.
+    """
+    network = found.get(RTA_DST, b"" if length else bytes(BYTES[family]))
+    if len(network) != BYTES[family] or length > 8 * BYTES[family]:
+        return None
+    return Prefix(family, int.from_bytes(network, "big"), length)
 
 
 def delete_nexthop(nexthop_id: int) -> Message:

@@ -103,3 +103,11 @@ def test_other_errors_are_raised_and_the_next_reading_begins_anew(monkeypatch):
     assert counters.may_have(1)
     assert counters.read({"lo": 1}) == {}
     counters.close()
+
+
+def test_an_answer_without_the_number_of_ethtool_is_an_error_of_the_kernel(monkeypatch):
+    counters = FecCounters()
+    monkeypatch.setattr(counters, "_exchange", lambda *_: b"")
+    with pytest.raises(OSError, match="number of ethtool"):
+        counters.read({"lo": 1})
+    counters.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -13,12 +14,15 @@ from fared.kernel.netlink import attribute, u32_attribute
 from fared.kernel.rtnetlink import (
     AF,
     BYTES,
+    NHMSG,
     RTA_DST,
     RTA_NH_ID,
     RTA_PRIORITY,
     RTA_TABLE,
+    RTM_NEWNEXTHOP,
     RTM_NEWROUTE,
     RTMSG,
+    route_body,
 )
 from fared.paths.fib.settings import FibSettings
 
@@ -74,7 +78,7 @@ def as_by_attributes(bodies: list[bytes]) -> list[object]:
         return told(bodies)
 
 
-DAMAGE = st.none() | st.tuples(st.integers(2, RTMSG.size - 1), st.integers(1, 255))
+DAMAGE = st.none() | st.tuples(st.integers(1, RTMSG.size - 1), st.integers(1, 255))
 
 
 @given(st.lists(st.tuples(PREFIXES, FIELDS, DAMAGE), max_size=6))
@@ -88,3 +92,32 @@ def test_any_route_is_read_as_by_its_attributes(routes):
             body[damage[0]] = damage[1]
         bodies.append(bytes(body))
     assert told(bodies) == as_by_attributes(bodies)
+
+
+ELSEWHERE = RTMSG.pack(AF[FAMILY_IPV4], 24, 0, 0, 100, PLACE.protocol, 0, 1, 0)
+"""A route of a former run in another table, which is deleted."""
+
+
+@pytest.mark.parametrize("network", [b"", bytes([10]), bytes([10, 0, 1, 0, 0]), bytes(16)])
+def test_a_route_whose_destination_has_another_size_is_ignored(network: bytes):
+    """A deletion of it could not be packed."""
+    routes, leftovers, *_ = told([ELSEWHERE + attribute(RTA_DST, network)])
+    assert (routes, leftovers) == ({}, [])
+    assert len(told([ELSEWHERE + attribute(RTA_DST, bytes([10, 0, 1, 0]))])[1]) == 1
+
+
+ATTRIBUTES = st.lists(st.tuples(st.integers(0, 31), st.binary(max_size=20)), max_size=6)
+HEADS = st.tuples(*[st.integers(0, 255)] * 8) | st.just((2, 24, 0, 0, 100, PLACE.protocol, 0, 1))
+
+
+@given(HEADS, ATTRIBUTES, st.binary(max_size=6), st.integers(0, 90))
+def test_no_entry_breaks_a_reading(head, found, tail, cut):
+    """Whatever it says; what is read of it can be written."""
+    reading = FibReading(PLACE, SETTINGS, blocked=[Prefix(FAMILY_IPV4, 0, 0)])
+    rest = b"".join(attribute(kind, value) for kind, value in found) + tail
+    reading.take(RTM_NEWROUTE, (RTMSG.pack(*head, 0) + rest)[:cut])
+    reading.take(RTM_NEWNEXTHOP, (NHMSG.pack(*head[:4], 0) + rest)[:cut])
+    for prefix, object_id in reading.state.routes.items():
+        route_body(prefix, PLACE.table, PLACE.protocol, 20, object_id)
+    for _, family, gateway, _ in reading.state.nexthops.values():
+        gateway.to_bytes(BYTES[family], "big")

@@ -30,8 +30,8 @@ def link(name=b"e0", flags=UP, family=0, kind=1):
     return head + hardware + attribute(3, name + b"\0") + u32_attribute(4, 1500)
 
 
-def address(last, flags=0, family=2, width=4, base=10 << 24):
-    head = struct.pack("=BBBBI", family, 24, flags & 0xFF, 0, 3)
+def address(last, flags=0, family=2, width=4, base=10 << 24, *, length=24):
+    head = struct.pack("=BBBBI", family, length, flags & 0xFF, 0, 3)
     raw = (base | last).to_bytes(width, "big")
     return head + attribute(1, raw) + attribute(2, raw) + u32_attribute(8, flags)
 
@@ -134,6 +134,15 @@ def test_a_removed_link_takes_its_addresses_along():
     assert table.links == {}
     table.take(RTM_NEWADDR, address(1))
     table.take(RTM_NEWLINK, link())
+    assert table.links[3].addresses == ()
+
+
+@pytest.mark.parametrize("length", [33, 255])
+def test_an_address_with_a_longer_prefix_than_it_has_bits_is_ignored(length: int):
+    """Its network could not be computed."""
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    table.take(RTM_NEWADDR, address(1, length=length))
     assert table.links[3].addresses == ()
 
 

@@ -134,3 +134,16 @@ def test_attributes_are_padded_and_read_back():
     packed = attribute(5, b"abc") + u32_attribute(6, 7)
     assert len(packed) == 16
     assert attributes(packed) == {5: b"abc", 6: b"\7\0\0\0"}
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_an_answer_too_short_to_tell_an_error_is_one(request_socket, size: int):
+    request_socket.plays(lambda s: [message(ERROR, s[0], bytes(size))])
+    with pytest.raises(NetlinkError, match="Bad message"):
+        request_socket.dump(GETROUTE, bytes(12))
+
+
+def test_an_error_whose_request_is_cut_off_has_the_words_of_its_number(request_socket):
+    refused = struct.pack("=i", -errno.EEXIST)
+    request_socket.plays(lambda s: [message(ERROR, s[0], refused, 0x200)])
+    assert request_socket.batch([(NEWROUTE, 0, b"")])[0] == (errno.EEXIST, "File exists")

@@ -9,7 +9,9 @@ from fared.core.ids import parse_dotted, parse_prefix
 from fared.core.routes import LocalRoute, RouteSource
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import KernelMonitor, LocalRoutesChanged, Overflow
+from fared.kernel.netlink import attribute
 from fared.kernel.routes import read_static
+from fared.kernel.rtnetlink import RTA_DST
 from fared.paths.fib.model import PutNextHop, PutRoute
 from fared.paths.fib.settings import FibSettings
 from tests.kernel.netns import inside, run
@@ -247,9 +249,16 @@ async def test_a_thousand_routes_in_one_go_are_read_a_few_times(watched, tmp_pat
     assert len(reads) < 100
 
 
+@pytest.mark.parametrize("network", ["", "0a", "0a00010000"])
+def test_a_route_whose_destination_has_another_size_is_no_route(network: str):
+    head = bytes.fromhex("02180000fe04fd01") + bytes(4)
+    assert read_static(head + attribute(RTA_DST, bytes.fromhex("0a000100"))) is not None
+    assert read_static(head + attribute(RTA_DST, bytes.fromhex(network))) is None
+
+
 @pytest.mark.parametrize("length", range(0, 40, 3))
 def test_bytes_that_make_no_sense_are_no_route(length):
     """Truncated anywhere, a message is left out or read without what is missing."""
-    whole = bytes.fromhex("021800000304fd01") + bytes(4) + bytes.fromhex("080001000a010000") * 4
+    whole = bytes.fromhex("02180000fe04fd01") + bytes(4) + bytes.fromhex("080001000a010000") * 4
     found = read_static(whole[:length])
     assert found is None or found[1] == 0

@@ -61,3 +61,6 @@ def test_any_bytes_are_a_message_or_none(body):
     rtnl.read_speed(body)
     rtnl.read_queue(body)
     rtnl.read_queue(bytes(20) + body)
+    for head in (b"", bytes.fromhex("010200000600010010000000"), bytes.fromhex("01020000")):
+        rtnl.read_family(16, head + body)
+        rtnl.read_monitor_group(16, head + body)
