@@ -182,7 +182,7 @@ class Daemon:
         with self.defence.guard("views"):
             await _when_possible(parts.views.load)
         with self.defence.guard("config-history"):
-            await parts.changes.started()
+            await _when_possible(parts.changes.started)
         set_aside()
         release_freed()
         self.log.info("views-loaded")
@@ -223,11 +223,11 @@ class Daemon:
         self.log.error("command-failed", command=command, exc_info=error)
 
 
-async def _when_possible(load: Callable[[], Awaitable[None]]) -> None:
-    """Load modules; again and again while there are no descriptors for their files."""
+async def _when_possible(step: Callable[[], Awaitable[None]]) -> None:
+    """Take a step that opens files; again and again while there are no descriptors for them."""
     while True:
         try:
-            return await load()
+            return await step()
         except OSError as error:
             if not is_shortage(error):
                 raise

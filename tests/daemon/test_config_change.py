@@ -6,7 +6,9 @@ The host is a daemon reduced to the parts that a change uses; files and timers a
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -332,3 +334,21 @@ async def test_the_saved_configuration_is_that_of_the_file(host: Host):
     host.write("nonsense\n")
     with pytest.raises(CommandError, match=r"fared\.yaml"):
         await saved_by(host)
+
+
+async def test_the_start_joins_the_history_once_there_are_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    host = Host(tmp_path)
+
+    def short(*_: Any) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "iterdir", short)
+        with pytest.raises(OSError, match="open files"):
+            await host.changes.started()
+        with pytest.raises(CommandError, match="cannot read the history: Too many open files"):
+            await host.changes.history()
+    await host.changes.started()
+    assert await host.rows() == [("start", "final")]

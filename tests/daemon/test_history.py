@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,3 +88,25 @@ def test_a_disk_that_refuses_is_logged(history: History, tmp_path: Path, said):
     assert history.add(entry(), "text").number == 1
     assert said == ["config-history-not-kept"]
     assert history.entries() == []
+
+
+def test_while_descriptors_are_short_nothing_is_taken_for_the_first_configuration(
+    history: History, monkeypatch: pytest.MonkeyPatch, said
+):
+    """A directory that cannot be read now is not empty: entry 1 would be written over."""
+    history.add(entry("a"), "a")
+
+    def short(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "iterdir", short)
+        for ask in (history.entries, history.newest):
+            with pytest.raises(OSError, match="open files"):
+                ask()
+        lost = history.add(entry("b"), "b")
+        assert said == ["config-history-not-kept"]
+        with pytest.raises(OSError, match="open files"):
+            history.add(entry("b"), "b", patient=True)
+    history.settle(lost, "expired")
+    assert [(e.state, history.text(e)) for e in history.entries()] == [("final", "a")]

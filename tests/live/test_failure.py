@@ -102,23 +102,24 @@ async def test_a_failed_connection_is_only_logged(config, monkeypatch):
     assert daemon.withdrawn
 
 
-async def test_views_are_loaded_once_there_are_descriptors_again(config, monkeypatch):
-    attempts: list[int] = []
+@pytest.mark.parametrize("short", ["views", "history"])
+async def test_views_and_history_begin_once_there_are_descriptors_again(
+    config, monkeypatch, short: str
+):
+    attempts = {"views": 0, "history": 0}
 
-    async def load() -> None:
-        attempts.append(len(attempts))
-        if len(attempts) < 3:
+    async def begin(what: str) -> None:
+        attempts[what] += 1
+        if what == short and attempts[what] < 3:
             raise OSError(errno.EMFILE, "Too many open files")
-
-    async def nothing() -> None:
-        pass
 
     monkeypatch.setattr(daemon_module, "VIEWS_AFTER", 0.0)
     monkeypatch.setattr(StandIn, "fail", lambda _: None)
     daemon = StandIn("x.yaml", Loaded(config))
     parts = SimpleNamespace(
-        views=SimpleNamespace(load=load), changes=SimpleNamespace(started=nothing)
+        views=SimpleNamespace(load=lambda: begin("views")),
+        changes=SimpleNamespace(started=lambda: begin("history")),
     )
     await asyncio.wait_for(daemon._load_views(parts), 30)
-    assert len(attempts) == 3
+    assert attempts == {"views": 1, "history": 1} | {short: 3}
     assert not daemon.defence.counts

@@ -101,7 +101,7 @@ class ConfigChanges:
                 plan, warnings = await self._undo(CALLER.get())
                 return _applied(plan, warnings)
             self._refuse_second()
-            await self._begin()
+            await self._begin_now()
             back = 1 if number is None else number
             text, entry = await asyncio.to_thread(self._former, back)
             name = f"configuration {back} of the history"
@@ -111,15 +111,18 @@ class ConfigChanges:
     async def history(self) -> ConfigHistory:
         """Answer ``config history``, newest first; entry 0 is what runs."""
         async with self.reloader.turn:
-            await self._begin()
-            found = await asyncio.to_thread(self._history.entries)
+            await self._begin_now()
+            found = await asyncio.to_thread(self._entries)
         return ConfigHistory(
             unconfirmed_until=self._runtime.unconfirmed_until,
             entries=[ConfigEntry.of(entry, back=back) for back, entry in enumerate(found)],
         )
 
     async def started(self) -> None:
-        """Add the configuration of the start to the history."""
+        """Add the configuration of the start to the history.
+
+        Raises OSError if descriptors are short: it can be tried again.
+        """
         async with self.reloader.turn:
             await self._begin()
 
@@ -133,7 +136,7 @@ class ConfigChanges:
             plan = await self.reloader.planned(text, name)
         except ConfigErrors as errors:
             return ConfigChanged(applied=False, errors=str(errors).splitlines())
-        await self._begin()
+        await self._begin_now()
         try:
             await asyncio.to_thread(self._file.check if within else self._file.save, text)
         except OSError as error:
@@ -190,7 +193,7 @@ class ConfigChanges:
         """The file was read again: it is the configuration, whatever waited for a confirmation."""
         waiting = self._unconfirmed
         self._file.seen(plan.loaded.text)
-        await self._begin()
+        await self._begin_now()
         if waiting is not None:
             self._settled()
             await asyncio.to_thread(self._history.settle, waiting.entry, "expired")
@@ -211,17 +214,24 @@ class ConfigChanges:
     # -- the history ------------------------------------------------------------------------
 
     async def _begin(self) -> None:
-        """Note what the daemon has started with."""
-        text, self._first = self._first, None
-        if text is None:
-            return
+        """Note what the daemon has started with. Raises OSError if descriptors are short."""
+        if self._first is not None:
+            await self._note_start(self._first)
+            self._first = None
+
+    async def _begin_now(self) -> None:
+        """Begin before a change: if descriptors are short, the start is not in the history."""
+        with contextlib.suppress(OSError):
+            await self._begin()
+
+    async def _note_start(self, text: str) -> None:
         newest = await asyncio.to_thread(self._history.newest)
         if newest is not None and newest.state == "unconfirmed":
             if text == await self._newest_text():  # it was confirmed, and the daemon then killed
-                await asyncio.to_thread(self._history.settle, newest, "final")
+                await asyncio.to_thread(self._history.settle, newest, "final", patient=True)
                 return
             returned = await asyncio.to_thread(self._is_former, text)
-            await asyncio.to_thread(self._history.settle, newest, "expired")
+            await asyncio.to_thread(self._history.settle, newest, "expired", patient=True)
             if returned:
                 self._log.warning("config-returned", number=newest.number, reason="restart")
                 await self._add(text, "return", "fared", "the daemon had restarted")
@@ -233,7 +243,8 @@ class ConfigChanges:
     async def _note(
         self, plan: Plan, how: How, user: str, comment: str, *, unconfirmed: bool = False
     ) -> Entry:
-        """Add a change that was applied, and log it."""
+        """Add a change that was applied, and log it. After it the start is not added any more."""
+        self._first = None
         count = len(plan.changes)
         entry = await self._add(
             plan.loaded.text, how, user, comment, count, unconfirmed=unconfirmed
@@ -255,19 +266,27 @@ class ConfigChanges:
     ) -> Entry:
         state: State = "unconfirmed" if unconfirmed else "final"
         entry = Entry(0, time.time(), how, user, comment, changes, state, 0)
-        return await asyncio.to_thread(self._history.add, entry, text)
+        patient = self._first is not None
+        return await asyncio.to_thread(self._history.add, entry, text, patient=patient)
 
     async def _newest_text(self) -> str:
         """Return the text of what ran last; empty if it is not known."""
 
         def read() -> str:
-            newest = self._history.newest()
             try:
+                newest = self._history.newest()
                 return "" if newest is None else self._history.text(newest)
             except (OSError, ValueError):
                 return ""
 
         return await asyncio.to_thread(read)
+
+    def _entries(self) -> list[Entry]:
+        """Return the history. Raises CommandError."""
+        try:
+            return self._history.entries()
+        except OSError as error:
+            raise CommandError("busy", f"cannot read the history: {error.strerror}") from None
 
     def _is_former(self, text: str) -> bool:
         """Whether this ran before the newest entry; also if that is not known."""
@@ -278,7 +297,7 @@ class ConfigChanges:
 
     def _former(self, back: int) -> tuple[str, Entry]:
         """Return the text of a former configuration. Raises CommandError."""
-        entries = self._history.entries()
+        entries = self._entries()
         if not 0 <= back < len(entries):
             known = f"the history goes back to {len(entries) - 1}" if entries else "it is empty"
             raise CommandError("not-found", f"no configuration {back}: {known} (config history)")

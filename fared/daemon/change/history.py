@@ -4,11 +4,12 @@ Each configuration is two files below ``STATE/config-history``: ``00000012.yaml`
 was given, and ``00000012.json``, the facts about it. They hold keys, so only the daemon may read
 them; answers have the facts only. The newest entry is what runs. The daemon reads and writes them
 in a thread, as every access waits for a disk.
+
+While descriptors are short nothing is known of the files, so what reads them raises OSError.
 """
 
 from __future__ import annotations
 
-import contextlib
 import zlib
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,6 +17,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from fared.core.json_text import decode_json
+from fared.daemon.loop.descriptors import is_shortage
 from fared.daemon.loop.files import read_small, replace_file
 
 KEPT: Final = 50
@@ -69,21 +71,24 @@ class History:
             raise ValueError("it is not the text that was kept")
         return text
 
-    def add(self, entry: Entry, text: str) -> Entry:
+    def add(self, entry: Entry, text: str, *, patient: bool = False) -> Entry:
         """Append a configuration under the next number, and forget the oldest.
 
-        Its ``number`` and ``crc`` are set here. A disk that refuses is logged: routing goes on.
+        Its ``number`` and ``crc`` are set here. A disk that refuses is logged: routing goes on. If
+        the caller is ``patient``, a shortage of descriptors is raised.
         """
-        numbers = self._numbers()
-        following = numbers[0] + 1 if numbers else 1
-        entry = msgspec.structs.replace(entry, number=following, crc=crc_of(text))
+        entry = msgspec.structs.replace(entry, number=0, crc=crc_of(text))
         try:
+            numbers = self._numbers()
+            entry = msgspec.structs.replace(entry, number=numbers[0] + 1 if numbers else 1)
             self._directory.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-            replace_file(self._file(following, "yaml"), text.encode(), _MODE)
+            replace_file(self._file(entry.number, "yaml"), text.encode(), _MODE)
             self._write(entry)
             for number in numbers[KEPT - 1 :]:
                 self._forget(number)
         except OSError as error:
+            if patient and is_shortage(error):
+                raise
             self._log.warning(
                 "config-history-not-kept",
                 directory=str(self._directory),
@@ -92,11 +97,15 @@ class History:
             )
         return entry
 
-    def settle(self, entry: Entry, state: State) -> None:
-        """Write another state of an entry."""
+    def settle(self, entry: Entry, state: State, *, patient: bool = False) -> None:
+        """Write another state of an entry, unless it was not kept; errors as in ``add``."""
+        if not entry.number:
+            return
         try:
             self._write(msgspec.structs.replace(entry, state=state))
         except OSError as error:
+            if patient and is_shortage(error):
+                raise
             text = error.strerror or str(error)
             self._log.warning("config-history-not-kept", number=entry.number, error=text)
 
@@ -107,16 +116,22 @@ class History:
 
     def _numbers(self) -> list[int]:
         """The numbers that have facts, highest first."""
-        with contextlib.suppress(OSError):
-            names = [file.stem for file in self._directory.glob("*.json")]
-            return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
-        return []
+        try:
+            files = list(self._directory.iterdir())
+        except OSError as error:
+            if is_shortage(error):
+                raise
+            return []
+        names = [file.stem for file in files if file.suffix == ".json"]
+        return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
 
     def _read(self, number: int) -> Entry | None:
         try:
             facts = read_small(self._file(number, "json"), _MOST_FACTS)
             entry = decode_json(facts, Entry)
         except (OSError, ValueError) as error:
+            if is_shortage(error):
+                raise
             self._log.warning("config-history-unreadable", number=number, error=str(error))
             return None
         return entry if entry.number == number else None

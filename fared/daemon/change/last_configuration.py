@@ -29,7 +29,11 @@ def last_configuration(path: str, refused: ConfigErrors) -> Loaded | None:
     Configurations that were never confirmed do not count.
     """
     history = History(str(state_directory.of_this_machine()), _Silent())
-    for entry in history.entries():
+    try:
+        entries = history.entries()
+    except OSError:  # no descriptors
+        return None
+    for entry in entries:
         if entry.state != "final":
             continue
         try:
