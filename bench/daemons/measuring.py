@@ -33,6 +33,7 @@ from typing import Any
 import yaml
 
 from bench import OUTPUT
+from bench.lab.fabrics import await_views
 from bench.lab.sandboxed import possible, required
 from bench.report import show
 from fared.extensions.lab.namespaces import Netns
@@ -74,6 +75,7 @@ class Router:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         self.netns = Netns.create(f"measuring{os.getpid()}x{number}")
+        self.log = directory / "fared.log"
         self.process: subprocess.Popen[bytes] | None = None
 
     def configure(self, period: str) -> None:
@@ -89,7 +91,7 @@ class Router:
                 "announce-threshold": "30%" if period == FASTEST else "3%",
             },
             "api": {"socket": str(self.directory / "fared.sock"), "http": "off"},
-            "log": {"level": "warning", "format": "json"},
+            "log": {"level": "info", "format": "json"},
         }
         (self.directory / "fared.yaml").write_text(yaml.safe_dump(config))
         if self.process is not None:
@@ -98,7 +100,7 @@ class Router:
     def start(self) -> None:
         """Start the daemon."""
         program = Path(sys.executable).parent / "fared"
-        with self.netns.entered(), (self.directory / "fared.log").open("ab") as log:
+        with self.netns.entered(), self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [program, "-c", self.directory / "fared.yaml"], stdout=log, stderr=log
             )
@@ -120,7 +122,7 @@ class Router:
                 if sum(neighbor["state"] == "Full" for neighbor in found) == LINKS:
                     return
             time.sleep(0.2)
-        raise TimeoutError((self.directory / "fared.log").read_text())
+        raise TimeoutError(self.log.read_text())
 
     def seconds(self) -> float:
         """CPU time of all threads so far."""
@@ -226,6 +228,7 @@ def measure(directory: Path, rounds: int = ROUNDS) -> dict[str, list[Json]]:
             router.start()
         left = routers[0]
         left.await_neighbors()
+        await_views({router.log for router in routers})
         with traffic(left):
             for _ in range(rounds):
                 for period in RATES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,16 @@ def settle(fabric: Fabric, timeout: float = 60.0) -> None:
         for process in fabric.node(plan.name).processes
         if process.name == "fared"
     }
+    await_views(logs, timeout)
+
+
+def await_views(logs: Iterable[Path], timeout: float = 60.0) -> None:
+    """Wait until the daemons with these logs have loaded their views. Raises TimeoutError."""
     deadline = time.monotonic() + timeout
-    while logs := {log for log in logs if not _is_settled(log.read_text("utf-8"))}:
+    left = set(logs)
+    while left := {log for log in left if not _is_settled(log.read_text("utf-8"))}:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"no {SETTLED} in {sorted(map(str, logs))}")
+            raise TimeoutError(f"no {SETTLED} in {sorted(map(str, left))}")
         time.sleep(0.2)
 
 
