@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId
+from fared.core.ids import NodeId, format_node
 from fared.core.wire import DecodeError
 from fared.extensions.ina.control import planning
 from fared.extensions.ina.control.advert import (
@@ -180,6 +180,14 @@ def test_a_lost_link_begins_an_epoch_at_once(net):
     net.route()
     assert (net.job()[1].setup.epoch, net.roots()) == (2, {2})
     assert "no link to" in net.job()[1].reason
+
+
+def test_a_spine_whose_links_are_lost_together_is_told_like_one_that_loses_them_one_by_one(net):
+    """Its capability is not withdrawn: it may still sum, but nobody reaches it."""
+    net.alive.remove(SPINES[0])
+    net.route()
+    assert (net.job()[1].setup.epoch, net.roots()) == (2, {2})
+    assert net.job()[1].reason == f"no link to {format_node(SPINES[0])}"
 
 
 def test_a_relay_is_flooded_and_the_loss_of_one_of_its_links_begins_an_epoch_at_once(net):

@@ -214,6 +214,8 @@ def _broken(led: _Led, world: JobWorld) -> str | None:
     """Return why slots of the present epoch are lost, None if they are not."""
     for node, instance in led.instances.items():
         found = world.able.get(node)
+        if found is None and node not in world.network.reachable:
+            return _no_link(node)
         if found is None:
             return f"{format_node(node)} does not sum any more"
         if found.instance != instance:
@@ -244,9 +246,13 @@ def _cut(
     """Return which link the present trees lack, None if they can go on."""
     lost = {tree.root for tree in advert.job.setup.trees} - {root for root, _ in after}
     if lost:
-        return f"no link to {format_node(NodeId(min(lost)))}"
+        return _no_link(NodeId(min(lost)))
     cut = min((hop for hop in led.hops if not network.links.get(hop)), default=None)
     if cut is None:
         return None
     tail, head = (format_node(NodeId(node)) for node in cut)
     return f"no link from {tail} to {head}"
+
+
+def _no_link(node: NodeId) -> str:
+    return f"no link to {format_node(node)}"
