@@ -13,7 +13,22 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-import yaml
+from yaml._yaml import CParser
+from yaml.constructor import SafeConstructor
+from yaml.error import MarkedYAMLError, YAMLError
+from yaml.events import (
+    AliasEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    StreamEndEvent,
+)
+from yaml.nodes import ScalarNode
+from yaml.resolver import Resolver
 
 PathKey = tuple[Any, ...]
 
@@ -45,8 +60,16 @@ class YamlError(Exception):
         self.got = got
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML 1.1 as PyYAML reads it, plus the exponents that JSON writers produce."""
+class _Loader(CParser, SafeConstructor, Resolver):
+    """YAML 1.1 as ``CSafeLoader`` of PyYAML reads it, plus the exponents that JSON writers produce.
+
+    The module of ``CSafeLoader`` also has all that writes YAML.
+    """
+
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
 
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
@@ -131,16 +154,17 @@ def parse(text: str) -> tuple[object, Places]:
     try:
         composer = _Composer(_Loader(text))
         root = composer.document() or YamlNode(Place(1, 1), None)
-    except yaml.MarkedYAMLError as error:
+    except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
         why = _TAG.sub("a tag", error.problem or "")
         if "nesting depth" in why:  # libyaml has a limit of its own, and reads ahead of us
             raise YamlError(place, (), f"at most {_MAX_DEPTH} levels", "deeper nesting") from error
         raise _broken(place, why) from error
-    except yaml.reader.ReaderError as error:
-        where = text.count("\n", 0, error.position) + 1
-        why = str(error.reason)
+    except YAMLError as error:
+        unreadable: Any = error  # a ``ReaderError``, whose module is loaded when it is raised
+        where = text.count("\n", 0, unreadable.position) + 1
+        why = str(unreadable.reason)
         raise YamlError(Place(where, 1), (), "printable text", "other characters", why) from error
     except UnicodeEncodeError as error:  # half of a surrogate pair, in JSON of a client
         where = text.count("\n", 0, error.start) + 1
@@ -197,25 +221,25 @@ class _Composer:
         """Return the only document; None if the text has none."""
         root = None
         complete: dict[type, Callable[[Any], YamlNode]] = {
-            yaml.ScalarEvent: self._scalar,
-            yaml.AliasEvent: self._alias,
-            yaml.MappingEndEvent: self._end,
-            yaml.SequenceEndEvent: self._end,
+            ScalarEvent: self._scalar,
+            AliasEvent: self._alias,
+            MappingEndEvent: self._end,
+            SequenceEndEvent: self._end,
         }
-        while not isinstance(event := self._next_event(), yaml.StreamEndEvent):
+        while not isinstance(event := self._next_event(), StreamEndEvent):
             if finish := complete.get(type(event)):
                 node = finish(event)
                 if self._stack:
                     self._take(node, event)
                 else:
                     root = node
-            elif isinstance(event, yaml.CollectionStartEvent):
+            elif isinstance(event, CollectionStartEvent):
                 self._begin(event)
-            elif root is not None and isinstance(event, yaml.DocumentStartEvent):
+            elif root is not None and isinstance(event, DocumentStartEvent):
                 raise _broken(_place(event), "another document begins")
         return root
 
-    def _count(self, entries: int, event: yaml.Event) -> None:
+    def _count(self, entries: int, event: Event) -> None:
         self._entries += entries
         if self._entries > _MAX_ENTRIES:
             what = f"at most {_MAX_ENTRIES:,} entries"
@@ -229,8 +253,8 @@ class _Composer:
             for opened in self._stack[:-1]
         )
 
-    def _begin(self, event: yaml.CollectionStartEvent) -> None:
-        place, is_mapping = _place(event), isinstance(event, yaml.MappingStartEvent)
+    def _begin(self, event: CollectionStartEvent) -> None:
+        place, is_mapping = _place(event), isinstance(event, MappingStartEvent)
         if len(self._stack) >= _MAX_DEPTH:
             raise YamlError(place, (), f"at most {_MAX_DEPTH} levels", "deeper nesting")
         if event.tag not in _PLAIN_TAGS:
@@ -241,7 +265,7 @@ class _Composer:
         node = YamlNode.collection(place)
         self._stack.append(_Open(node, event.anchor, is_mapping, [], []))
 
-    def _alias(self, event: yaml.AliasEvent) -> YamlNode:
+    def _alias(self, event: AliasEvent) -> YamlNode:
         if event.anchor not in self._anchors:
             raise _broken(_place(event), "an alias without its anchor before it")
         node = self._anchors[event.anchor]
@@ -271,16 +295,16 @@ class _Composer:
             return event.value
         if tag in (None, "!"):
             resolve: Any = self._loader.resolve
-            tag = resolve(yaml.ScalarNode, event.value, event.implicit)
+            tag = resolve(ScalarNode, event.value, event.implicit)
         if tag == _MERGE:
             return _Merge
-        node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
+        node = ScalarNode(tag, event.value, event.start_mark, event.end_mark)
         value = self._loader.construct_object(node)
         if plain:
             self._plain[event.value] = value
         return value
 
-    def _end(self, _: yaml.Event) -> YamlNode:
+    def _end(self, _: Event) -> YamlNode:
         """Finish the innermost collection."""
         opened = self._stack.pop()
         node = opened.node
@@ -298,7 +322,7 @@ class _Composer:
             self._anchors[opened.anchor] = node
         return node
 
-    def _take(self, node: YamlNode, event: yaml.Event) -> None:
+    def _take(self, node: YamlNode, event: Event) -> None:
         """Add a complete node as a key, a value, or an item."""
         opened = self._stack[-1]
         if not opened.is_mapping:
@@ -324,7 +348,7 @@ class _Composer:
             node.data = "<<"
         return node
 
-    def _sources(self, node: YamlNode, event: yaml.Event) -> list[YamlNode]:
+    def _sources(self, node: YamlNode, event: Event) -> list[YamlNode]:
         """Return the mappings of a merge key, those of lower precedence first."""
         sources = list(node.children.values()) if isinstance(node.data, list) else [node]
         if not all(isinstance(source.data, dict) for source in sources):

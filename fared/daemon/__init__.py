@@ -12,6 +12,7 @@ starts and stops in order what ``parts`` makes; ``kernel`` is the kernel's side 
 from fared.runtime.startup import (
     import_when_needed,
     leave_empty,
+    leave_uninspected,
     leave_untranslated,
     load_msgspec,
     relax_collector,
@@ -21,11 +22,28 @@ from fared.runtime.startup import (
 relax_collector()
 skip_last_collection()
 leave_untranslated()
+leave_uninspected()
 import_when_needed(
-    *("hashlib", "hmac", "difflib", "tokenize", "shutil", "locale"),
-    *("structlog.stdlib", "structlog.threadlocal", "numpy.lib.npyio"),
+    *("hashlib", "hmac", "difflib", "tokenize", "shutil", "locale", "yaml"),
+    *("structlog", "structlog.dev", "numpy.lib.npyio"),
     functions={
         "urllib.parse": ("quote_from_bytes",),
+        "pickle": ("PicklingError",),
+        "yaml.reader": ("ReaderError",),
+        "yaml.scanner": ("ScannerError",),
+        "yaml.parser": ("ParserError",),
+        "yaml.composer": ("ComposerError",),
+        "yaml.emitter": ("EmitterError",),
+        "yaml.serializer": ("SerializerError",),
+        "yaml.representer": ("RepresenterError",),
+        "numpy._core.einsumfunc": ("__all__", "einsum", "einsum_path"),
+        "numpy.lib._utils_impl": (
+            *("__all__", "drop_metadata", "get_include", "info", "show_runtime"),
+        ),
+        "numpy.lib._polynomial_impl": (
+            *("__all__", "poly", "poly1d", "polyadd", "polyder", "polydiv", "polyfit", "polyint"),
+            *("polymul", "polysub", "polyval", "roots"),
+        ),
         "numpy.linalg": ("eigvals", "inv", "lstsq", "matrix_power"),
         "numpy.lib._arraypad_impl": ("__all__", "pad"),
         "numpy.lib._histograms_impl": (
@@ -41,6 +59,7 @@ import_when_needed(
             *("savetxt", "savez", "savez_compressed", "unpackbits"),
         ),
     },
+    instead={"structlog.tracebacks": {"ExceptionDictTransformer": object}},
 )
 leave_empty("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "asyncio.sslproto")
 load_msgspec()

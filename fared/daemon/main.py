@@ -17,7 +17,7 @@ from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
 from fared.config.load import Loaded
 from fared.runtime.signals import hold, release
-from fared.runtime.startup import collector_paused, without
+from fared.runtime.startup import collector_paused, undescribed, without
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -111,7 +111,7 @@ def _unread(prog: str) -> argparse.HelpFormatter:
 
 def load_daemon() -> ModuleType:
     """Import the daemon, which ``--check`` does not need, and asyncio with it, without TLS."""
-    with without("ssl"), collector_paused():
+    with without("ssl"), undescribed(), collector_paused():
         from fared.daemon import process  # noqa: PLC0415 - more than half of the start-up
 
     return process

@@ -15,21 +15,12 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-import structlog
 
 from fared.daemon.people import logs
 from fared.daemon.people.logs import DaemonLog, LibraryLog
 from fared.management.api.encode import encode
 from fared.management.documents.log_ring import LogRing
 from fared.protocols.ospf.packet.lsa import LsType
-
-
-@pytest.fixture(autouse=True)
-def restored():
-    """Restore structlog's configuration, which is global to the process."""
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
 
 
 def test_a_changed_level_applies_to_bound_methods_of_the_logger(capsys):

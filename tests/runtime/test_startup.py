@@ -81,6 +81,38 @@ def test_the_texts_of_argparse_are_not_looked_up_by_locale():
     assert answer(code) == "True False b NullTranslations de_DE.ISO8859-1"
 
 
+def test_numpy_is_loaded_without_the_signatures_that_help_shows():
+    """inspect makes them; it is executed when somebody else asks it."""
+    code = (
+        "import sys, fared.daemon.main as main; main.load_daemon()\n"
+        "import asyncio, functools, numpy, platform; inspect = sys.modules['inspect']\n"
+        "async def serve(): pass\n"
+        "for known in (serve, functools.partial(serve), answer := lambda: None, print):\n"
+        "    print(asyncio.iscoroutinefunction(known), end=' ')\n"
+        "print(numpy.where.__signature__, 'isclass' in vars(inspect), 'uname' in vars(platform))\n"
+        "print(platform.system(), inspect.signature(lambda a, b=1: a), 'isclass' in vars(inspect))"
+    )
+    before, after = answer(code).splitlines()
+    assert before == "True True False False None False False"
+    assert after == "Linux (a, b=1) True"
+
+
+def test_of_yaml_only_what_reads_files_by_libyaml_is_loaded():
+    """Its errors and the rest of the package are there when they are needed."""
+    code = (
+        "import sys, fared.daemon.main; from fared.config.document import YamlError, parse\n"
+        "late = [vars(sys.modules[f'yaml.{name}']) for name in ('reader', 'parser', 'emitter')]\n"
+        "print(parse('a: 1')[0], ['YAMLError' in names for names in late], end=' ')\n"
+        "for text in ('a: [', 'a: \\0', 'a: \\ud800'):\n"
+        "    try: parse(text)\n"
+        "    except YamlError as error: print(error.got, end=', ')\n"
+        "import yaml; print(yaml.safe_dump({'a': 1}).strip(), yaml.safe_load('b'))"
+    )
+    assert answer(code) == (
+        "{'a': 1} [False, False, False] broken YAML, other characters, other characters, a: 1 b"
+    )
+
+
 def test_a_submodule_is_executed_when_a_name_of_it_is_used():
     """numpy.linalg is an attribute of numpy, and imports by name work before and after."""
     code = (

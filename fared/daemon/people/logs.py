@@ -21,7 +21,12 @@ import time
 from collections import deque
 from collections.abc import MutableMapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
+
+from structlog import dev, processors
+from structlog._native import make_filtering_bound_logger
+from structlog._output import WriteLogger
+from structlog.exceptions import DropEvent
 
 from fared.daemon.loop.errors import end_out_of_memory
 from fared.management.api.feed import LEVELS, EventFeed
@@ -30,8 +35,8 @@ from fared.runtime import journal
 from fared.runtime.log_output import LogOutput
 from fared.runtime.startup import without
 
-with without("rich"):
-    import structlog
+if TYPE_CHECKING:
+    from structlog.stdlib import BoundLogger  # it wraps loggers of ``logging``
 
 RING_SIZE: Final = 1000
 _WAIT: Final = 0.05
@@ -92,27 +97,22 @@ class DaemonLog:
         self._journal = journal.reads(sys.stderr)
         self.output = LogOutput(sys.stderr, self._lost)
         self.configure(level, style)
-        structlog.configure(
-            processors=[self._put_off],
-            wrapper_class=structlog.make_filtering_bound_logger(LEVELS["debug"]),
-            logger_factory=structlog.WriteLoggerFactory(file=self.output.file),
-            cache_logger_on_first_use=True,
-        )
         logging.basicConfig(level=logging.WARNING, handlers=[LibraryLog(self.output.file)])
-        # Bound once: structlog's proxy would bind a logger for each line.
-        self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("fared").bind()
+        # ``structlog.configure`` and its proxy would load what shows lines in colours, with rich.
+        filtering: Any = make_filtering_bound_logger(LEVELS["debug"])
+        self.logger: BoundLogger = filtering(WriteLogger(self.output.file), [self._put_off], {})
 
     def configure(self, level: str, style: str) -> None:
         """Set the lowest level to write; ``style`` is auto, json or text."""
         self.write()
         self._least = LEVELS[level]
         as_json = style == "json" or (style == "auto" and "JOURNAL_STREAM" in os.environ)
+        self._renderer: Any = processors.JSONRenderer() if as_json else self._coloured()
+
+    def _coloured(self) -> dev.ConsoleRenderer:
         colours = self.output.isatty() and "NO_COLOR" not in os.environ
-        self._renderer: Any = (
-            structlog.processors.JSONRenderer()
-            if as_json
-            else structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=24)
-        )
+        with without("rich"):
+            return dev.ConsoleRenderer(colors=colours, pad_event_to=24)
 
     def wants(self, level: str) -> bool:
         """Whether lines of a level are written, or somebody follows them."""
@@ -141,7 +141,7 @@ class DaemonLog:
         """
         level = LEVELS.get(method, LEVELS["error"])
         if level < self._least and not self.feed.wants(level):
-            raise structlog.DropEvent
+            raise DropEvent
         line = _Line(logger, method, event, time.time())
         waits = level < LEVELS["warning"] and "exc_info" not in event
         if waits and (loop := self._loop()) is not None:
@@ -149,11 +149,11 @@ class DaemonLog:
             if not self._due:
                 self._due = True
                 loop.call_later(_WAIT, self.write)
-            raise structlog.DropEvent
+            raise DropEvent
         self.write()
         text = self._text(line)
         if text is None:
-            raise structlog.DropEvent
+            raise DropEvent
         return text
 
     def _loop(self) -> asyncio.AbstractEventLoop | None:
@@ -168,9 +168,9 @@ class DaemonLog:
     def _text(self, line: _Line) -> str | None:
         """Remember a line, and return what is written of it; None: it was for followers only."""
         logger, level, event, at = line
-        event = structlog.processors.add_log_level(logger, level, event)
+        event = processors.add_log_level(logger, level, event)
         # before the record, which must neither hold frames nor be other than JSON
-        event = structlog.processors.format_exc_info(logger, level, event)
+        event = processors.format_exc_info(logger, level, event)
         fields = {k: _plain(value) for k, value in event.items() if k not in ("event", "level")}
         record = {"time": at, "level": level, "event": event.get("event"), "fields": fields}
         self.feed.offer(record)
