@@ -97,6 +97,21 @@ def test_numpy_is_loaded_without_the_signatures_that_help_shows():
     assert after == "Linux (a, b=1) True"
 
 
+def test_a_daemon_handles_signals_without_asking_inspect():
+    """Python makes a text of a handler that is replaced: of asyncio's own, with the whole task."""
+    code = (
+        "import fared.daemon.main as main, asyncio, signal, sys; process = main.load_daemon()\n"
+        "class Daemon:\n"
+        "    leaving, stderr = False, type('Output', (), {'file': sys.stderr})\n"
+        "    def __init__(self, *_): pass\n"
+        "    async def serve(self):\n"
+        "        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, print)\n"
+        "process.Daemon = Daemon; process.run('', None)\n"
+        "print('isclass' in vars(sys.modules['inspect']))"
+    )
+    assert answer(code) == "False"
+
+
 def test_of_yaml_only_what_reads_files_by_libyaml_is_loaded():
     """Its errors and the rest of the package are there when they are needed."""
     code = (
