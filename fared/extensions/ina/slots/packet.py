@@ -170,40 +170,40 @@ def largest_payload(mtu: int, length: int) -> int:
     return max(0, room // _SIXTY_FOUR * _SIXTY_FOUR)
 
 
+class Headers:
+    """Encodes headers that have all of ``like`` but the fields of ``encode``, and these bits."""
+
+    def __init__(self, like: Header, kind: PacketKind, bits: int) -> None:
+        self._first = VERSION << 4 | kind
+        self._code = _CODES[like.length] << 4
+        self._job, self._epoch = like.job, like.epoch
+        self._set_id, self._sub_domain = like.set_id, like.sub_domain
+        octets = bits.to_bytes(like.length // 8, "big")
+        self._bits, self._more_bits = octets[:8], octets[8:]
+
+    def encode(  # noqa: PLR0917 - once for each packet, where names take time
+        self, tree: int, sequence: int, size: int, types: int, flags: int, exponent: int,
+        control: int,
+    ) -> bytes:  # fmt: skip
+        """Encode the header of ``size`` bytes of values; ``types``: type and op as in a packet."""
+        usual = _ENDING.pack(
+            self._first, flags, types, self._code, self._job, tree, self._epoch, sequence, size,
+            self._set_id, self._sub_domain, exponent, 0, control, self._bits,
+        )  # fmt: skip
+        return usual + self._more_bits if self._more_bits else usual
+
+
 def encode_header(header: Header) -> bytes:
     """Encode a header. Raises struct.error or OverflowError if a field does not fit."""
-    fixed = _HEADER.pack(
-        VERSION << 4 | header.kind,
-        header.flags,
-        header.data_type << 4 | header.op,
-        _CODES[header.length] << 4,
-        header.job,
+    return Headers(header, header.kind, header.bits).encode(
         header.tree,
-        header.epoch,
         header.sequence,
         header.size,
-        header.set_id,
-        header.sub_domain,
+        types_of(header.data_type, header.op),
+        header.flags,
         header.exponent,
-        0,
         wrapped_control(header.control),
     )
-    return fixed + header.bits.to_bytes(header.length // 8, "big")
-
-
-def put_sum(  # noqa: PLR0917 - once for each sum, where names take time
-    buffer: memoryview, like: Header, sequence: int, kind: PacketKind, bits: int, flags: int,
-    exponent: int, control: int,
-) -> None:  # fmt: skip
-    """Write the header of a sum in front of its values; ``like`` has what all its packets have."""
-    code = _CODES[like.length] << 4
-    _HEADER.pack_into(
-        buffer, 0, VERSION << 4 | kind, flags, like.data_type << 4 | like.op, code, like.job,
-        like.tree, like.epoch, sequence, like.size, like.set_id, like.sub_domain, exponent, 0,
-        wrapped_control(control),
-    )  # fmt: skip
-    octets = like.length // 8
-    buffer[_HEADER.size : _HEADER.size + octets] = bits.to_bytes(octets, "big")
 
 
 def decode_header(data: bytes | bytearray | memoryview) -> Header:
@@ -244,29 +244,6 @@ def _error(first: int, types: int, code: int, size: int, whole: int) -> DecodeEr
     if _KIND_AT[first] is None or _SHAPE_AT[types] is None:
         return DecodeError("tlv", 0, f"packet {first & 15} of {types:#x}")
     return DecodeError("length", 16, f"{size} bytes are no whole values")
-
-
-class DataHeaders:
-    """The headers of one worker's packets in one epoch; ``like`` has what is the same in all."""
-
-    def __init__(self, like: Header) -> None:
-        self._first = VERSION << 4 | like.kind
-        self._code = _CODES[like.length] << 4
-        self._job, self._epoch = like.job, like.epoch
-        self._set_id, self._sub_domain = like.set_id, like.sub_domain
-        bits = like.bits.to_bytes(like.length // 8, "big")
-        self._bits, self._more_bits = bits[:8], bits[8:]
-
-    def encode(  # noqa: PLR0917 - once for each packet, where names take time
-        self, tree: int, sequence: int, size: int, types: int, flags: int, exponent: int,
-        control: int,
-    ) -> bytes:  # fmt: skip
-        """Encode the header of ``size`` bytes of values; ``types``: type and op as in a packet."""
-        usual = _ENDING.pack(
-            self._first, flags, types, self._code, self._job, tree, self._epoch, sequence, size,
-            self._set_id, self._sub_domain, exponent, 0, control, self._bits,
-        )  # fmt: skip
-        return usual + self._more_bits if self._more_bits else usual
 
 
 def types_of(data_type: DataType, op: Op) -> int:

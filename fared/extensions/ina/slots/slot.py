@@ -12,10 +12,12 @@ from fared.extensions.ina.slots.packet import (
     SEQUENCES,
     DataType,
     Header,
+    Headers,
     Op,
     PacketKind,
     header_size,
-    put_sum,
+    types_of,
+    wrapped_control,
 )
 from fared.extensions.ina.slots.setup import JobSetup, TreeRole
 
@@ -78,8 +80,17 @@ class Slot:
         header, sequence = self.header, self.sequence
         assert header is not None
         assert sequence is not None
-        put_sum(self.buffer, header, sequence, kind, self.seen, flags, self.exponent, self.control)
-        return self.buffer[: header_size(header.length) + header.size]
+        octets = Headers(header, kind, self.seen).encode(
+            header.tree,
+            sequence,
+            header.size,
+            types_of(header.data_type, header.op),
+            flags,
+            self.exponent,
+            wrapped_control(self.control),
+        )
+        self.buffer[: len(octets)] = octets
+        return self.buffer[: len(octets) + header.size]
 
 
 class SumPace:

@@ -26,10 +26,10 @@ from fared.extensions.ina.slots.calls import FAR, CallBounds
 from fared.extensions.ina.slots.chunks import Chunks, Part, Single, Source
 from fared.extensions.ina.slots.packet import (
     TYPES_AT,
-    DataHeaders,
     DataType,
     Flag,
     Header,
+    Headers,
     Op,
     PacketKind,
     Values,
@@ -85,7 +85,7 @@ class WorkerMachine:
         self._lead = 0
         self.calls = CallBounds(returning=returning)
         self._chunks = Chunks(self.calls)
-        self._headers: DataHeaders | None = None
+        self._headers: Headers | None = None
         self._stopped = False
         self._trees: list[TreeProgress] = []
         self._syncing: Outstanding | None = None
@@ -106,7 +106,8 @@ class WorkerMachine:
         self.setup = setup
         self._lead = setup.lead
         self._chunks.keep(self._lead)
-        self._headers = DataHeaders(self._header(PacketKind.DATA, setup, 0, 0))
+        like = self._header(PacketKind.DATA, setup, 0, 0)
+        self._headers = Headers(like, like.kind, like.bits)
         self._trees = []
         self._alike.clear()
         self._repeats = Repeats(self.counters)
