@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fared.paths.rib.settings import SolverSettings
     from fared.paths.ted.model import LocalLink
 
-_FEW_ROWS = 64
 ABSENT = -1.0
 """In a packed row: no shortest path begins with this first hop, or no link leads to it."""
 
@@ -33,16 +32,6 @@ def pack(row: CapacityRow) -> NDArray[np.float64]:
     """Pack a row into a float for each first hop (1, H): its bound, ABSENT, or less if unknown."""
     known = np.where(row.unknown, -2.0 - row.bound, row.bound)
     return np.where(row.present, known, ABSENT)[None, :]
-
-
-def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first rows (D,) of the runs of equal ones, and the run of each row (K,).
-
-    In a healthy fabric, or in one of its PoDs, most rows are the same: each run gets one key.
-    """
-    first = np.ones(len(rows), bool)
-    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    return first.nonzero()[0], first.cumsum() - 1
 
 
 def _bytes_of(rows: NDArray[np.float64]) -> list[bytes]:
@@ -169,24 +158,19 @@ class SetBuilder:
         """
         if not packed.size:
             return np.full(len(packed), None, object)
-        rows, same_as = packed, None
-        if len(packed) > _FEW_ROWS:
-            first, same_as = _distinct(packed)
-            rows = packed[first]
         suffix = b"" if math.isinf(limit) else str(limit).encode()
-        keys = _bytes_of(rows)
+        keys = _bytes_of(packed)
         if suffix:
             keys = [key + suffix for key in keys]
         sets = self.sets
         fresh = {key: at for at, key in enumerate(keys) if key not in sets}
         if fresh and self._former is not None:
-            self._take_former(rows, fresh, suffix)
+            self._take_former(packed, fresh, suffix)
         if fresh:
-            new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
+            new = packed[np.fromiter(fresh.values(), np.int64, len(fresh))]
             made = self._make(new) if math.isinf(limit) else self._limited(new, limit)
             sets.update(zip(fresh, made, strict=True))
-        found = np.fromiter(map(sets.__getitem__, keys), object, len(keys))
-        return found if same_as is None else found[same_as]
+        return np.fromiter(map(sets.__getitem__, keys), object, len(keys))
 
     def _take_former(
         self, rows: NDArray[np.float64], fresh: dict[bytes, int], suffix: bytes
