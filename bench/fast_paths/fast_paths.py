@@ -29,6 +29,8 @@ from unittest.mock import patch
 from bench import ROOT
 from bench.fast_paths import work
 from bench.fast_paths.work import Turn
+from fared.extensions.offline.plan.fabric import PlanFabric
+from fared.extensions.offline.plan.sets import Failures, double_links
 from fared.paths.ted.database import Ted
 from fared.protocols.igp.events import each
 from fared.protocols.ospf.database_summary import DatabaseSummary
@@ -108,6 +110,10 @@ def _each_lsp(_: object, packets: Any, others: Any) -> int:  # noqa: ANN401
 
 def _stale(node: Any, _: int, rows: object) -> None:  # noqa: ANN401 - NodeFragments
     node.stale |= bool(rows)
+
+
+def _all_pairs(fabric: PlanFabric, _: object) -> Failures:
+    return double_links(fabric, None, 0)
 
 
 # -- the ledger --------------------------------------------------------------------------------
@@ -309,6 +315,16 @@ LEDGER = (
         {f"{_ISIS}.adjacency.repetitions.Repetitions._circumstances": lambda *_: object()},
     ),
     FastPath(
+        "IS-IS: fragment with other bandwidths",
+        "protocols.isis.ted.fragment_patch.patched",
+        "protocols.isis.ted.fragment_facts.read_fragment",
+        "RFC 5305 §3",
+        "tests/isis/test_fragment_patch.py"
+        "::test_facts_patched_with_what_differs_equal_those_read_as_a_whole",
+        work.isis_copies,
+        {f"{_ISIS}.ted.builder.patched": _none},
+    ),
+    FastPath(
         "IS-IS: block of a router with other bandwidths",
         "protocols.isis.ted.blocks.patch",
         "protocols.isis.ted.blocks.build",
@@ -347,6 +363,15 @@ LEDGER = (
         "tests/bfd/test_session.py::test_a_repeated_packet_has_the_effect_of_one_that_is_decoded",
         work.bfd,
         {"fared.protocols.bfd.session.BfdSession.settled": property(_none, _none)},
+    ),
+    FastPath(
+        "plan: classes of equal pairs of links",
+        "extensions.offline.plan.equal.classes_of_doubles",
+        "extensions.offline.plan.sets.double_links",
+        "what one failure of a class does, all of them do (docs/plan.md)",
+        "tests/plan/test_equal.py::test_classes_give_the_rows_of_all_pairs_of_links",
+        work.equal_pairs,
+        {"fared.extensions.offline.plan.failures.classes_of_doubles": _all_pairs},
     ),
 )
 

@@ -21,12 +21,15 @@ from bench.neighbors.fabric import Fabric
 from bench.neighbors.leaf import Leaf
 from bench.neighbors.lsas import announced, packet, updates
 from bench.neighbors.lsps import LspContents
+from bench.plan.plan import read
 from bench.router import fabrics
 from bench.router.changes import external, learnt
 from bench.router.fabrics import Blocks
 from fared.core.bfd import SessionSettings
 from fared.core.ids import NodeId, parse_prefix
 from fared.core.wire import Reader
+from fared.extensions.offline.plan.failures import FailureSets
+from fared.extensions.offline.plan.sweep import capacities, sweep
 from fared.kernel.fibdump import FibReading, RoutePlace
 from fared.kernel.isis_socket import IsisSockets, frame
 from fared.kernel.rtnetlink import (
@@ -449,6 +452,24 @@ def bfd() -> Turn:
         with replaced:
             for _ in range(1000):
                 ends[0].receive(1, key.remote, packets[-1], at)
+        return (time.process_time() - begun) * 1e3
+
+    return turn
+
+
+# -- plans -------------------------------------------------------------------------------------
+
+
+def equal_pairs() -> Turn:
+    """All pairs of links of 4x8 fail."""
+    network = read(fabrics.fabric(4, 8))
+    healthy, pairs = capacities(network), FailureSets(links=False, nodes=False, classes=True)
+
+    def turn(replaced: Replaced) -> float:
+        begun = time.process_time()
+        with replaced:
+            (failures,) = pairs.of(network)
+            sweep(network, failures, 0, len(failures), healthy)
         return (time.process_time() - begun) * 1e3
 
     return turn

@@ -4,8 +4,8 @@ In a fabric that adapts to load nearly all LSPs are such ones. Of thirty links o
 one has another bandwidth: its rows alone are read, and passed on to the arrays of the graph. The
 result is that of ``read_fragment`` and ``changed_rows``.
 
-A fast path: tests/isis/test_fragment_patch.py proves them equal; row ``IS-IS: block of a router
-with other bandwidths``.
+A fast path: tests/isis/test_fragment_patch.py proves them equal; row ``IS-IS: fragment with other
+bandwidths``.
 """
 
 from __future__ import annotations
