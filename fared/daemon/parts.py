@@ -33,6 +33,7 @@ from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.daemon.people.logs import DaemonLog
 from fared.daemon.people.reports import Reports
 from fared.daemon.people.views import ViewSource
+from fared.daemon.services.lost_links import LostLinksFile
 from fared.daemon.services.running import Services
 from fared.kernel.monitor import KernelEvent
 from fared.protocols.igp import events as igp
@@ -92,6 +93,9 @@ class DaemonParts:
         if record is not None:
             self.services.record(record, seed, now)
         self._auditor = self._make_auditor()
+        self.lost_links = LostLinksFile(
+            running.config.state_directory, lambda: self.runner.router.changes.lost, self._log
+        )
         self.health = self._make_health(jobs)
         self.restarts = GracefulRestart(running, self.runner, leave, self._log)
         self.changes = self._make_changes(loaded)
@@ -145,6 +149,7 @@ class DaemonParts:
             auditor=self._auditor,
             notifier=self._notifier,
             look_for_floods=floods.look,
+            keep_lost_links=self.lost_links.keep,
             log=self._log,
         )
 
@@ -220,11 +225,13 @@ class DaemonParts:
         burst = self._inputs.burst
         self.monitor.start(Prompt(burst, burst.hasten))
         self._auditor.start()
+        lost = self.lost_links.read(asyncio.get_running_loop().time())
         restart = self.restarts.begun(routes=bool(adopted.routes))
         self.runner.feed(
             events.FibAdopted(adopted),
             *([] if restart is None else [restart]),
             *(event for link in links for event in self.operation.link_events(link)),
+            *([events.LostLinksKnown(lost)] if lost else []),
             events.LinksKnown(),
         )
         self.watch_routes()
@@ -248,6 +255,7 @@ class DaemonParts:
         self._kernel.sysctls.stop()
         self.runner.stop()
         self.services.close()
+        self.lost_links.close()
         for io in self._inputs.io.values():
             io.close_all()
         self.monitor.close()

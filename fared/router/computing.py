@@ -61,15 +61,16 @@ class Computing:
         """Whether a protocol has changes that are not computed."""
         return any(instance.dirty for instance in self._instances.values())
 
-    def request(self, kind: ChangeKind, cause: str, since: float, now: float) -> None:
-        """Request a run for a change; ``since``: the time of its first sign."""
+    def request(self, kind: ChangeKind, cause: str, since: float, now: float) -> bool:
+        """Request a run for a change, if it is one; ``since``: the time of its first sign."""
         # Weights that follow load do so at the next step; the others do not depend on it.
         load = kind is ChangeKind.LOAD
         if kind is ChangeKind.NONE or (load and not self._adaptation.running):
-            return
+            return False
         self.pending.add(cause, since)
         if not load:
             self._schedule.request(kind, now)
+        return True
 
     def solve(self, now: float, stopwatch: Callable[[], float]) -> SolvedChange:
         """Compute the routes of all pending changes."""

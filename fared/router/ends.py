@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from fared.router.engine import Engine
 
 
-COUNT_DELAY = 1.0
-"""Seconds from a computation to the count: routes come first, and changes often come together."""
-
-
 class EndsCounter:
     """Counts the ends of each area or level again when there are others, or other paths."""
 

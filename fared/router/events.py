@@ -10,6 +10,7 @@ from fared.core.bfd import BfdChanged, BfdWanted
 from fared.paths.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
 from fared.protocols.igp import events as igp
 from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
+from fared.router.lost import LostLink
 from fared.router.settings import RouterSettings
 
 if TYPE_CHECKING:
@@ -134,6 +135,12 @@ class LinksKnown(msgspec.Struct, frozen=True):
     """LinkChanged has been sent for every link that exists at start."""
 
 
+class LostLinksKnown(msgspec.Struct, frozen=True):
+    """The links that a former process knew to be lost, the earliest first."""
+
+    links: tuple[LostLink, ...]
+
+
 class RouterSettingsApplied(msgspec.Struct, frozen=True):
     """New settings after a reload; interfaces whose own settings changed come separately."""
 
@@ -176,6 +183,7 @@ Input = (
     | SprayInput
     | BierInput
     | LinksKnown
+    | LostLinksKnown
     | RouterSettingsApplied
     | WithdrawRequested
 )

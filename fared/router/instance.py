@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from fared.paths.rib.model import Route, RouteDelta
     from fared.paths.rib.settings import SolverSettings
-    from fared.paths.ted.model import LocalLink
+    from fared.paths.ted.model import LocalLink, NodeBlock
 
 _TRICKLE = 1e-6
 """Share of its capacity that a full link is assumed to have left, so that it stays a path."""
@@ -84,7 +84,7 @@ class ProtocolInstance:
     @property
     def solver(self) -> RouteSolver:
         """The solver of the first family."""
-        return next(iter(self.solvers.values()))
+        return self.solvers[self.family]
 
     def solver_of(self, prefix: Prefix) -> RouteSolver | None:
         """The solver of a prefix's family."""
@@ -123,6 +123,15 @@ class ProtocolInstance:
                     yield LogRecord("warning", "martian-prefixes-ignored", fields)
 
     # Outputs of the engine
+
+    def block(self, area: int, node: NodeId) -> NodeBlock | None:
+        """The present description of a router, of the first family; None: there is none."""
+        return self.solver.block(area, node)
+
+    @property
+    def family(self) -> int:
+        """The first family."""
+        return next(iter(self.solvers))
 
     def ted_updated(self, update: TedUpdated) -> ChangeKind:
         """Process a changed block; return how much the change matters."""

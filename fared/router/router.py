@@ -32,9 +32,9 @@ from fared.paths.ted.events import (
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.adapting import AdaptationClock
+from fared.router.changes import DatabaseChanges
 from fared.router.computing import Computing, Consumers
 from fared.router.convergence import Journal
-from fared.router.ends import COUNT_DELAY
 from fared.router.instance import ProtocolInstance
 from fared.router.multicast import Multicast
 from fared.router.programming import FibProgramming
@@ -44,6 +44,9 @@ from fared.router.settings import RouterSettings
 from fared.router.spraying import Spraying
 from fared.router.stages import AdjacencyProgress, Stage, StartUp
 from fared.router.starting import Starting
+
+_LATER = 1.0
+"""Seconds from a computation to what may wait."""
 
 
 class Router:
@@ -96,8 +99,11 @@ class Router:
         """Whether ``take_outputs`` has nothing to do, and ``next_deadline`` is what it was."""
         self._engines_alone = False
         """Whether nothing has happened since it was settled but a tick of the engines."""
-        self._ends_due: float | None = None
-        """When the ends of the budgets may be counted (``ends``): by the first tick from then."""
+        self.changes = DatabaseChanges(
+            lambda at: self.instances[at.protocol].block(at.area, at.node)
+        )
+        self._later: float | None = None
+        """When what may wait is done: by the first tick from then, which comes anyway."""
         self._settled_until = -math.inf
         """When something but the engines is to be called, while this is settled."""
         self._now = now
@@ -142,7 +148,12 @@ class Router:
                 self.spraying.handle(event, now)
             case events.BierAdopted() | events.BierAudited() | events.BierApplied():
                 self.multicast.handle(event, now)
-            case events.LinksKnown() | events.RouterSettingsApplied() | events.WithdrawRequested():
+            case (
+                events.LinksKnown()
+                | events.LostLinksKnown()
+                | events.RouterSettingsApplied()
+                | events.WithdrawRequested()
+            ):
                 self._operate(event, now)
             case _:
                 self._pass_on(event, now, settled=settled)
@@ -194,13 +205,18 @@ class Router:
 
     def _operate(
         self,
-        event: events.LinksKnown | events.RouterSettingsApplied | events.WithdrawRequested,
+        event: events.LinksKnown
+        | events.LostLinksKnown
+        | events.RouterSettingsApplied
+        | events.WithdrawRequested,
         now: float,
     ) -> None:
         """Process an input of the daemon about this router as a whole."""
         match event:
             case events.LinksKnown():
                 self._starting.reach(Stage.LINKS_KNOWN, now)
+            case events.LostLinksKnown(links):
+                self.changes.lost.restore(links)
             case events.RouterSettingsApplied(settings):
                 self._apply_settings(settings, now)
             case events.WithdrawRequested():
@@ -231,13 +247,21 @@ class Router:
         for instance in self.instances.values():
             instance.engine.tick(now)
         self._engines_alone = settled and now < self._settled_until
-        if self._ends_due is not None and now >= self._ends_due:
-            self._ends_due, self._engines_alone = None, False
-            for instance in self.instances.values():
-                instance.count_ends(now)
+        if self._later is not None and now >= self._later:
+            self._engines_alone = False
+            self._catch_up(now)
         if not self._engines_alone:
             self._fib.tick(now)
             self.adaptation.tick(fired=True)
+
+    def _catch_up(self, now: float) -> None:
+        """Do what may wait after a computation: routes come first, changes often come together."""
+        self._later = None
+        for instance in self.instances.values():
+            instance.count_ends(now)
+        self.changes.settle()
+        if self.changes.waiting:
+            self._later = now
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
@@ -339,9 +363,15 @@ class Router:
         for output in instance.engine.take_outputs():
             match output:
                 case TedUpdated():
-                    request(instance.ted_updated(output), output.cause, output.since, now)
+                    before = instance.block(output.area, output.node)
+                    kind = instance.ted_updated(output)
+                    told = request(kind, output.cause, output.since, now)
+                    if told and output.family == instance.family:
+                        self.changes.collect(instance.name, output, before)
                 case PrefixesUpdated():
-                    request(instance.prefixes_updated(output), output.cause, output.since, now)
+                    kind = instance.prefixes_updated(output)
+                    if request(kind, output.cause, output.since, now):
+                        self.changes.collect_prefixes(instance.name, output)
                 case LocalLinksChanged():
                     request(instance.local_links_changed(output), output.cause, output.since, now)
                     self.multicast.links_changed(instance.name, output)
@@ -359,8 +389,9 @@ class Router:
     def _compute(self, now: float) -> None:
         """Solve, and plan now, or in the next turn if other routers are to be told before."""
         change = self._computing.solve(now, self._stopwatch)
-        if self._ends_due is None:
-            self._ends_due = now + COUNT_DELAY
+        self.changes.computed(now)
+        if self._later is None:
+            self._later = now + _LATER
         for instance in self.instances.values():
             if instance.tell_engine(now):
                 self._take_from(instance, now)

@@ -76,6 +76,7 @@ class Host:
             auditor=self.auditor,
             notifier=self.notifier,
             look_for_floods=lambda: None,
+            keep_lost_links=lambda: None,
             log=self.log,
         )
 

@@ -19,6 +19,7 @@ from fared.protocols.igp.events import LoadsMeasured
 
 SPEED_INTERVAL = 5.0
 AUDIT_INTERVAL = 30.0
+LOST_LINKS_INTERVAL = 30.0
 LAG_INTERVAL = 1.0
 CLOCK_INTERVAL = 10.0
 LINK_INTERVAL = 1.0
@@ -56,11 +57,13 @@ class Health:
         auditor: Auditor,
         notifier: Notifier,
         look_for_floods: Callable[[], None],
+        keep_lost_links: Callable[[], None],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
     ) -> None:
         self._runner, self._runtime, self._operation = runner, runtime, operation
         self._jobs, self._monitor, self._sysctls, self._auditor = jobs, monitor, sysctls, auditor
         self._notifier, self._look_for_floods, self._log = notifier, look_for_floods, log
+        self._keep_lost_links = keep_lost_links
         self._loads = LoadSource()
         self._load_period: float | None = None
         self._load_error: str | None = None
@@ -79,6 +82,7 @@ class Health:
         self._lag_due = self._jobs.due("lag")
         every(CLOCK_INTERVAL, "clock", self._operation.check_clock)
         every(LOOK_INTERVAL, "after-flood", self._look_for_floods)
+        every(LOST_LINKS_INTERVAL, "lost-links", self._keep_lost_links)
         self._watch_links()
         watchdog = self._notifier.watchdog_interval
         if watchdog is not None:

@@ -1,0 +1,84 @@
+"""What each computation was about, by router and link: the changes that people are told in words.
+
+An engine names the LSA or LSP that it read. What it changed is found here, by comparing the blocks
+of the routers before and after (``compared``): not at once, since routes come first, but by a tick
+that comes anyway, in portions, or when somebody asks. ``lost`` remembers the links that went.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from fared.router.compared import Blocks, ComparedRun, Happened, Where
+from fared.router.convergence import MOST_RECORDS, PackedRing
+from fared.router.lost import LostLinks
+
+if TYPE_CHECKING:
+    from fared.paths.ted.events import PrefixesUpdated, TedUpdated
+    from fared.paths.ted.model import NodeBlock
+
+PORTION: Final = 128
+"""Routers that are compared in one turn."""
+_MOST_RUNS: Final = 64
+
+
+class DatabaseChanges:
+    """Collects changed routers, and finds what changed; ``block`` looks up that of a router now."""
+
+    def __init__(self, block: Callable[[Where], NodeBlock | None]) -> None:
+        self._block = block
+        self._collected: Blocks = {}
+        self._prefixes: dict[Where, int] = {}
+        self._runs: deque[ComparedRun] = deque()
+        self.happened = PackedRing(Happened, MOST_RECORDS)
+        self.lost = LostLinks()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to ``settle``."""
+        return bool(self._runs)
+
+    def collect(self, protocol: str, update: TedUpdated, before: NodeBlock | None) -> None:
+        """A router's description has changed, from ``before``."""
+        where = Where(protocol, update.area, update.node)
+        known = self._collected.get(where)
+        self._collected[where] = (before if known is None else known[0], update.block)
+
+    def collect_prefixes(self, protocol: str, update: PrefixesUpdated) -> None:
+        """A router advertises other prefixes than before."""
+        where = Where(protocol, update.area, update.node)
+        self._prefixes[where] = self._prefixes.get(where, 0) + len(update.changes)
+
+    def computed(self, at: float) -> None:
+        """What was collected is what the computation at ``at`` is about."""
+        if self._collected or self._prefixes:
+            self._runs.append(ComparedRun(at, self._collected, self._prefixes))
+            self._collected, self._prefixes = {}, {}
+        while len(self._runs) > _MOST_RUNS:
+            self.settle()
+
+    def settle(self, most: int = PORTION) -> None:
+        """Compare up to so many routers."""
+        while self._runs and most > 0:
+            run = self._runs[0]
+            most -= run.compare(most, self._as_of, self.lost)
+            if run.done:
+                happened = run.happened(self._as_of)
+                self._runs.popleft()
+                if happened is not None:
+                    self.happened.append(happened)
+
+    def settled(self) -> Iterator[None]:
+        """Compare all routers; yield between portions."""
+        while self._runs:
+            self.settle()
+            yield
+
+    def _as_of(self, where: Where) -> NodeBlock | None:
+        """The block of a router after the first of the runs."""
+        for blocks in (*(run.blocks for run in [*self._runs][1:]), self._collected):
+            if where in blocks:
+                return blocks[where][0]
+        return self._block(where)

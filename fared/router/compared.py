@@ -1,0 +1,241 @@
+"""The changes before one computation: the blocks of its routers compared, pair by pair.
+
+A link is there while both ends list it. Where its ends are on a network of two routers, it is one
+between these. A router with no link left has left, which says more than each of its links.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from fared.core.ids import NodeId
+from fared.paths.ted.differences import differences, links_between
+from fared.router.lost import LostLink, LostLinks
+
+if TYPE_CHECKING:
+    from fared.paths.ted.model import NodeBlock
+
+MOST_CHANGES: Final = 32
+_PAIR: Final = 2
+
+
+class DatabaseChange(msgspec.Struct, frozen=True, array_like=True):
+    """One thing that changed; ``end``: of a link, 0 for a router; both values where they count.
+
+    ``what``: ``capacity`` or ``available`` (bytes/s), ``metric``: of the links from ``node``;
+    ``lost``, ``new`` or ``back``: links of the pair; ``joined``, ``returned``, ``left``: a router;
+    ``drained``, ``undrained``; ``prefixes``: how many it advertises, or (``before`` 0) how many
+    of them changed. An unknown value is negative.
+    """
+
+    what: str
+    node: int
+    end: int = 0
+    before: float = 0.0
+    after: float = 0.0
+
+
+class Happened(msgspec.Struct, frozen=True, array_like=True):
+    """What changed before the computation at ``at`` (router's clock), and how many more things."""
+
+    at: float
+    changes: tuple[DatabaseChange, ...]
+    more: int
+
+
+class Between(enum.Enum):
+    """What is between two routers: nothing, a network of these two, or one of several."""
+
+    NONE = enum.auto()
+    PAIR = enum.auto()
+    LAN = enum.auto()
+
+
+class Where(NamedTuple):
+    """A router in a database."""
+
+    protocol: str
+    area: int
+    node: NodeId
+
+
+Blocks = dict[Where, "tuple[NodeBlock | None, NodeBlock | None]"]
+"""Of each changed router the blocks before and after; None: it is not in the database."""
+AsOf = Callable[[Where], "NodeBlock | None"]
+"""Looks up the block of a router that a run did not change."""
+
+
+class ComparedRun:
+    """The routers that changed before one computation; ``prefixes`` counts their changed ones."""
+
+    def __init__(self, at: float, blocks: Blocks, prefixes: dict[Where, int]) -> None:
+        self.at = at
+        self.blocks = blocks
+        self._prefixes = prefixes
+        self._left = iter(blocks)
+        self._compared = 0
+        self._links: dict[DatabaseChange, Where] = {}
+        """Links of pairs, and a router of each."""
+        self._others: dict[DatabaseChange, None] = {}
+
+    @property
+    def done(self) -> bool:
+        """Whether all are compared."""
+        return self._compared == len(self.blocks)
+
+    def compare(self, most: int, as_of: AsOf, lost: LostLinks) -> int:
+        """Compare up to ``most`` routers; return how many it were."""
+        count = 0
+        for where in self._left:
+            self._compare(where, as_of, lost)
+            count += 1
+            if count == most:
+                break
+        self._compared += count
+        return count
+
+    def happened(self, as_of: AsOf) -> Happened | None:
+        """What changed, once all are compared; None: nothing that people are told."""
+        moved = self._moved(as_of)
+        found = [DatabaseChange(what, node) for node, what in moved.items()]
+        found += [c for c in self._links if c.node not in moved and c.end not in moved]
+        found += self._others
+        shown = {change.node for change in found} | {change.end for change in found}
+        counted = ((where.node, number) for where, number in self._prefixes.items())
+        found += [
+            DatabaseChange("prefixes", n, after=number) for n, number in counted if n not in shown
+        ]
+        more = max(len(found) - MOST_CHANGES, 0)
+        return Happened(self.at, tuple(found[:MOST_CHANGES]), more) if found else None
+
+    def _compare(self, where: Where, as_of: AsOf, lost: LostLinks) -> None:
+        before, after = self.blocks[where]
+        if before is not None and after is not None:
+            for end in self._differ(where, before, after):
+                self._pair(where, end, as_of, lost)
+            return
+        either = before or after
+        for node in [] if either is None else dict.fromkeys(either.neighbors.tolist()):
+            self._pair(where, NodeId(node), as_of, lost)
+
+    def _differ(self, where: Where, before: NodeBlock, after: NodeBlock) -> list[NodeId]:
+        """Note the values that differ; return the neighbors to which there are other links."""
+        moved = _crossed(before) != _crossed(after)
+        if moved:
+            self._note(DatabaseChange("undrained" if _crossed(after) else "drained", where.node))
+        ends = []
+        for end, what, old, new in differences(before, after):
+            if what == "links":
+                ends.append(end)
+            elif not (moved and what == "metric"):  # those of a drained router all differ
+                self._note(DatabaseChange(what, where.node, end, _number(old), _number(new)))
+        old_prefixes, new_prefixes = set(before.prefixes), set(after.prefixes)
+        # those of its links come and go with these
+        if old_prefixes != new_prefixes and len(before.neighbors) == len(after.neighbors):
+            counts = len(old_prefixes), len(new_prefixes)
+            self._note(DatabaseChange("prefixes", where.node, 0, *counts))
+        return ends
+
+    def _note(self, change: DatabaseChange) -> None:
+        self._others[change] = None
+
+    def _both(self, where: Where, as_of: AsOf) -> tuple[NodeBlock | None, NodeBlock | None]:
+        """The blocks of any router before and after."""
+        known = self.blocks.get(where)
+        if known is not None:
+            return known
+        same = as_of(where)
+        return same, same
+
+    def _pair(self, where: Where, end: NodeId, as_of: AsOf, lost: LostLinks) -> None:
+        """Note if a pair has fewer links, or more, than before."""
+        pair = self._joined(where, end, as_of)
+        if pair is None:
+            return
+        a, b, was, now, network = pair
+        if was == now:
+            return
+        ends = min(a, b), max(a, b)
+        change = DatabaseChange("lost" if now < was else "new", *ends, was, now)
+        if change in self._links or replace(change, what="back") in self._links:
+            return
+        if was < now and lost.find(where.protocol, where.area, *ends, now - was):
+            change = replace(change, what="back")
+        self._links[change] = where
+        if now < was and network is not Between.LAN:
+            lost.lose(self._lost(where, change, as_of), network=network is Between.PAIR)
+
+    def _joined(
+        self, where: Where, end: NodeId, as_of: AsOf
+    ) -> tuple[NodeId, NodeId, int, int, Between] | None:
+        """Return the routers that a row joins, their links before and after, and what is between.
+
+        None: the row is one of a network of other routers, which have rows of their own.
+        """
+        near, far = self._both(where, as_of), self._both(where._replace(node=end), as_of)
+        was, now = links_between(near[0], far[0]), links_between(near[1], far[1])
+        between = next((both for both in (near, far) if any(n and n.network for n in both)), None)
+        if between is None:
+            return where.node, end, was, now, Between.NONE
+        members = [[] if n is None else n.neighbors.tolist() for n in between]
+        most = max(members, key=len)
+        if len(most) != _PAIR:
+            return where.node, end, was, now, Between.LAN
+        ends = [self._both(where._replace(node=member), as_of) for member in most]
+        was, now = (
+            int(all(links_between(network, end[when]) for end in ends))
+            for when, network in enumerate(between)
+        )
+        return NodeId(most[0]), NodeId(most[1]), was, now, Between.PAIR
+
+    def _lost(self, where: Where, change: DatabaseChange, as_of: AsOf) -> LostLink:
+        ends = NodeId(change.node), NodeId(change.end)
+        blocks = [self._both(where._replace(node=node), as_of) for node in ends]
+        names = [next((b.hostname for b in both if b is not None), None) for both in blocks]
+        return LostLink(
+            protocol=where.protocol,
+            area=where.area,
+            a=ends[0],
+            b=ends[1],
+            links=int(change.before - change.after),
+            since=self.at,
+            names=(names[0], names[1]),
+        )
+
+    def _moved(self, as_of: AsOf) -> dict[int, str]:
+        """Return the routers that have no link any more, or had none before, and which of both."""
+        found: dict[int, str] = {}
+        for change, where in self._links.items():
+            after = change.what == "lost"
+            ends = [
+                node
+                for node in (change.node, change.end)
+                if not self._linked(where._replace(node=NodeId(node)), after=after, as_of=as_of)
+            ]
+            if len(ends) == 1:  # if it was the last of both, the link says it
+                what = {"lost": "left", "back": "returned", "new": "joined"}[change.what]
+                found[ends[0]] = what
+        return found
+
+    def _linked(self, where: Where, *, after: bool, as_of: AsOf) -> bool:
+        """Whether a router had a link before, or has one after."""
+        block = self._both(where, as_of)[after]
+        return block is not None and any(
+            links_between(block, self._both(where._replace(node=NodeId(end)), as_of)[after])
+            for end in dict.fromkeys(block.neighbors.tolist())
+        )
+
+
+def _crossed(block: NodeBlock) -> bool:
+    """Whether paths cross a router, other than as a last resort."""
+    return block.transit and not block.last_resort
+
+
+def _number(value: float) -> float:
+    return -1.0 if math.isnan(value) else value
