@@ -85,7 +85,8 @@ def _differing(before: NodeBlock, after: NodeBlock) -> set[int] | None:
 
 
 def _other(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return (a != b) & ~(np.isnan(a) & np.isnan(b))
+    found: NDArray[np.bool_] = (a != b) & ~(np.isnan(a) & np.isnan(b))
+    return found
 
 
 def _by_end(block: NodeBlock, ends: set[int]) -> dict[NodeId, _Joint]:
