@@ -5,11 +5,9 @@ it to people, the view that builds it from the running router, and its declarati
 arguments and help). JSON, the commands of the control socket, the paths of HTTP, ``fared-cli`` and
 ``tech-support`` follow from it. ``registry`` finds the modules by name.
 
-- Documents: ``status`` (with ``protocol_status``), ``interfaces`` (with ``link``), ``load``,
-  ``neighbors``, ``graceful_restart``, ``database``, ``lsdb``, ``topology``, ``fabric``, ``spf``,
-  ``routes``, ``weights``, ``fib``, ``convergence``, ``changed``, ``bfd``, ``bier``, ``timers``,
-  ``counters``, ``memory``, ``log`` (with ``log_ring``), ``config``, ``explain``, ``path``,
-  ``validate``; answers of commands: ``operation``, ``config_changes``, ``recordings``.
+- Documents: a module for each name in ``registry``; ``protocol_status`` is part of ``status``,
+  ``link`` of ``interfaces``, ``log_ring`` of ``log``. Answers of commands: ``operation``,
+  ``config_changes``, ``recordings``.
 - Their parts: ``facts`` and ``declare``, ``rows`` and ``sliced`` for long lists; printed on
   ``paper`` by ``cells`` and ``human``.
 - Views: ``dispatch`` calls them with a ``context``, ``each`` has those of a protocol, ``views``
