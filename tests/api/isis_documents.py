@@ -406,7 +406,11 @@ ISIS_EXPLAIN: Json = {
     "weights": "capacity",
     "granularity": "flow",
     "summary": "2001:db8:0:2::/64 is behind 0102.5500.0008, 2 next hops at metric 30.",
-    "last_change": {"at": NOW - 12, "causes": [f"lsp {system(1)}.00-00 seq 0x00000004"]},
+    "last_change": {
+        "at": NOW - 12,
+        "causes": [f"lsp {system(1)}.00-00 seq 0x00000004"],
+        "changes": ["spine1 > leaf2: 100G to 25G"],
+    },
 }
 
 ISIS_PATH_BEYOND: Json = {

@@ -58,6 +58,7 @@ def test_explain_names_the_link_that_limits_each_path(context, fabric):
     assert [hop.weight for hop in others] == [4, 4, 4]
     assert "plain ECMP could use only" in document.summary
     assert "te-link-lsa" in document.last_change.causes[0]
+    assert document.last_change.changes == ["S1 > L2: 400G to 100G"]
 
 
 def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(context):

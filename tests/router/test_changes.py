@@ -24,7 +24,7 @@ def started(build=clos3) -> Fabric:
     return fabric
 
 
-class Told:
+class Teller:
     """What one router tells since a moment, with the names of the fabric."""
 
     def __init__(self, fabric: Fabric, name: str) -> None:
@@ -59,7 +59,7 @@ class Told:
 @BOTH
 def test_a_link_is_lost_once_and_comes_back(build):
     fabric = started(build)
-    told = Told(fabric, "L1")
+    told = Teller(fabric, "L1")
     fabric.network.set_link("S2", "L3", up=False)
     assert told.since() == [("lost", "L3", "S2")]
     assert told.lost() == [("L3", "S2")]
@@ -71,7 +71,7 @@ def test_a_link_is_lost_once_and_comes_back(build):
 @BOTH
 def test_a_capacity_changes_in_one_direction(build):
     fabric = started(build)
-    told = Told(fabric, "L1")
+    told = Teller(fabric, "L1")
     fabric.network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)
     assert told.since() == [("capacity", "S1", "L2")]
     change = told.router.changes.happened[-1].changes[0]
@@ -81,7 +81,7 @@ def test_a_capacity_changes_in_one_direction(build):
 @BOTH
 def test_a_router_that_ends_has_left_and_one_that_starts_again_returns(build):
     fabric = started(build)
-    told = Told(fabric, "L1")
+    told = Teller(fabric, "L1")
     fabric.network.kill("L3")
     fabric.network.run_for(60.0)
     assert ("left", "L3") in told.since()
@@ -95,7 +95,7 @@ def test_a_router_that_ends_has_left_and_one_that_starts_again_returns(build):
 def test_the_computation_of_a_change_finds_what_it_was_about():
     """The second end of a link brings no change of its own."""
     fabric = started()
-    told = Told(fabric, "L1")
+    told = Teller(fabric, "L1")
     fabric.network.set_link("S2", "L3", up=False)
     told.since()
     (happened,) = [h for h in told.router.changes.happened if h.changes[0].what == "lost"]
@@ -113,7 +113,7 @@ def test_a_network_of_two_routers_is_a_link_between_them():
     fabric = builder.fabric
     fabric.network.start_all()
     settled(fabric, 20.0)
-    told = Told(fabric, "R3")
+    told = Teller(fabric, "R3")
     fabric.network.kill("R2")
     fabric.network.run_for(60.0)
     told.since()

@@ -8,8 +8,8 @@ arguments and help). JSON, the commands of the control socket, the paths of HTTP
 - Documents: a module for each name in ``registry``; ``protocol_status`` is part of ``status``,
   ``link`` of ``interfaces``, ``log_ring`` of ``log``. Answers of commands: ``operation``,
   ``config_changes``, ``recordings``.
-- Their parts: ``facts`` and ``declare``, ``rows`` and ``sliced`` for long lists; printed on
-  ``paper`` by ``cells`` and ``human``.
+- Their parts: ``facts`` and ``declare``, ``happened`` (what changed, in words), ``rows`` and
+  ``sliced`` for long lists; printed on ``paper`` by ``cells`` and ``human``.
 - Views: ``dispatch`` calls them with a ``context``, ``each`` has those of a protocol, ``views``
   those that need more of the router; ``errors`` refuses. ``census`` counts for the metrics.
 

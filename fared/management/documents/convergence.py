@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from fared.management.documents import human
 from fared.management.documents.cells import Columns, Styled, dim
 from fared.management.documents.declare import Answer, Document
-from fared.management.documents.facts import Causes, Facts, Seconds, UnixTime
+from fared.management.documents.facts import Facts, Seconds
+from fared.management.documents.happened import WhatChanged, told
 
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
@@ -21,7 +22,7 @@ class StageTime(Facts):
     seconds: Seconds
 
 
-class ConvergenceChange(Facts):
+class ConvergenceChange(WhatChanged):
     """One change from its first sign to the kernel.
 
     ``detected`` is from the kernel's message or the packet to the engine, ``originated`` until our
@@ -31,8 +32,6 @@ class ConvergenceChange(Facts):
     ``programmed`` the kernel; ``total`` is from first sign to done.
     """
 
-    at: UnixTime
-    causes: Causes
     spf_ran: bool
     routes: int
     operations: int
@@ -58,10 +57,14 @@ class Convergence(Answer, tag="fared-convergence/1"):
         """Print start-up, the stages of each change, then what it changed and why."""
         stages = [f"{stage.stage} {human.duration(stage.seconds)}" for stage in self.stages]
         paper.line(dim(f"start-up: {', '.join(stages) or 'not begun'}\n"))
+        numbers = {id(change): n for n, change in enumerate(reversed(self.changes), 1)}
+        number: Columns = {">#": lambda change: str(numbers[id(change)])}
         ago: Columns = {">Ago": lambda change: paper.ago(change.at)}
-        paper.table(self.changes, {**ago, **_STAGES})
+        paper.table(self.changes, {**number, **_STAGES})
         paper.line()
-        paper.table(self.changes, {**ago, **_CAUSES})
+        paper.table(self.changes, {**number, **ago, **_CAUSES})
+        if self.changes:
+            paper.line(dim("'show changed #' has the routes of a change"))
 
 
 _STAGES: Columns = {
@@ -74,7 +77,7 @@ _STAGES: Columns = {
     ">Weights": "weighed",
     ">FIB": lambda change: human.duration(change.planned + change.programmed),
 }
-_CAUSES: Columns = {">Routes": "routes", ">Ops": "operations", "~Because": "causes"}
+_CAUSES: Columns = {">Routes": "routes", ">Ops": "operations", "~What changed": "why"}
 
 
 def stages(context: ViewContext) -> list[StageTime]:
@@ -85,8 +88,14 @@ def stages(context: ViewContext) -> list[StageTime]:
 
 def convergence(context: ViewContext) -> Convergence:
     """``show convergence``."""
+    changes_at = told(context)
     changes = [
-        ConvergenceChange.of(change, at=context.unix(change.at), causes=list(change.causes))
+        ConvergenceChange.of(
+            change,
+            at=context.unix(change.at),
+            causes=list(change.causes),
+            changes=changes_at(change.at),
+        )
         for change in context.router.journal.changes
     ]
     return Convergence(stages=stages(context), changes=changes)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, Styled, dim, plural_list
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode, Ratio, UnixTime
+from fared.management.documents.facts import BytesPerSecond, NamedNode, Ratio
+from fared.management.documents.happened import WhatChanged
 from fared.management.documents.path import NamedLink
 from fared.management.documents.routes import NextHopFacts
 
@@ -36,13 +37,6 @@ class ExplainNextHop(NextHopFacts):
     reason: str
 
 
-class RouteChange(Facts):
-    """The last change of a route."""
-
-    at: UnixTime
-    causes: list[str]
-
-
 class Explain(Answer, tag="fared-explain/1"):
     """``explain PREFIX`` (argument ``prefix``, or an address): the derivation of a route.
 
@@ -66,7 +60,7 @@ class Explain(Answer, tag="fared-explain/1"):
     weights: str
     granularity: str
     summary: str
-    last_change: RouteChange | None
+    last_change: WhatChanged | None
 
     def show(self, paper: Paper) -> None:
         """Print the route, then its next hops with their limits and reasons."""
@@ -82,8 +76,8 @@ class Explain(Answer, tag="fared-explain/1"):
             paper.line()
             _show_reasons(self.nexthops, paper)
         if self.last_change is not None:
-            ago, causes = paper.ago(self.last_change.at), "; ".join(self.last_change.causes)
-            paper.line(dim(f"\nlast changed {ago} ago: {causes}"))
+            ago, last = paper.ago(self.last_change.at), self.last_change
+            paper.line(dim(f"\nlast changed {ago} ago: {'; '.join(last.changes or last.causes)}"))
 
 
 def _show_reasons(hops: list[ExplainNextHop], paper: Paper) -> None:

@@ -8,7 +8,8 @@ import msgspec
 
 from fared.management.documents.cells import Columns, dim, plural_list
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import Causes, Facts, NamedNode, Seconds, UnixTime
+from fared.management.documents.facts import NamedNode, Seconds
+from fared.management.documents.happened import WhatChanged
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -29,14 +30,12 @@ class SpfNode(NamedNode):
     first_hops: list[str]
 
 
-class SpfRun(Facts):
+class SpfRun(WhatChanged):
     """One computation. ``spf_ran`` False: only capacities were computed again.
 
     ``routes`` is the number of changed ones.
     """
 
-    at: UnixTime
-    causes: Causes
     spf_ran: bool
     nodes: int
     edges: int
@@ -67,7 +66,7 @@ class Spf(Answer, tag="fared-spf/1"):
                 ">Took": "duration",
                 ">Nodes": "nodes",
                 ">Routes": "routes",
-                "~Because": "causes",
+                "~What changed": "why",
             }
             paper.table(self.log, columns)
             paper.line(dim(f"back-off: {self.backoff}"))

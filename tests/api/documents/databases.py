@@ -133,13 +133,19 @@ SPF_LOG: Json = sample(
         computed(
             133,
             ["router LSA of spine1 (10.255.0.1): link to leaf2 gone", "and 3 more"],
+            changes=["leaf3 gone", "spine1-leaf2 gone"],
             spf_ran=True,
             routes=3,
             duration=0.00042,
             backoff="short-wait",
         ),
         computed(
-            12, ["TE link LSA 1.0.0.2 of spine1"], routes=1, duration=0.00006, backoff="quiet"
+            12,
+            ["TE link LSA 1.0.0.2 of spine1"],
+            changes=["spine1 > leaf2: 100G to 25G"],
+            routes=1,
+            duration=0.00006,
+            backoff="quiet",
         ),
     ],
 )

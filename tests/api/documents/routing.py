@@ -4,6 +4,7 @@ from typing import Any
 
 from fared.management.documents import convergence, explain, fib, path, routes, validate, weights
 from fared.management.documents.facts import NamedNode
+from fared.management.documents.happened import WhatChanged
 from tests.api.documents.common import DEGRADED, EQUAL, GBIT, NOW, Json
 from tests.api.documents.databases import edge
 from tests.api.documents.router import STATUS
@@ -151,7 +152,12 @@ EXPLAIN: Json = sample(
     granularity="packet",
     summary="Four equal-cost paths through spine1 to spine4; spine1 gets 7.7% instead of 25%"
     " because its link to leaf2 is down to 100G.",
-    last_change=sample(explain.RouteChange, at=NOW - 12, causes=["TE link LSA 1.0.0.2 of spine1"]),
+    last_change=sample(
+        WhatChanged,
+        at=NOW - 12,
+        causes=["TE link LSA 1.0.0.2 of spine1"],
+        changes=["spine1 > leaf2: 100G to 25G"],
+    ),
 )
 
 PATH: Json = sample(
@@ -181,6 +187,7 @@ CONVERGENCE: Json = sample(
             convergence.ConvergenceChange,
             at=NOW - 133,
             causes=["router LSA of spine1 (10.255.0.1): link to leaf2 gone"],
+            changes=["spine1-leaf2 gone"],
             spf_ran=True,
             routes=3,
             operations=5,
@@ -198,6 +205,7 @@ CONVERGENCE: Json = sample(
             convergence.ConvergenceChange,
             at=NOW - 12,
             causes=["TE link LSA 1.0.0.2 of spine1"],
+            changes=["spine1 > leaf2: 100G to 25G"],
             routes=1,
             operations=1,
             detected=0.00002,

@@ -33,9 +33,14 @@ function same(before, change) {
   return Math.abs(before.at - change.at) < 0.01 && before.causes.join() === change.causes.join();
 }
 
+/** What changed, in words; the names of LSAs or LSPs where that was nothing but routes. */
+function why(change) {
+  return (change.changes.length ? change.changes : change.causes).join("; ") || "no cause";
+}
+
 /** The list item of a change. One that is as it was stays, and an opened one stays open. */
 function item(panel, change, before) {
-  if (before?.change.total === change.total) return before;
+  if (before?.change.total === change.total && why(before.change) === why(change)) return before;
   const element = h("li", {}, entry(panel, change));
   if (before?.element.querySelector("[aria-expanded=true]")) element.querySelector(".change").click();
   return { change, element };
@@ -70,7 +75,7 @@ function entry(panel, change) {
   return [
     h("button", { type: "button", class: "change", "aria-expanded": "false", click: open },
       h("span", { class: "when" }, new Date(change.at * 1000).toLocaleTimeString()),
-      h("span", { class: "why" }, change.causes.join("; ") || "no cause"),
+      h("span", { class: "why", title: change.causes.join("; ") }, why(change)),
       h("span", { class: "total" }, duration(change.total)),
       h("span", { class: "dim" }, count(change.routes, "route")),
       strip),

@@ -9,9 +9,9 @@ from fared.management.documents.explain import (
     Explain,
     ExplainedLimit,
     ExplainNextHop,
-    RouteChange,
 )
 from fared.management.documents.facts import NamedNode
+from fared.management.documents.happened import WhatChanged, told
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.paths.fib.settings import Granularity, SprayMatch
 from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
@@ -171,10 +171,11 @@ def _others(context: ViewContext, prefix: Prefix) -> str:
     )
 
 
-def _last_change(context: ViewContext, prefix: Prefix) -> RouteChange | None:
+def _last_change(context: ViewContext, prefix: Prefix) -> WhatChanged | None:
     """Return the last change of the route in use; those of unused routes are not recorded."""
     used = context.router.table.source(prefix)
     found = context.router.journal.last_change.get(prefix)
     if found is None or used not in (None, context.instance_of(prefix).name):
         return None
-    return RouteChange(at=context.unix(found.at), causes=list(found.causes))
+    at, changes = context.unix(found.at), told(context)(found.at)
+    return WhatChanged(at=at, causes=list(found.causes), changes=changes)

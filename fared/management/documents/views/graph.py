@@ -9,6 +9,7 @@ import numpy as np
 
 from fared.core.ids import NodeId
 from fared.management.documents.context import ViewContext, family_name, finite
+from fared.management.documents.happened import told
 from fared.management.documents.sliced import Sliced, Work, each
 from fared.management.documents.spf import Spf, SpfNode, SpfRun
 from fared.management.documents.topology import (
@@ -132,7 +133,8 @@ def spf(context: ViewContext, *, log: bool = False) -> Work[Spf]:
     router = context.router
     found = Spf(root=context.root, backoff=router.schedule.backoff.state.value)
     if log:
-        found.log = [_run(context, run) for run in router.journal.spf_runs]
+        changes_at = told(context)
+        found.log = [_run(context, run, changes_at(run.at)) for run in router.journal.spf_runs]
         return found
     found.nodes = []
     for instance in context.instances:
@@ -141,9 +143,9 @@ def spf(context: ViewContext, *, log: bool = False) -> Work[Spf]:
     return found
 
 
-def _run(context: ViewContext, run: SpfRecord) -> SpfRun:
+def _run(context: ViewContext, run: SpfRecord, changes: list[str]) -> SpfRun:
     at, causes = context.unix(run.at), list(run.causes)
-    return SpfRun.of(run, at=at, causes=causes, duration=run.computed)
+    return SpfRun.of(run, at=at, causes=causes, changes=changes, duration=run.computed)
 
 
 def _spf_nodes(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[list[SpfNode]]:

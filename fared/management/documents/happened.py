@@ -1,0 +1,116 @@
+"""What a computation was about, in words: ``S1 > L2: 100M to 25M``, ``S3-L5 gone``, ``L4 back``.
+
+A direction of a link is ``S1 > L2``, the link as a whole ``S1-L2``, the lower id first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from fared.core.units import format_bandwidth
+from fared.management.documents import human
+from fared.management.documents.facts import Causes, Facts, UnixTime
+
+if TYPE_CHECKING:
+    from fared.management.documents.context import ViewContext
+    from fared.router.compared import DatabaseChange, Happened
+
+_NAMES_SHOWN: Final = 4
+_ORDER: Final = ("left", "returned", "joined", "drained", "undrained", "lost", "back", "new")
+"""What people want to know first; the rest follows."""
+_ROUTERS: Final = {
+    "left": "gone",
+    "returned": "back",
+    "joined": "new",
+    "drained": "drained",
+    "undrained": "in service again",
+}
+_LINKS: Final = {"lost": "gone", "back": "back", "new": "new"}
+
+
+class WhatChanged(Facts):
+    """A change at a time. ``causes``: LSAs, LSPs and events, as an engine names them.
+
+    ``changes``: what they changed, in words; empty where that was nothing but routes.
+    """
+
+    at: UnixTime
+    causes: Causes
+    changes: list[str]
+
+    @property
+    def why(self) -> str:
+        """The first change, or cause, and the number of others."""
+        return human.because(self.changes or self.causes)
+
+
+def link(a: str, b: str) -> str:
+    """Return the spelling of a link, both directions."""
+    return f"{a}-{b}"
+
+
+def direction(tail: str, head: str) -> str:
+    """Return the spelling of one direction of a link."""
+    return f"{tail} > {head}"
+
+
+def told(context: ViewContext) -> Callable[[float], list[str]]:
+    """Return what tells the changes of the computation at a time of the router's clock."""
+    router = context.router
+    for _ in router.changes.settled():
+        pass
+    found = {each.at: each for each in router.changes.happened}
+    return lambda at: list(_texts(context, found[at])) if at in found else []
+
+
+def _texts(context: ViewContext, happened: Happened) -> Iterator[str]:
+    """Yield what changed; that of several links of a router to the same values is one text."""
+    together: dict[tuple[object, ...], list[DatabaseChange]] = {}
+    for change in sorted(happened.changes, key=_order):
+        together.setdefault(_alike(change), []).append(change)
+    for changes in together.values():
+        yield _text(context, changes)
+    if happened.more:
+        yield f"{happened.more} more"
+
+
+def _order(change: DatabaseChange) -> int:
+    return _ORDER.index(change.what) if change.what in _ORDER else len(_ORDER)
+
+
+def _alike(change: DatabaseChange) -> tuple[object, ...]:
+    if change.what in _ROUTERS:
+        return (change.what,)
+    return (change.what, change.node, change.before, change.after)
+
+
+def _text(context: ViewContext, changes: list[DatabaseChange]) -> str:
+    first, name = changes[0], context.name
+    what, tail = first.what, name(first.node)
+    if what in _ROUTERS:
+        return f"{_names(name(change.node) for change in changes)} {_ROUTERS[what]}"
+    if what in _LINKS:
+        links = _names(link(tail, name(change.end)) for change in changes)
+        partly = first.before and first.after
+        numbers = f": {first.before:.0f} links to {first.after:.0f}"
+        return links + numbers if partly else f"{links} {_LINKS[what]}"
+    if what == "prefixes":
+        was = f"{first.before:.0f} prefixes to " if first.before else ""
+        return f"{tail}: {was}{first.after:.0f}{'' if was else ' prefixes changed'}"
+    ends = direction(tail, _names(name(change.end) for change in changes))
+    if what == "metric":
+        return f"{ends}: metric {first.before:.0f} to {first.after:.0f}"
+    free = " free" if what == "available" else ""
+    return f"{ends}: {_rate(first.before)} to {_rate(first.after)}{free}"
+
+
+def _names(names: Iterable[str]) -> str:
+    found = sorted(names, key=human.ordering)
+    more = len(found) - _NAMES_SHOWN
+    shown = ", ".join(found[:_NAMES_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _rate(value: float) -> str:
+    return "unknown" if value < 0 else format_bandwidth(value)
