@@ -8,7 +8,7 @@ added or removed entry of ``interfaces`` changes which entry applies before or a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,7 +26,7 @@ _Entry = tuple[Any, ...]
 _INTERFACES = (OspfInterface, IsisInterface)
 
 
-class Change(NamedTuple):
+class Change(msgspec.Struct, frozen=True):
     """One difference; ``old`` or ``new`` None: the entry is absent there."""
 
     path: Path
@@ -141,7 +141,7 @@ class _Differ:
         return Reload.UPDATE if alone else _replaced(globs.entries, after)
 
 
-class _Globs(NamedTuple):
+class _Globs(msgspec.Struct, frozen=True):
     """Earlier globs, to find those that overlap with a new one."""
 
     tries: GlobIndex

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+import msgspec
 from yaml._yaml import CParser
 from yaml.constructor import SafeConstructor
 from yaml.error import MarkedYAMLError, YAMLError
@@ -41,7 +42,7 @@ _TAG: Final = re.compile(r"the tag '.*'", re.DOTALL)
 _EXPONENT: Final = re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True, order=True):
     """A position in the file, both counted from 1."""
 
     line: int
@@ -193,7 +194,7 @@ def _place(event: Any) -> Place:  # noqa: ANN401 - events without marks do not c
     return Place(event.start_mark.line + 1, event.start_mark.column + 1)
 
 
-class _Open(NamedTuple):
+class _Open(msgspec.Struct, frozen=True):
     """A collection that is being read. ``waiting`` is a mapping's key without its value yet."""
 
     node: YamlNode

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
 from msgspec import field
 
 from fared.config import quantities, values
@@ -42,7 +43,7 @@ _FAST = FastFloodingSettings()
 """The defaults of the engine."""
 
 
-class Net(NamedTuple):
+class Net(msgspec.Struct, frozen=True):
     """A network entity title (ISO 10589 §7.1): area address and system id; the selector is 0."""
 
     area: bytes

@@ -9,7 +9,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from fared.config.checks import cross_checks, warnings_of
 from fared.config.document import Place, Places, YamlError, parse
@@ -32,7 +34,7 @@ _MAX_FILE: Final = 4 << 20
 """Bytes: enough for some 30,000 interfaces with a few settings each."""
 
 
-class Loaded(NamedTuple):
+class Loaded(msgspec.Struct, frozen=True):
     """A valid configuration, the warnings about it, and its text as given.
 
     ``refused``: the errors of the file in whose place it runs.
@@ -115,7 +117,7 @@ def _load(text: str, file: str) -> Loaded:
     return Loaded(config, tuple(warnings_of(file, config, places, reading.exposed)), text)
 
 
-class _Placed(NamedTuple):
+class _Placed(msgspec.Struct, frozen=True):
     """An error whose text is only made if it is among the first."""
 
     order: tuple[int, int, str]

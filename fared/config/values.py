@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
 
 from fared.config.globs import is_glob
 from fared.config.reading import Refused
@@ -27,7 +29,7 @@ _HOSTNAME_MAX = 255  # RFC 5642 §3, RFC 5301 §3
 LONGEST_GLOB = 64
 
 
-class HttpAddress(NamedTuple):
+class HttpAddress(msgspec.Struct, frozen=True):
     """The address and port of the HTTP server."""
 
     host: str

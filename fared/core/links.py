@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
@@ -130,7 +129,7 @@ class Link(msgspec.Struct, frozen=True):
         return min(known) if known else None
 
 
-class PresentLink(NamedTuple):
+class PresentLink(msgspec.Struct, frozen=True):
     """A link, and what tells people what it is for.
 
     ``kind`` is what ``ip -d link`` prints, empty for hardware. ``member``: it belongs to a bridge,

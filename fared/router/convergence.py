@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import Generic, NamedTuple, TypeVar, overload
+from typing import Generic, TypeVar, overload
 
 import msgspec
 
@@ -102,7 +102,7 @@ class PendingChange(msgspec.Struct):
         return (*self.causes, f"and {self.more} more") if self.more else tuple(self.causes)
 
 
-class LastChange(NamedTuple):
+class LastChange(msgspec.Struct, frozen=True):
     """The time of the last change of a route or its weights, and the causes."""
 
     at: float

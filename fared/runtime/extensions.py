@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib
 from importlib.util import find_spec
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 
-class Service(NamedTuple):
+class Service(msgspec.Struct, frozen=True):
     """A service of the daemon, its document and its requests, where the configuration enables it.
 
     ``section``: that of the configuration, with ``enabled``. Its document is ``show SECTION``, and
@@ -30,7 +32,7 @@ class Service(NamedTuple):
     """The module of its document."""
 
 
-class PluggedCommand(NamedTuple):
+class PluggedCommand(msgspec.Struct, frozen=True):
     """A command of ``fared-cli``; the first sentence of its help is for lists.
 
     ``as_json``: these commands of it, or else itself, have an option ``--json`` of their own.

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fared.config import load_runnable
 from fared.core.links import InterfaceAddress, Link
@@ -82,7 +83,7 @@ class Stage:
 
     def make(self) -> Daemon:
         """Create a daemon from the file."""
-        loaded = load_runnable(self.file)._replace(refused=self.refused)
+        loaded = replace(load_runnable(self.file), refused=self.refused)
         return Daemon(str(self.file), loaded)
 
     async def serve(self) -> None:

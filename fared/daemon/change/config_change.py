@@ -12,7 +12,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from fared.config import ConfigErrors, Loaded
 from fared.daemon.change.config_file import EDITED, ConfigFile
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from fared.management.api.requests import ConfigApplyRequest, ConfigRollbackRequest
 
 
-class _Unconfirmed(NamedTuple):
+class _Unconfirmed(msgspec.Struct, frozen=True):
     """A change that waits for its confirmation."""
 
     entry: Entry

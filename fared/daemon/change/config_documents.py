@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +22,7 @@ _TIME_LIMIT = 60.0
 """Seconds for reading the file."""
 
 
-class _Saved(NamedTuple):
+class _Saved(msgspec.Struct, frozen=True):
     """What the process said of the file that had this state."""
 
     state: tuple[int, ...]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from fared.config import ConfigErrors, load_runnable
 from fared.config.load import Loaded
 from fared.daemon.change.history import History
@@ -40,5 +42,5 @@ def last_configuration(path: str, refused: ConfigErrors) -> Loaded | None:
             found = load_runnable(Path(path), history.text(entry))
         except (ConfigErrors, OSError, ValueError):  # of another version, or damaged
             continue
-        return found._replace(refused=str(refused))
+        return replace(found, refused=str(refused))
     return None

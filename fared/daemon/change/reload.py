@@ -14,7 +14,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from fared.config import (
     Change,
@@ -58,7 +60,7 @@ class Target(Protocol):
         """Whether the daemon is about to end."""
 
 
-class Plan(NamedTuple):
+class Plan(msgspec.Struct, frozen=True):
     """A change that was read and compared in a thread: what runs after it, and the file's."""
 
     config: Config

@@ -12,7 +12,9 @@ import importlib
 import socket
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from fared import __version__
 from fared.config import Config
@@ -32,7 +34,7 @@ _SERVER = (
 )
 
 
-class Served(NamedTuple):
+class Served(msgspec.Struct, frozen=True):
     """The content to serve: documents, metrics, and whether the daemon is ready.
 
     ``families`` yields the present metrics, ``names`` the host names that are served, ``context``

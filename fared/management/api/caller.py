@@ -9,13 +9,15 @@ import pwd
 import socket
 import struct
 from contextvars import ContextVar
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 CALLER: Final[ContextVar[str]] = ContextVar("caller", default="unknown")
 """The user of the request that is being answered. Each connection's task has its own value."""
 
 
-class Peer(NamedTuple):
+class Peer(msgspec.Struct, frozen=True):
     """User and groups of the process that connected."""
 
     user: int

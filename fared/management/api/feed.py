@@ -14,7 +14,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Hashable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from fared.management.api.respond import Json
 from fared.management.api.seats import Seat, Seats
@@ -30,7 +32,7 @@ _MAX_PATTERN: Final = 200
 """Characters of one pattern."""
 
 
-class EventFilter(NamedTuple):
+class EventFilter(msgspec.Struct, frozen=True):
     """Which events a reader wants; None: whatever their name, or interface, is."""
 
     least: int = LEVELS["info"]

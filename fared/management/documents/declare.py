@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from fared.management.documents import human
 from fared.management.documents.facts import Facts
@@ -24,7 +26,7 @@ class Answer(Facts, tag_field="format"):
         raise NotImplementedError
 
 
-class Argument(NamedTuple):
+class Argument(msgspec.Struct, frozen=True):
     """An argument of a document: ``name`` in requests, ``parameter`` of the view.
 
     ``kind``: ``text``; ``number``; ``flag``: true or false, on the command line the word itself;
@@ -56,7 +58,7 @@ def name_of(format_name: str) -> str:
     return format_name.removeprefix("fared-").partition("/")[0]
 
 
-class Document(NamedTuple):
+class Document(msgspec.Struct, frozen=True):
     """A document.
 
     ``row``: its class. ``view``: the function that makes it, called with the context and ``args``,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -54,7 +54,7 @@ _FEW_NODES = 16
 """Rows of so few nodes are filled one by one: of a lost link, mostly two."""
 
 
-class AreaDelta(NamedTuple):
+class AreaDelta(msgspec.Struct, frozen=True):
     """What an update changed; ``nodes`` (N,) marks the nodes with a new next-hop set object.
 
     ``spf_ran`` and ``moved`` are as in PlanDelta; ``links_changed``: the local links differ.

@@ -9,7 +9,9 @@ A fast path beside ``choose``: tests/rib/test_few.py proves them equal; row ``on
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from fared.paths.rib.distances import NO_ROUTE, AdvertiserDistances
 from fared.paths.rib.rows import NONE, TYPE_SHIFT, AdvertisementRow, metric
@@ -24,7 +26,7 @@ FEW = 8
 _FEW_ROWS = 32
 
 
-class _Chosen(NamedTuple):
+class _Chosen(msgspec.Struct, frozen=True):
     """The best advertisements of one prefix: the fields of ``Choice``."""
 
     key: int

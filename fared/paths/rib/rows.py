@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from array import array
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -56,7 +56,7 @@ class CopiedRows(msgspec.Struct, frozen=True, eq=False):
     capacity: NDArray[np.float64]
 
 
-class AdvertisementRow(NamedTuple):
+class AdvertisementRow(msgspec.Struct, frozen=True):
     """One row: the fields of ``CopiedRows`` without the prefix."""
 
     advertiser: int

@@ -9,8 +9,9 @@ first SPF of the back-off (RFC 8405) just before the other end's LSA or LSP arri
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId
@@ -59,7 +60,7 @@ class ChangeKind(enum.IntEnum):
     """A path, or the route to a prefix behind a router, is gone or longer: traffic may be lost."""
 
 
-class GraphDelta(NamedTuple):
+class GraphDelta(msgspec.Struct, frozen=True):
     """The present graph of an area, and how it differs from an earlier version of it.
 
     ``kind`` is NONE, LOAD or CAPACITY if only values of the same graph changed, TOPOLOGY if the

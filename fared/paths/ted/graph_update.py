@@ -10,7 +10,7 @@ link``.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
@@ -40,7 +40,7 @@ class _Delta(msgspec.Struct):
     transit: dict[int, bool] = msgspec.field(default_factory=dict)
 
 
-class _Edge(NamedTuple):
+class _Edge(msgspec.Struct, frozen=True):
     """A new edge, and the number of the old edge before which it is inserted."""
 
     before: int

@@ -6,7 +6,9 @@ the sequence numbers sent. Those received are checked here, so that replayed pac
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from fared.core.wire import DecodeError
 from fared.protocols.igp.keys import AuthKey, TimedKey, accept_keys, equal_keys
@@ -27,7 +29,7 @@ _SETTLING_TIME: Final = 1.5
 _CRYPTOGRAPHIC: Final = (AuType.CRYPTOGRAPHIC, AuType.CRYPTOGRAPHIC_EXTENDED)
 
 
-class Refusal(NamedTuple):
+class Refusal(msgspec.Struct, frozen=True):
     """Why a packet is refused: a reason for the counters, and text for the log."""
 
     reason: str
