@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from fared.core.ids import AreaId, Prefix
+from fared.core.ids import AreaId, NodeId, Prefix
 from fared.core.routes import TagOf
 from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted import events as ted
@@ -79,6 +79,12 @@ class Engine(Protocol):
 
     def tags(self) -> TagOf:
         """A function that returns the administrative tags of prefixes as they are now."""
+
+    def borders(self) -> Iterator[tuple[int, NodeId]]:
+        """The routers of each area, or level, that say that they are in others as well."""
+
+    def externals(self) -> Iterator[tuple[NodeId, Prefix]]:
+        """Prefixes of others that routers advertise as if they were theirs, by path type."""
 
     def contested(self, now: float) -> str | None:
         """An entry of the database that is ours, and that another router originates, too."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fared.core.ids import NodeId, dotted, isis_node
+from fared.core.ids import BACKBONE, NodeId, dotted, isis_node
 from fared.core.rng import Rng
 from fared.router.engine import Engine
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OSPF = "ospf"
 ISIS = "isis"
+_LEVEL_2 = 2
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -50,6 +51,8 @@ class RoutingProtocol(msgspec.Struct, frozen=True):
     """Formats an area, or a level."""
     start: Callable[[Any, Rng], Started]
     """Creates an engine from settings."""
+    backbone: int = BACKBONE
+    """The area, or level, that connects all others."""
 
 
 def _start_ospf(settings: OspfSettings, rng: Rng) -> Started:
@@ -71,6 +74,8 @@ def _level(level: int) -> str:
 PROTOCOLS: Mapping[str, RoutingProtocol] = MappingProxyType(
     {
         OSPF: RoutingProtocol(OSPF, "OSPF", "packet", "neighbor", "LSA", 110, dotted, _start_ospf),
-        ISIS: RoutingProtocol(ISIS, "IS-IS", "PDU", "adjacency", "LSP", 115, _level, _start_isis),
+        ISIS: RoutingProtocol(
+            ISIS, "IS-IS", "PDU", "adjacency", "LSP", 115, _level, _start_isis, _LEVEL_2
+        ),
     }
 )

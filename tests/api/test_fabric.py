@@ -1,9 +1,11 @@
 """The whole fabric as a document, and what changes of it."""
 
 import pytest
+from msgspec.structs import replace
 
+from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3, clos5
-from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.encode import encode
@@ -16,7 +18,7 @@ from tests.api.seen import seen_from
 
 
 def image_of(context, before=None):
-    return fabric_image.image_of(fabric_image.sight(context), before)
+    return fabric_image.image_of(fabric_image.sight(context, before), before)
 
 
 def started(made):
@@ -81,6 +83,7 @@ def test_a_link_at_a_quarter_is_reduced_and_the_only_change(four_by_eight):
 def test_what_did_not_change_is_kept_and_costs_nothing(four_by_eight):
     before = image_of(seen_from(four_by_eight, "L1"))
     after = image_of(seen_from(four_by_eight, "L1"), before)
+    assert after.seen.hosts is before.seen.hosts
     assert all(after.vertices[n] is before.vertices[n] for n in before.vertices)
     assert after.shape is before.shape
     assert changes(before, after) == []
@@ -144,6 +147,43 @@ def test_five_stages_have_pods_and_planes():
     assert {n.pod for name, n in found.items() if name.startswith("p1.")} == {found["p1.L1"].pod}
     assert {n.role for n in found.values()} == {"leaf", "spine", "super-spine"}
     assert len({n.plane for n in found.values() if n.plane}) == 2
+
+
+@pytest.fixture(scope="module", params=[clos5_areas, clos5_levels])
+def in_areas(request):
+    """Five stages: each PoD is an area, or level 1; the planes are the backbone, or level 2."""
+    return started(request.param(2, 3, 4, 2, network=Network(seed=1)))
+
+
+def role_of(name):
+    return "super-spine" if name.startswith("SS") else "leaf" if "L" in name else "spine"
+
+
+@pytest.mark.parametrize(
+    ("viewer", "leaves", "spines", "supers"),
+    [("p1.L1", 3, 4, 0), ("p1.S1", 3, 5, 2), ("SS1.1", 0, 2, 2)],
+)
+def test_each_router_of_areas_sees_its_own_ones_the_right_way_up(
+    in_areas, viewer, leaves, spines, supers
+):
+    """A spine sees its PoD and its plane; border routers advertise the most prefixes."""
+    found = nodes(seen_from(in_areas, viewer))
+    assert {name: node.role for name, node in found.items()} == {n: role_of(n) for n in found}
+    counts = [sum(node.tier == tier for node in found.values()) for tier in range(3)]
+    assert counts == [leaves, spines, supers]
+    pods = {name for name, node in found.items() if node.pod is not None}
+    assert pods == ({n for n in found if n.startswith("p1.")} if leaves and supers else set())
+
+
+def test_a_router_that_becomes_a_border_router_changes_the_places():
+    """The links are the same: it tells its other area, in its router LSA."""
+    made = started(clos3(2, 3, network=Network(seed=1)))
+    before = image_of(seen_from(made, "L1"))
+    assert before.seen.heights == {}
+    seen = replace(before.seen, heights=dict.fromkeys(before.vertices, 1))
+    after = fabric_image.image_of(seen, before)
+    assert after.shape is not before.shape
+    assert after.shape.places == before.shape.places
 
 
 def test_a_router_of_both_protocols_is_one():

@@ -190,6 +190,15 @@ def test_leaking_keeps_what_says_where_a_prefix_comes_from(leaf_redistributes):
         assert set(routers.hops(9, str(prefix))) == {2, 3}
 
 
+@pytest.mark.rfc("ISO 10589 §9.8", "RFC 7794 §2.1")
+def test_routers_of_both_levels_are_told_from_others(leaf_redistributes):
+    """In level 1 by the IS type; in level 2, where all have the same, by what they readvertise."""
+    net, _ = leaf_redistributes
+    assert set(net.nodes[1].engine.borders()) == {(1, node(2)), (1, node(3))}
+    assert set(net.nodes[9].engine.borders()) == {(2, node(n)) for n in (2, 3, 5, 6)}
+    assert (node(1), OUTSIDE) in set(net.nodes[2].engine.externals())
+
+
 def test_a_route_that_goes_goes_from_all_levels(leaf_redistributes):
     net, routers = leaf_redistributes
     tell(net, 1, OUTSIDE, OUTSIDE6, route=None)

@@ -84,7 +84,7 @@ class FabricWatch:
     async def _step(self) -> None:
         """Send what changed since the last step."""
         old = self._image
-        new = await asyncio.to_thread(image_of, sight(self._context()), old)
+        new = await asyncio.to_thread(image_of, sight(self._context(), old), old)
         self._image = new
         if old is not None:
             if is_other(old, new):

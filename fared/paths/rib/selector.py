@@ -14,6 +14,7 @@ from fared.core.ids import HOSTS_AREA
 from fared.paths.rib.distances import locate
 from fared.paths.rib.few import take_few
 from fared.paths.rib.forwarding import ForwardingAddresses, OwnEnds, Resolved
+from fared.paths.rib.own_prefixes import own_prefixes
 from fared.paths.rib.prefixes import PrefixTable
 from fared.paths.rib.selection import Selection, choose, union
 from fared.paths.ted.change import ChangeKind
@@ -21,7 +22,7 @@ from fared.paths.ted.graph import anywhere
 from fared.paths.ted.model import PathType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -168,6 +169,10 @@ class PrefixSelector:
         return self._forwarding.count(area, node) + sum(
             not isinstance(source, Resolved) for source in self.table.sources(area, node)
         )
+
+    def own_prefixes(self, externals: Iterable[tuple[NodeId, Prefix]]) -> dict[NodeId, int]:
+        """Return how many prefixes each router has that no other one advertises."""
+        return own_prefixes(self.table, externals)
 
     def advertised_by(self, area: int, node: NodeId) -> Iterator[PrefixReachability]:
         """Iterate over the prefixes a node advertises, without those with a forwarding address."""

@@ -34,7 +34,7 @@ from fared.paths.ted.events import AdvertisedRoute
 from fared.paths.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -329,6 +329,13 @@ class RouteSolver:
     def prefix_count(self, area: int, node: NodeId) -> int:
         """Return the number of prefixes that a node advertises in an area."""
         return self._selector.count(area, node)
+
+    def own_prefixes(self, externals: Iterable[tuple[NodeId, Prefix]]) -> dict[NodeId, int]:
+        """Return how many prefixes each router has that no other one advertises.
+
+        Summaries, leaked prefixes and ``externals`` are not counted.
+        """
+        return self._selector.own_prefixes(externals)
 
     def advertised_by(self, area: int, node: NodeId) -> Iterator[PrefixReachability]:
         """Iterate over the prefixes a node advertises, without those with a forwarding address."""

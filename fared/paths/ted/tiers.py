@@ -1,31 +1,33 @@
-"""Recognizes leaves, spines and super-spines, pods and planes of a Clos fabric by its links alone.
+"""Recognizes leaves, spines and super-spines, pods and planes of a Clos fabric by its links.
 
-A fabric has two sides without links inside (it is bipartite): spines on one, leaves and
-super-spines on the other. Leaves of a pod have the same spines, super-spines of a plane have the
-same spines, and a leaf shares at most one spine with a super-spine of each plane. So routers of
-the outer side with alike neighbors are a group, and groups that share neighbors are of different
-kinds: two colors. Failed links leave neighbors alike, as long as most of them are left. Which
-kind is the leaves follows from what hangs on them: prefixes beyond those of links, then their
-number, then fewer links. Graphs that are no Clos of three or five stages get no places.
+A fabric has two sides without links inside (``sides``): spines on one, leaves and super-spines on
+the other. Leaves of a pod have the same spines, super-spines of a plane have the same spines, and a
+leaf shares at most one spine with a super-spine of each plane. So routers of the outer side with
+alike neighbors are a group, and groups that share neighbors are of different kinds (``stages``).
+Failed links leave neighbors alike, as long as most of them are left.
+
+Which kind is above follows from areas or levels, where there are any: a border router is below
+those of the backbone and above those of its other areas. Else leaves are the kind with more
+prefixes of their own, then the more numerous one, then that with fewer links.
+
+Routers that are like no others (a leaf with one link left, a host router behind a leaf) are placed
+by their neighbors, or not at all. Graphs that are no Clos of three or five stages get no places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import median
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fared.core.ids import NodeId
-
-Neighbors = Mapping[NodeId, frozenset[NodeId]]
-"""The neighbors of each router; links are in both directions."""
+from fared.paths.ted.sides import Group, Neighbors, parts, two_sides
+from fared.paths.ted.stages import LEAF, SPINE, SUPER, Facts, Stages, stages
 
 ROLES = ("leaf", "spine", "super-spine")
 """Names of tiers: the distance from the leaves."""
-_ALIKE = 0.5
-"""Routers of a group share this part of their neighbors (Jaccard index): one of two may be lost."""
-_BOTH = 0.8
-"""Spines of five stages that have a link to leaves and one to super-spines, at least this part."""
+_NO_HEIGHTS: Mapping[NodeId, int] = MappingProxyType({})
 
 
 class TierPlace(NamedTuple):
@@ -39,146 +41,97 @@ class TierPlace(NamedTuple):
     plane: int | None = None
 
 
-def places(neighbors: Neighbors, hosts: Mapping[NodeId, int]) -> dict[NodeId, TierPlace]:
+def places(
+    neighbors: Neighbors,
+    hosts: Mapping[NodeId, int],
+    heights: Mapping[NodeId, int] = _NO_HEIGHTS,
+) -> dict[NodeId, TierPlace]:
     """Return the place of each router; empty if the graph is no Clos.
 
-    ``hosts`` is the number of prefixes of a router beyond those of its links. Routers that cannot
-    be reached from the most others have no place.
+    ``hosts`` is the number of prefixes that a router has besides those of its links, without those
+    that it passes on from other areas or protocols. ``heights`` are INNER, BORDER or CORE, where
+    there are areas. Of what failures have cut off from the most routers, only those parts have
+    places in which it is certain which side is above.
     """
-    sides = _sides(neighbors)
-    if sides is None:
-        return {}
-    rank = _rank(neighbors, hosts)
-    five = [
-        found
-        for middle, outer in (sides, sides[::-1])
-        if (found := _five_stages(middle, outer, neighbors)) is not None
-    ]
-    if five:
-        # The spines are the side with the most links for each router.
-        spines, *kinds = min(five, key=lambda found: len(found[0]))
-        leaves, tops = sorted(kinds, key=lambda kind: rank([n for g in kind for n in g]))[::-1]
-        return _placed(spines, leaves, tops, neighbors)
-    if all(len(_alike(side, neighbors)) == 1 for side in sides):
-        spines, edge = sorted(sides, key=rank)
-        return {**{node: TierPlace(0) for node in edge}, **{node: TierPlace(1) for node in spines}}
-    return {}
-
-
-_Groups = list[list[NodeId]]
-
-
-def _rank(
-    neighbors: Neighbors, hosts: Mapping[NodeId, int]
-) -> Callable[[Sequence[NodeId]], tuple[float, int, float, list[NodeId]]]:
-    """Return the key of a set of routers: the greatest is that of leaves."""
-
-    def key(nodes: Sequence[NodeId]) -> tuple[float, int, float, list[NodeId]]:
-        beyond = median(hosts.get(node, 0) for node in nodes)
-        degree = median(len(neighbors[node]) for node in nodes)
-        return beyond, len(nodes), -degree, sorted(nodes)
-
-    return key
-
-
-def _sides(neighbors: Neighbors) -> tuple[list[NodeId], list[NodeId]] | None:
-    """Return both sides of the largest connected part; None: it is not bipartite, or a node."""
-    best: dict[NodeId, int] = {}
-    seen: set[NodeId] = set()
-    for start in sorted(neighbors):
-        if start in seen:
+    facts = Facts(hosts, heights)
+    tiers: dict[NodeId, int] = {}
+    pods, planes = list[list[NodeId]](), list[list[NodeId]]()
+    for number, nodes in enumerate(parts(neighbors)):
+        sides = two_sides(nodes, neighbors)
+        found = None if sides is None else stages(sides, facts)
+        if found is None and not number:
+            return {}
+        if found is None or (number and not found.certain):
             continue
-        side = {start: 0}
-        queue = [start]
-        for node in queue:
-            for far in neighbors[node] - side.keys():
-                side[far] = 1 - side[node]
-                queue.append(far)
-        seen |= side.keys()
-        if len(side) > len(best):
-            best = side
-    if any(best[far] == best[node] for node in best for far in neighbors[node]):
-        return None
-    sides = ([n for n in best if best[n] == 0], [n for n in best if best[n] == 1])
-    return None if not all(sides) else (sorted(sides[0]), sorted(sides[1]))
+        tiers.update(found.tiers)
+        tiers.update(_left_out(nodes, neighbors, found, facts))
+        if found.leaves and found.supers:
+            pods += [group.members for group in found.leaves]
+            planes += [group.members for group in found.supers]
+    pod_of = _numbered(tiers, LEAF, pods, neighbors)
+    plane_of = _numbered(tiers, SUPER, planes, neighbors) if len(planes) > 1 else {}
+    return {node: TierPlace(t, pod_of.get(node), plane_of.get(node)) for node, t in tiers.items()}
 
 
-def _alike(nodes: Iterable[NodeId], neighbors: Neighbors) -> _Groups:
-    """Group routers whose neighbors are alike, each with the group whose first is most alike."""
-    groups: dict[frozenset[NodeId], list[NodeId]] = {}
-    known: dict[frozenset[NodeId], list[NodeId]] = {}
-    for node in sorted(nodes, key=lambda node: (-len(neighbors[node]), node)):
-        mine = neighbors[node]
-        group = known.get(mine)
-        if group is None:
-            first = max(groups, key=lambda first: _jaccard(first, mine), default=mine)
-            if first not in groups or _jaccard(first, mine) < _ALIKE:
-                groups[mine] = []
-                first = mine
-            group = known[mine] = groups[first]
-        group.append(node)
-    return sorted(sorted(group) for group in groups.values())
-
-
-def _jaccard(a: frozenset[NodeId], b: frozenset[NodeId]) -> float:
-    shared = len(a & b)
-    return shared / (len(a) + len(b) - shared)
-
-
-def _five_stages(
-    middle: list[NodeId], outer: list[NodeId], neighbors: Neighbors
-) -> tuple[list[NodeId], _Groups, _Groups] | None:
-    """Return the spines and both kinds of groups, if the outer side has leaves and super-spines."""
-    groups = _alike(outer, neighbors)
-    ends = [frozenset[NodeId]().union(*(neighbors[node] for node in group)) for group in groups]
-    kind = _two_colors(ends)
-    if kind is None or len(set(kind)) < len(ROLES) - 1:
-        return None
-    kinds = tuple(
-        [[g for g, color in zip(groups, kind, strict=True) if color == c] for c in (0, 1)]
-    )
-    reach = [frozenset(node for group in of for node in group) for of in kinds]
-    both = sum(all(neighbors[node] & side for side in reach) for node in middle)
-    if both < _BOTH * len(middle) or max(map(len, kinds)) < len(ROLES) - 1:
-        return None
-    return middle, kinds[0], kinds[1]
-
-
-def _two_colors(ends: list[frozenset[NodeId]]) -> list[int] | None:
-    """Color groups so that those with a common neighbor differ; None: two colors do not suffice."""
-    color: dict[int, int] = {}
-    for start in range(len(ends)):
-        if start in color:
+def _left_out(
+    nodes: list[NodeId], neighbors: Neighbors, found: Stages, facts: Facts
+) -> Iterator[tuple[NodeId, int]]:
+    """Yield the tiers of routers in no group: those beside the only one that they have links to."""
+    tiers = found.tiers
+    for node in nodes:
+        if node in tiers:
             continue
-        color[start] = 0
-        queue = [start]
-        for group in queue:
-            for other, there in enumerate(ends):
-                if other == group or ends[group].isdisjoint(there):
-                    continue
-                if other not in color:
-                    color[other] = 1 - color[group]
-                    queue.append(other)
-                elif color[other] == color[group]:
-                    return None
-    return [color[group] for group in range(len(ends))]
+        beside = {tiers[far] for far in neighbors[node] if far in tiers}
+        if beside == {SPINE}:
+            yield node, _beside_spines(node, neighbors, found, facts)
+        elif (
+            beside == {LEAF, SUPER}
+            or (beside == {LEAF} and _above_leaves(node, neighbors, found, facts))
+            or (beside == {SUPER} and _below_one_plane(node, neighbors, found))
+        ):
+            yield node, SPINE
 
 
-def _placed(
-    spines: list[NodeId], leaves: _Groups, tops: _Groups, neighbors: Neighbors
-) -> dict[NodeId, TierPlace]:
-    """Number pods and planes; a single plane is none."""
-    found: dict[NodeId, TierPlace] = {}
-    planes = len(tops) > 1
-    for pod, group in enumerate(leaves, 1):
-        found.update({node: TierPlace(0, pod=pod) for node in group})
-    for plane, group in enumerate(tops, 1):
-        found.update({node: TierPlace(2, plane=plane if planes else None) for node in group})
-    for spine in spines:
-        ends = [found[node] for node in sorted(neighbors[spine])]
-        pods = [end.pod for end in ends if end.tier == 0]
-        numbers = [end.plane for end in ends if end.tier == ROLES.index("super-spine")]
-        found[spine] = TierPlace(
-            1, max(pods, default=None, key=pods.count), next(iter(numbers), None)
-        )
+def _beside_spines(node: NodeId, neighbors: Neighbors, found: Stages, facts: Facts) -> int:
+    """Return whether a router with few links, all to spines, is a leaf or a super-spine."""
+    lean = facts.lean([node], neighbors)
+    if lean is not None or not (found.leaves and found.supers):
+        return lean if lean is not None else LEAF if found.leaves else SUPER
+    few, many = (_host_prefixes(kind, facts) for kind in (found.supers, found.leaves))
+    return LEAF if few >= many or 2 * facts.hosts.get(node, 0) > few + many else SUPER
+
+
+def _above_leaves(node: NodeId, neighbors: Neighbors, found: Stages, facts: Facts) -> bool:
+    """Whether a router with links to some leaves only is a spine, not a host behind them."""
+    lean = facts.lean([node], neighbors)
+    if lean is not None:
+        return lean == SUPER
+    few, many = (_host_prefixes(kind, facts) for kind in (found.spines, found.leaves))
+    return len(neighbors[node]) > 1 and 2 * facts.hosts.get(node, 0) < few + many and few < many
+
+
+def _below_one_plane(node: NodeId, neighbors: Neighbors, found: Stages) -> bool:
+    """Whether a router has links to super-spines of one of several planes only."""
+    planes = sum(not neighbors[node].isdisjoint(group.members) for group in found.supers)
+    return planes == 1 < len(found.supers)
+
+
+def _host_prefixes(groups: list[Group], facts: Facts) -> float:
+    return facts.host_prefixes(node for group in groups for node in group.members)
+
+
+def _numbered(
+    tiers: Mapping[NodeId, int], tier: int, groups: list[list[NodeId]], neighbors: Neighbors
+) -> dict[NodeId, int]:
+    """Number pods, or planes; their spines and routers beside their groups are in them, too."""
+    found = {node: number for number, group in enumerate(sorted(groups), 1) for node in group}
+    for wanted in (SPINE, tier) if found else ():
+        beside = {
+            node: Counter(found[far] for far in neighbors[node] if far in found)
+            for node, mine in tiers.items()
+            if mine == wanted and node not in found
+        }
+        for node, counts in beside.items():
+            if counts:
+                found[node] = min(counts, key=lambda number: (-counts[number], number))
     return found

@@ -9,8 +9,10 @@ hellos to send: one turn does that.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Generic
 
+from fared.core.ids import NodeId, Prefix
 from fared.core.routes import TagOf
 from fared.protocols.igp.events import LogRecord
 from fared.protocols.igp.process import Output, Process, ProtocolCounters
@@ -77,6 +79,10 @@ class ProcessEngine(ABC, Generic[Output]):
     def tags(self) -> TagOf:
         """A function that returns the administrative tags of prefixes: without any, None."""
         return lambda _prefix, _area, _destinations: None
+
+    def externals(self) -> Iterator[tuple[NodeId, Prefix]]:
+        """Prefixes of others that look like a router's own ones: without any, none."""
+        return iter(())
 
     def contested(self, now: float) -> str | None:
         """An LSA or LSP of ours that another router originates, too: it has our id."""

@@ -230,6 +230,14 @@ class IsisEngine(ProcessEngine[Output]):
 
         return tag_of
 
+    def borders(self) -> Iterator[tuple[Level, NodeId]]:
+        """The routers of each level that are in the other one, too."""
+        return self._ted.borders()
+
+    def externals(self) -> Iterator[tuple[NodeId, Prefix]]:
+        """The prefixes that a router redistributes, by the X bit or flag."""
+        return self._ted.externals()
+
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Circuits that could have a neighbor, those that have, neighbors still forming.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged
-from fared.core.ids import AreaId, Prefix, dotted
+from fared.core.ids import AreaId, NodeId, Prefix, dotted
 from fared.core.rng import Rng
 from fared.paths.te.budget import AnnounceBudget, count_ends
 from fared.paths.ted.events import EndsCounted, RoutesComputed
@@ -300,6 +300,10 @@ class OspfEngine(ProcessEngine[Output]):
     def tags(self) -> RouteTags:
         """The external route tags in the database."""
         return RouteTags(self._instance)
+
+    def borders(self) -> Iterator[tuple[AreaId, NodeId]]:
+        """The area border routers of each area, by their B-bit (RFC 2328 §A.4.2)."""
+        return self._ted.borders()
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Count active interfaces, those with a full neighbor, and adjacencies still forming."""

@@ -96,16 +96,16 @@ def node_row(image: FabricImage, vertex: FabricVertex) -> FabricNode:
     place = image.shape.places.get(vertex.node)
     found = link_rows(image, vertex)
     marks = ((end, mark_of(image, vertex, end, row)) for end, row in found.items())
-    ids = (node for block in vertex.blocks if (node := block.node))
+    ids = list(dict.fromkeys(block.node for block in vertex.blocks))
     return FabricNode(
         id=format_node(vertex.node),
-        ids=[format_node(node) for node in dict.fromkeys(ids)],
+        ids=[format_node(node) for node in ids],
         hostname=next((b.hostname for b in vertex.blocks if b.hostname), None),
         network=vertex.blocks[0].network,
         here=vertex.node == image.here,
         transit=vertex.transit,
         last_resort=vertex.last_resort,
-        prefixes=image.hosts.get(vertex.node, 0) + len(vertex.ends),
+        prefixes=max(image.seen.prefixes.get(node, 0) for node in ids),
         tier=None if place is None else place.tier,
         role=None if place is None else ROLES[place.tier],
         pod=None if place is None else place.pod,

@@ -21,6 +21,7 @@ from fared.management.documents.views.fabric_marks import (
     own_marks,
     usual_capacities,
 )
+from fared.management.documents.views.fabric_ranks import heights, own_hosts
 from fared.paths.ted.model import NodeBlock
 from fared.paths.ted.tiers import TierPlace, places
 
@@ -63,36 +64,72 @@ class FabricShape(msgspec.Struct, frozen=True):
     ends: list[EndRows]
 
 
-class FabricImage(msgspec.Struct):
-    """The fabric at one time; ``first`` maps the ids of all protocols to that of the vertex."""
-
-    here: NodeId
-    vertices: dict[NodeId, FabricVertex]
-    first: Mapping[NodeId, NodeId]
-    hosts: Mapping[NodeId, int]
-    own: Mapping[NodeId, UnusualLink]
-    shape: FabricShape
-
-
 class Sight(msgspec.Struct, frozen=True):
     """What an image is made of: frozen blocks, and the little that only the router itself has.
 
-    ``prefixes`` counts those of each node, ``first`` as in ``FabricImage``.
+    ``first`` maps the ids of all protocols to that of the vertex. ``prefixes`` counts those of each
+    node, ``hosts`` those of a vertex that are its own (``own_prefixes``); ``heights`` are those of
+    vertices, as for ``places``.
     """
 
     root: NodeId
     blocks: Mapping[NodeId, list[NodeBlock]]
     first: Mapping[NodeId, NodeId]
     prefixes: Mapping[NodeId, int]
+    hosts: Mapping[NodeId, int]
+    heights: Mapping[NodeId, int]
     own: Mapping[NodeId, UnusualLink]
 
 
-def sight(context: ViewContext) -> Sight:
-    """Look at the router; this takes a millisecond, an image may be made in another thread."""
-    blocks = _blocks(context)
+class FabricImage(msgspec.Struct):
+    """The fabric as it was in a ``Sight``."""
+
+    here: NodeId
+    vertices: dict[NodeId, FabricVertex]
+    seen: Sight
+    shape: FabricShape
+
+    @property
+    def first(self) -> Mapping[NodeId, NodeId]:
+        """The id of the vertex of each id."""
+        return self.seen.first
+
+    @property
+    def own(self) -> Mapping[NodeId, UnusualLink]:
+        """What is unusual about the links of this router, by neighbor."""
+        return self.seen.own
+
+
+def sight(context: ViewContext, before: FabricImage | None = None) -> Sight:
+    """Look at the router; this takes a millisecond, an image may be made in another thread.
+
+    ``before`` is the image that the new one will be made from: it has ``hosts``, which matter
+    where links or heights differ only.
+    """
+    blocks, heights_by_id = _blocks(context), heights(context)
     first = _first_ids(blocks)
-    root = context.instances[0].root
-    return Sight(root, blocks, first, _prefixes(context), own_marks(context, first))
+    high = {first[node]: height for node, height in heights_by_id.items() if node in first}
+    if (
+        before is not None
+        and before.seen.heights == high
+        and _same_rows(before.seen.blocks, blocks)
+    ):
+        hosts = before.seen.hosts
+    else:
+        hosts = own_hosts(context, first)
+    root, marks = context.instances[0].root, own_marks(context, first)
+    return Sight(root, blocks, first, _prefixes(context), hosts, high, marks)
+
+
+def _same_rows(
+    known: Mapping[NodeId, list[NodeBlock]], found: Mapping[NodeId, list[NodeBlock]]
+) -> bool:
+    """Whether all routers certainly have the same links: other arrays may be equal."""
+    return known.keys() == found.keys() and all(
+        len(blocks) == len(known[node])
+        and all(a.neighbors is b.neighbors for a, b in zip(known[node], blocks, strict=True))
+        for node, blocks in found.items()
+    )
 
 
 def image_of(seen: Sight, before: FabricImage | None = None) -> FabricImage:
@@ -103,20 +140,16 @@ def image_of(seen: Sight, before: FabricImage | None = None) -> FabricImage:
     known = {} if before is None or before.first != first else before.vertices
     vertices = {node: _vertex(node, tuple(blocks), first, known) for node, blocks in of.items()}
     here = first.get(seen.root, seen.root)
-    if before is not None and _same_links(known, vertices):
+    same_heights = before is not None and before.seen.heights == seen.heights
+    if before is not None and same_heights and _same_links(known, vertices):
         shape = before.shape
         if not _same_capacities(known, vertices):
             shape = replace(shape, usual=usual_capacities(_capacities(vertices, shape.ends)))
-        return FabricImage(here, vertices, first, before.hosts, seen.own, shape)
-    hosts = {
-        first.get(node, node): number - len(vertices[first[node]].ends)
-        for node, number in sorted(seen.prefixes.items(), key=lambda each: each[1])
-        if node in first
-    }
-    placed = _places(vertices, hosts)
+        return FabricImage(here, vertices, seen, shape)
+    placed = _places(vertices, seen)
     ends = _ends(vertices, first, placed)
     shape = FabricShape(placed, usual_capacities(_capacities(vertices, ends)), ends)
-    return FabricImage(here, vertices, first, hosts, seen.own, shape)
+    return FabricImage(here, vertices, seen, shape)
 
 
 def _same_links(
@@ -223,9 +256,7 @@ def _prefixes(context: ViewContext) -> dict[NodeId, int]:
     return counts
 
 
-def _places(
-    vertices: Mapping[NodeId, FabricVertex], hosts: Mapping[NodeId, int]
-) -> Mapping[NodeId, TierPlace]:
+def _places(vertices: Mapping[NodeId, FabricVertex], seen: Sight) -> Mapping[NodeId, TierPlace]:
     if any(block.network for vertex in vertices.values() for block in vertex.blocks):
         return {}
     neighbors = {
@@ -234,7 +265,7 @@ def _places(
         )
         for node, vertex in vertices.items()
     }
-    return places(neighbors, hosts)
+    return places(neighbors, seen.hosts, seen.heights)
 
 
 def _ends(

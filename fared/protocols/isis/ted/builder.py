@@ -8,14 +8,14 @@ block. Where only bandwidths changed, their rows are patched into a copy of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId, isis_node
+from fared.core.ids import NodeId, Prefix, isis_node
 from fared.paths.ted.compare import same_block
 from fared.paths.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.paths.ted.model import LocalLink
@@ -46,6 +46,7 @@ from fared.protocols.isis.ted.node_fragments import (
     new_node,
     reaches_of,
 )
+from fared.protocols.isis.ted.roles import borders, externals
 from fared.protocols.isis.ted.router_prefixes import Changes
 
 if TYPE_CHECKING:
@@ -265,6 +266,16 @@ class TedBuilder:
         """The fragments of a node in a level."""
         node = self._nodes.get((level, node_id))
         return {} if node is None else node.parts
+
+    # Other routers
+
+    def borders(self) -> Iterator[tuple[Level, NodeId]]:
+        """The routers of each level that are in the other one, too."""
+        return borders(self._nodes, self._instance.databases)
+
+    def externals(self) -> Iterator[tuple[NodeId, Prefix]]:
+        """The prefixes that routers redistribute."""
+        return externals(self._nodes)
 
     # Outputs
 

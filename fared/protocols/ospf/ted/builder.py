@@ -28,7 +28,7 @@ from fared.protocols.ospf.instance import Instance
 from fared.protocols.ospf.interface import Interface
 from fared.protocols.ospf.lsdb import LsaEntry
 from fared.protocols.ospf.origination import contents
-from fared.protocols.ospf.packet.bodies import E_BIT, V_BIT, NetworkLsa, RouterLsa
+from fared.protocols.ospf.packet.bodies import B_BIT, E_BIT, V_BIT, NetworkLsa, RouterLsa
 from fared.protocols.ospf.packet.body import LsaBody, decode_body, is_te_lsa, opaque_type
 from fared.protocols.ospf.packet.lsa import LSA_HEADER_SIZE, LsType, describes_router
 from fared.protocols.ospf.packet.opaque import OpaqueType, TeLink
@@ -42,7 +42,7 @@ from fared.protocols.ospf.ted.reachability import Reachability
 from fared.protocols.ospf.ted.used_prefixes import UsedPrefixes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fared.protocols.ospf.ted.bier import BierTable
 
@@ -91,6 +91,12 @@ class TedBuilder:
             self._beyond_changed(entry)
         elif area is not None and (describes_router(key) or key.ls_type == LsType.OPAQUE_AREA):
             self._area_changed(area, entry)
+
+    def borders(self) -> Iterator[tuple[AreaId, NodeId]]:
+        """The area border routers of each area (RFC 2328 §A.4.2)."""
+        for (area, _), router in self._routers.items():
+            if router.body is not None and router.body.flags & B_BIT:
+                yield area, router.node
 
     def _area_changed(self, area: AreaId, entry: LsaEntry) -> None:
         """Process an LSA that describes a router in an area: its router LSA, or an opaque one."""
