@@ -16,5 +16,5 @@ values of ``model``. It computes in this order:
 ``capacity`` computes the same without load, and ``adapted`` lets weights follow load slowly.
 ``advertised`` has the routes that a border router advertises into other areas, with their
 ``facts``. ``table`` prefers among the protocols of a router. ``explain`` tells why a route has
-its weights.
+its weights, ``own_prefixes`` how many prefixes are a router's own.
 """

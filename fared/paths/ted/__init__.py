@@ -8,6 +8,7 @@ the two-way check, ``graph_update`` derives the next graph when a few links came
 ``opposite`` finds the other direction of each edge, ``partners`` keeps the far ends of links whose
 capacity is unknown, and ``apart`` the routers that are in no path.
 
-Beside the way to routes, ``tiers`` recognizes leaves and spines, for views, ``differences`` tells
-people what a change was, and ``links`` guesses the local links of any router, for offline analysis.
+Beside the way to routes, ``tiers`` recognizes leaves and spines, for views, by the ``sides`` and
+``stages`` of the graph, ``differences`` tells people what a change was, and ``links`` guesses the
+local links of any router, for offline analysis.
 """

@@ -27,7 +27,7 @@ _COMMON = 3
 """Neighbors of a group are those of one in so many of its members, at least."""
 
 
-class Group(NamedTuple):
+class AlikeGroup(NamedTuple):
     """Routers with alike neighbors, ascending; ``ends`` are those that many of them have."""
 
     members: list[NodeId]
@@ -108,7 +108,7 @@ def _without_odd(
     }
 
 
-def alike(nodes: list[NodeId], across: Neighbors, least: float = ALIKE) -> list[Group]:
+def alike(nodes: list[NodeId], across: Neighbors, least: float = ALIKE) -> list[AlikeGroup]:
     """Group routers with alike neighbors, ascending; those with few of their group's are in none.
 
     Each joins the group that it is most alike: that with the most in common with what its members
@@ -132,7 +132,7 @@ def alike(nodes: list[NodeId], across: Neighbors, least: float = ALIKE) -> list[
         members[number].append(node)
     common = [_common(group, across) for group in members]
     groups = [
-        Group(sorted(node for node in group if _belongs(across[node], at, common)), common[at])
+        AlikeGroup(sorted(node for node in group if _belongs(across[node], at, common)), common[at])
         for at, group in enumerate(members)
     ]
     return sorted(group for group in groups if group.members)

@@ -17,7 +17,7 @@ from statistics import median
 from typing import NamedTuple
 
 from fared.core.ids import NodeId
-from fared.paths.ted.sides import ALIKE, Group, Neighbors, Sides, alike
+from fared.paths.ted.sides import ALIKE, AlikeGroup, Neighbors, Sides, alike
 
 LEAF, SPINE, SUPER = range(3)
 INNER, BORDER, CORE = range(3)
@@ -29,15 +29,15 @@ _GROUPED = 0.75
 _STRICTLY = ALIKE + 1e-6
 _KINDS = 2
 """Groups of one spine: its leaves and its super-spines."""
-_Drop = Callable[[Group, list[Group]], bool]
+_Drop = Callable[[AlikeGroup, list[AlikeGroup]], bool]
 
 
 class Stages(NamedTuple):
     """The groups of each tier, and whether it is certain which side is above."""
 
-    leaves: list[Group]
-    spines: list[Group]
-    supers: list[Group]
+    leaves: list[AlikeGroup]
+    spines: list[AlikeGroup]
+    supers: list[AlikeGroup]
     certain: bool
 
     @property
@@ -51,7 +51,7 @@ class Stages(NamedTuple):
         }
 
 
-class Facts:
+class Evidence:
     """What is known of routers besides their links; ``hosts`` and ``heights`` as in ``places``."""
 
     def __init__(self, hosts: Mapping[NodeId, int], heights: Mapping[NodeId, int]) -> None:
@@ -89,15 +89,15 @@ class Facts:
         return sum(len(ends[node] & nodes) for nodes in below)
 
 
-def stages(sides: Sides, facts: Facts) -> Stages | None:
+def stages(sides: Sides, evidence: Evidence) -> Stages | None:
     """Return the stages of a connected graph; None: it is no Clos."""
-    return _Search(sides, facts).found()
+    return _StageSearch(sides, evidence).found()
 
 
-class _Search:
-    def __init__(self, sides: Sides, facts: Facts) -> None:
+class _StageSearch:
+    def __init__(self, sides: Sides, evidence: Evidence) -> None:
         self._across = sides.across
-        self._facts = facts
+        self._evidence = evidence
         first, second = sides.first, sides.second
         self._several = sum(len(sides.across[node]) > 1 for node in (*first, *second))
         self._sides = ((first, second), (second, first))
@@ -127,11 +127,11 @@ class _Search:
                     return found
         return best
 
-    def _alike(self, nodes: list[NodeId]) -> list[Group]:
+    def _alike(self, nodes: list[NodeId]) -> list[AlikeGroup]:
         """Return groups of alike routers; those above and those below a spine are not alike."""
-        groups: list[Group] = []
+        groups: list[AlikeGroup] = []
         for group in alike(nodes, self._across):
-            leans = {node: self._facts.lean([node], self._across) for node in group.members}
+            leans = {node: self._evidence.lean([node], self._across) for node in group.members}
             if {LEAF, SUPER} <= set(leans.values()):
                 for lean in (LEAF, SUPER, None):
                     groups += alike([n for n in group.members if leans[n] == lean], self._across)
@@ -145,28 +145,30 @@ class _Search:
         found = self._five(middle, alike(outer, self._across, _STRICTLY), crowded=False)
         return found if found is not None and found.certain else None
 
-    def _three(self, one: list[Group], other: list[Group]) -> Stages | None:
+    def _three(self, one: list[AlikeGroup], other: list[AlikeGroup]) -> Stages | None:
         """Return three stages: each side is one group."""
         if len(one) != 1 or len(other) != 1 or not self._enough([*one, *other]):
             return None
-        facts = self._facts
-        lean = facts.lean(one[0].members, self._across)
+        evidence = self._evidence
+        lean = evidence.lean(one[0].members, self._across)
         if lean is None:
             upper, lower = sorted((one, other), key=lambda side: self._rank(side[0].members))
         else:
             lower, upper = (one, other) if lean == LEAF else (other, one)
         if lean is not None and self._mostly(lower, BORDER):
             return Stages([], lower, upper, certain=True)
-        few, many = (facts.host_prefixes(side[0].members) for side in (upper, lower))
+        few, many = (evidence.host_prefixes(side[0].members) for side in (upper, lower))
         return Stages(lower, upper, [], certain=lean is not None or few < many)
 
-    def _five(self, middle: list[NodeId], groups: list[Group], *, crowded: bool) -> Stages | None:
+    def _five(
+        self, middle: list[NodeId], groups: list[AlikeGroup], *, crowded: bool
+    ) -> Stages | None:
         """Return five stages, if these groups are leaves and super-spines.
 
         ``crowded``: a few of ``middle`` may be in more than two groups; they are no spines then.
         """
-        facts = self._facts
-        leans = [facts.lean(group.members, self._across) for group in groups]
+        evidence = self._evidence
+        leans = [evidence.lean(group.members, self._across) for group in groups]
         of: dict[NodeId, list[int]] = {}
         for number, group in enumerate(groups):
             for end in group.ends:
@@ -189,9 +191,9 @@ class _Search:
             return None
         if not certain and (both < _BOTH * len(of) or max(len(leaves), len(supers)) < _KINDS):
             return None
-        spines = [Group([node for node in middle if node in of], frozenset())]
+        spines = [AlikeGroup([node for node in middle if node in of], frozenset())]
         few, many = (
-            facts.host_prefixes(node for group in kind for node in group.members)
+            evidence.host_prefixes(node for group in kind for node in group.members)
             for kind in (supers, leaves)
         )
         if few < many:
@@ -199,22 +201,22 @@ class _Search:
         found = Stages(leaves, spines, supers, certain or few < many)
         return found if self._enough([*leaves, *spines, *supers]) else None
 
-    def _like(self, groups: list[Group], usual: float, other: float) -> list[Group]:
+    def _like(self, groups: list[AlikeGroup], usual: float, other: float) -> list[AlikeGroup]:
         """Leave out routers with few of their group's links and the other kind's prefixes."""
-        facts, across, found = self._facts, self._across, []
+        evidence, across, found = self._evidence, self._across, []
         for group in groups:
             few = [n for n in group.members if 2 * len(across[n] & group.ends) <= len(group.ends)]
             odd = {
                 n
                 for n in few
-                if abs(facts.hosts.get(n, 0) - other) < abs(facts.hosts.get(n, 0) - usual)
+                if abs(evidence.hosts.get(n, 0) - other) < abs(evidence.hosts.get(n, 0) - usual)
             }
             if rest := [n for n in group.members if n not in odd]:
-                found.append(Group(rest, group.ends))
+                found.append(AlikeGroup(rest, group.ends))
         return found
 
     def _two_kinds(
-        self, groups: list[Group], leans: list[int | None], beside: Iterable[tuple[int, ...]]
+        self, groups: list[AlikeGroup], leans: list[int | None], beside: Iterable[tuple[int, ...]]
     ) -> list[int] | None:
         """Return LEAF or SUPER for each group; None: two colors do not suffice.
 
@@ -245,21 +247,25 @@ class _Search:
     def _rank(self, nodes: list[NodeId]) -> tuple[float, int, float, list[NodeId]]:
         """Return the key of a set of routers: the greatest is that of leaves."""
         degree = median(len(self._across[node]) for node in nodes)
-        return self._facts.host_prefixes(nodes), len(nodes), -degree, sorted(nodes)
+        return self._evidence.host_prefixes(nodes), len(nodes), -degree, sorted(nodes)
 
     def _against(self, found: Stages) -> int:
         """Return the number of links that lead up here, and down by heights, or reversely."""
-        facts, across = self._facts, self._across
-        below = sum(facts.lower(node, across) for group in found.leaves for node in group.members)
-        above = sum(facts.higher(node, across) for group in found.supers for node in group.members)
+        evidence, across = self._evidence, self._across
+        below = sum(
+            evidence.lower(node, across) for group in found.leaves for node in group.members
+        )
+        above = sum(
+            evidence.higher(node, across) for group in found.supers for node in group.members
+        )
         return below + above
 
-    def _mostly(self, groups: list[Group], height: int) -> bool:
+    def _mostly(self, groups: list[AlikeGroup], height: int) -> bool:
         """Whether most routers have this height."""
         nodes = [node for group in groups for node in group.members]
-        return 2 * sum(self._facts.heights.get(node) == height for node in nodes) > len(nodes)
+        return 2 * sum(self._evidence.heights.get(node) == height for node in nodes) > len(nodes)
 
-    def _enough(self, groups: list[Group]) -> bool:
+    def _enough(self, groups: list[AlikeGroup]) -> bool:
         """Whether few routers with several links are left out."""
         return sum(len(group.members) for group in groups) >= _GROUPED * self._several
 
@@ -281,14 +287,14 @@ def _unknown(numbers: Iterable[int], leans: list[int | None]) -> bool:
     return any(leans[number] is None for number in numbers)
 
 
-def _none(_group: Group, _all: list[Group]) -> bool:
+def _none(_group: AlikeGroup, _all: list[AlikeGroup]) -> bool:
     return False
 
 
-def _inside_another(group: Group, all_: list[Group]) -> bool:
+def _inside_another(group: AlikeGroup, all_: list[AlikeGroup]) -> bool:
     """Whether its neighbors are some of those of another group."""
     return any(group.ends < other.ends for other in all_)
 
 
-def _single(group: Group, all_: list[Group]) -> bool:
+def _single(group: AlikeGroup, all_: list[AlikeGroup]) -> bool:
     return len(group.members) == 1 or _inside_another(group, all_)

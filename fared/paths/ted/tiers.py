@@ -22,8 +22,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from fared.core.ids import NodeId
-from fared.paths.ted.sides import Group, Neighbors, parts, two_sides
-from fared.paths.ted.stages import LEAF, SPINE, SUPER, Facts, Stages, stages
+from fared.paths.ted.sides import AlikeGroup, Neighbors, parts, two_sides
+from fared.paths.ted.stages import LEAF, SPINE, SUPER, Evidence, Stages, stages
 
 ROLES = ("leaf", "spine", "super-spine")
 """Names of tiers: the distance from the leaves."""
@@ -53,18 +53,18 @@ def places(
     there are areas. Of what failures have cut off from the most routers, only those parts have
     places in which it is certain which side is above.
     """
-    facts = Facts(hosts, heights)
+    evidence = Evidence(hosts, heights)
     tiers: dict[NodeId, int] = {}
     pods, planes = list[list[NodeId]](), list[list[NodeId]]()
     for number, nodes in enumerate(parts(neighbors)):
         sides = two_sides(nodes, neighbors)
-        found = None if sides is None else stages(sides, facts)
+        found = None if sides is None else stages(sides, evidence)
         if found is None and not number:
             return {}
         if found is None or (number and not found.certain):
             continue
         tiers.update(found.tiers)
-        tiers.update(_left_out(nodes, neighbors, found, facts))
+        tiers.update(_left_out(nodes, neighbors, found, evidence))
         if found.leaves and found.supers:
             pods += [group.members for group in found.leaves]
             planes += [group.members for group in found.supers]
@@ -74,7 +74,7 @@ def places(
 
 
 def _left_out(
-    nodes: list[NodeId], neighbors: Neighbors, found: Stages, facts: Facts
+    nodes: list[NodeId], neighbors: Neighbors, found: Stages, evidence: Evidence
 ) -> Iterator[tuple[NodeId, int]]:
     """Yield the tiers of routers in no group: those beside the only one that they have links to."""
     tiers = found.tiers
@@ -83,31 +83,31 @@ def _left_out(
             continue
         beside = {tiers[far] for far in neighbors[node] if far in tiers}
         if beside == {SPINE}:
-            yield node, _beside_spines(node, neighbors, found, facts)
+            yield node, _beside_spines(node, neighbors, found, evidence)
         elif (
             beside == {LEAF, SUPER}
-            or (beside == {LEAF} and _above_leaves(node, neighbors, found, facts))
+            or (beside == {LEAF} and _above_leaves(node, neighbors, found, evidence))
             or (beside == {SUPER} and _below_one_plane(node, neighbors, found))
         ):
             yield node, SPINE
 
 
-def _beside_spines(node: NodeId, neighbors: Neighbors, found: Stages, facts: Facts) -> int:
+def _beside_spines(node: NodeId, neighbors: Neighbors, found: Stages, evidence: Evidence) -> int:
     """Return whether a router with few links, all to spines, is a leaf or a super-spine."""
-    lean = facts.lean([node], neighbors)
+    lean = evidence.lean([node], neighbors)
     if lean is not None or not (found.leaves and found.supers):
         return lean if lean is not None else LEAF if found.leaves else SUPER
-    few, many = (_host_prefixes(kind, facts) for kind in (found.supers, found.leaves))
-    return LEAF if few >= many or 2 * facts.hosts.get(node, 0) > few + many else SUPER
+    few, many = (_host_prefixes(kind, evidence) for kind in (found.supers, found.leaves))
+    return LEAF if few >= many or 2 * evidence.hosts.get(node, 0) > few + many else SUPER
 
 
-def _above_leaves(node: NodeId, neighbors: Neighbors, found: Stages, facts: Facts) -> bool:
+def _above_leaves(node: NodeId, neighbors: Neighbors, found: Stages, evidence: Evidence) -> bool:
     """Whether a router with links to some leaves only is a spine, not a host behind them."""
-    lean = facts.lean([node], neighbors)
+    lean = evidence.lean([node], neighbors)
     if lean is not None:
         return lean == SUPER
-    few, many = (_host_prefixes(kind, facts) for kind in (found.spines, found.leaves))
-    return len(neighbors[node]) > 1 and 2 * facts.hosts.get(node, 0) < few + many and few < many
+    few, many = (_host_prefixes(kind, evidence) for kind in (found.spines, found.leaves))
+    return len(neighbors[node]) > 1 and 2 * evidence.hosts.get(node, 0) < few + many and few < many
 
 
 def _below_one_plane(node: NodeId, neighbors: Neighbors, found: Stages) -> bool:
@@ -116,8 +116,8 @@ def _below_one_plane(node: NodeId, neighbors: Neighbors, found: Stages) -> bool:
     return planes == 1 < len(found.supers)
 
 
-def _host_prefixes(groups: list[Group], facts: Facts) -> float:
-    return facts.host_prefixes(node for group in groups for node in group.members)
+def _host_prefixes(groups: list[AlikeGroup], evidence: Evidence) -> float:
+    return evidence.host_prefixes(node for group in groups for node in group.members)
 
 
 def _numbered(

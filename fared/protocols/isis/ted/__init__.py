@@ -6,5 +6,6 @@
 links of a node's fragments to one ``NodeBlock`` for each family, ``router_prefixes`` finds the
 prefixes that changed with a fragment. ``attributes`` holds the attributes that leaking preserves,
 ``areas`` determines the attached bit, and ``nexthops`` has the links that this router itself
-forwards over. ``information`` puts together what applications flood, ``bier`` what BIER does.
+forwards over. ``information`` puts together what applications flood, ``bier`` what BIER does;
+``roles`` tells views which routers are in both levels.
 """
