@@ -17,9 +17,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
-
-from fared.kernel.netlink import attributes, messages, notifications, open_socket
+from fared.kernel.netlink import attributes, join, messages, notifications, open_socket
 
 _TIMEOUT = 10.0
 _NOT_FOUND, _TOO_LONG = "No such file or directory", "Message too long"
@@ -97,8 +95,7 @@ def subscribe(protocol: int, *groups: int) -> socket.socket:
     """Return a socket of a netlink protocol that receives the notifications of groups."""
     sock = open_socket(protocol)
     sock.setblocking(False)
-    for group in groups:
-        sock.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
+    join(sock, *groups)
     return sock
 
 

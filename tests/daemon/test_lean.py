@@ -15,6 +15,7 @@ NEVER = (
     "hypothesis",
     "dpkt",
     "pydantic",
+    "pyroute2",
     "typing_extensions",
     "_hashlib",
     "_lzma",

@@ -49,7 +49,6 @@ _LIBRARIES: Final = (
     "msgspec",
     "numpy",
     "prometheus-client",
-    "pyroute2",
     "pyyaml",
     "rich",
     "structlog",
