@@ -365,6 +365,15 @@ LEDGER = (
         {"fared.protocols.bfd.session.BfdSession.settled": property(_none, _none)},
     ),
     FastPath(
+        "aggregation: packets of a train",
+        "extensions.ina.slots.alike.Alike.first",
+        "extensions.ina.slots.packet.decode_header",
+        "draft-song-ina-00 §2.1",
+        "tests/ina/test_alike.py::test_a_router_does_the_same_with_trains_as_with_single_packets",
+        work.trains,
+        {"fared.extensions.ina.slots.alike.Alike.first": lambda *_: (None, [])},
+    ),
+    FastPath(
         "plan: classes of equal pairs of links",
         "extensions.offline.plan.equal.classes_of_doubles",
         "extensions.offline.plan.sets.double_links",

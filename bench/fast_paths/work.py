@@ -28,6 +28,10 @@ from bench.router.fabrics import Blocks
 from fared.core.bfd import SessionSettings
 from fared.core.ids import NodeId, parse_prefix
 from fared.core.wire import Reader
+from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.ina.slots.aggregator import Aggregator
+from fared.extensions.ina.slots.packet import Header, PacketKind, encode_header
+from fared.extensions.ina.slots.setup import setup_of
 from fared.extensions.offline.plan.failures import FailureSets
 from fared.extensions.offline.plan.sweep import capacities, sweep
 from fared.kernel.fibdump import FibReading, RoutePlace
@@ -50,8 +54,10 @@ from fared.protocols.bfd.sessions import Sessions
 from fared.protocols.igp.events import PacketsReceived, Received
 from fared.protocols.isis.ids import ALL_ISS
 from fared.protocols.ospf.packet.lsa import MAX_AGE, LsType, decode_lsa
+from tests.ina.fabrics import figure_1
 
 _AREA = 0
+_TRAIN = 19
 _SERVING = 16
 """Leaves that advertise the same prefix."""
 _NEIGHBORS, _WAVES, _OF_A_WAVE, _WAVE = 64, 5, 10, 0.01
@@ -470,6 +476,46 @@ def equal_pairs() -> Turn:
         with replaced:
             (failures,) = pairs.of(network)
             sweep(network, failures, 0, len(failures), healthy)
+        return (time.process_time() - begun) * 1e3
+
+    return turn
+
+
+# -- aggregation -------------------------------------------------------------------------------
+
+
+class _SilentPort:
+    """Of a router whose sums nobody gets."""
+
+    def up(self, *_: object) -> None:
+        """Do not send to a parent."""
+
+    down = disseminate = nack = up
+
+
+def trains() -> Turn:
+    """A router of in-network aggregation adds trains of 19 packets, from two routers below it."""
+    setup = setup_of(
+        plan_job(*figure_1("s1 s2 s5")), job_id=7, epoch=5, length=64, payload=1408, window=64
+    )
+    values, router, first = bytes(1408), Aggregator(5, _SilentPort()), itertools.count(0, _TRAIN)
+    router.install(setup)
+    like = Header(PacketKind.DATA, 7, 0, 5, 0, 0, len(values))
+
+    def train(sequence: int, bits: int) -> bytes:
+        headers = (like._replace(sequence=sequence + at, bits=bits) for at in range(_TRAIN))
+        return b"".join(encode_header(header) + values for header in headers)
+
+    def turn(replaced: Replaced) -> float:
+        told = [
+            (sender, train(sequence, bits))
+            for sequence in itertools.islice(first, 50)
+            for sender, bits in ((1, 0b0011), (2, 0b1100))
+        ]
+        begun = time.process_time()
+        with replaced:
+            for sender, data in told:
+                router.receive_train(sender, data, len(data) // _TRAIN, 0.0)
         return (time.process_time() - begun) * 1e3
 
     return turn
