@@ -97,7 +97,7 @@ class Link(msgspec.Struct, frozen=True):
     that packets may be sent from now: an IPv6 address appears after duplicate address detection.
     ``hardware_address`` is the MAC address, which IS-IS calls SNPA, as 48 bits; 0 where there is
     none. ``carrier_losses`` counts losses of the carrier: of several within a second the kernel
-    reports the last state only (``linkwatch``).
+    reports the last state only (``linkwatch``). ``enabled``: administratively up.
     """
 
     ifindex: int
@@ -110,6 +110,7 @@ class Link(msgspec.Struct, frozen=True):
     shaped: float | None = None
     hardware_address: int = 0
     carrier_losses: int = 0
+    enabled: bool = True
 
     def ipv4(self) -> tuple[InterfaceAddress, ...]:
         """The IPv4 addresses, primary first."""
@@ -127,6 +128,14 @@ class Link(msgspec.Struct, frozen=True):
         """Capacity of the link: the lower of speed and shaper, bytes/s."""
         known = [v for v in (self.speed, self.shaped) if v is not None]
         return min(known) if known else None
+
+
+class LostNeighbor(msgspec.Struct, frozen=True):
+    """An adjacency that was lost ``at`` (Unix time); ``reason`` as in the log."""
+
+    node: int
+    at: float
+    reason: str
 
 
 class PresentLink(msgspec.Struct, frozen=True):

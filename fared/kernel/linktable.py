@@ -102,6 +102,7 @@ class LinkTable:
             shaped=self.shapers.rate(ifindex),
             hardware_address=parts.hardware_address,
             carrier_losses=parts.carrier_losses,
+            enabled=bool(parts.flags & IFF_UP),
         )
 
     def _take_link(self, kind: int, body: bytes) -> int | None:

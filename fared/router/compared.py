@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -57,7 +57,7 @@ class Between(enum.Enum):
     LAN = enum.auto()
 
 
-class Where(NamedTuple):
+class Where(msgspec.Struct, frozen=True):
     """A router in a database."""
 
     protocol: str
@@ -130,11 +130,12 @@ class ComparedRun:
         if moved:
             self._note(DatabaseChange("undrained" if _crossed(after) else "drained", where.node))
         ends = []
-        for end, what, old, new in differences(before, after):
-            if what == "links":
-                ends.append(end)
-            elif not (moved and what == "metric"):  # those of a drained router all differ
-                self._note(DatabaseChange(what, where.node, end, _number(old), _number(new)))
+        for each in differences(before, after):
+            if each.what == "links":
+                ends.append(each.end)
+            elif not (moved and each.what == "metric"):  # those of a drained router all differ
+                values = _number(each.before), _number(each.after)
+                self._note(DatabaseChange(each.what, where.node, each.end, *values))
         old_prefixes, new_prefixes = set(before.prefixes), set(after.prefixes)
         # those of its links come and go with these
         if old_prefixes != new_prefixes and len(before.neighbors) == len(after.neighbors):
@@ -178,7 +179,7 @@ class ComparedRun:
 
         None: the row is one of a network of other routers, which have rows of their own.
         """
-        near, far = self._both(where, as_of), self._both(where._replace(node=end), as_of)
+        near, far = self._both(where, as_of), self._both(replace(where, node=end), as_of)
         was, now = links_between(near[0], far[0]), links_between(near[1], far[1])
         between = next((both for both in (near, far) if any(n and n.network for n in both)), None)
         if between is None:
@@ -187,7 +188,7 @@ class ComparedRun:
         most = max(members, key=len)
         if len(most) != _PAIR:
             return where.node, end, was, now, Between.LAN
-        ends = [self._both(where._replace(node=member), as_of) for member in most]
+        ends = [self._both(replace(where, node=member), as_of) for member in most]
         was, now = (
             int(all(links_between(network, end[when]) for end in ends))
             for when, network in enumerate(between)
@@ -196,7 +197,7 @@ class ComparedRun:
 
     def _lost(self, where: Where, change: DatabaseChange, as_of: AsOf) -> LostLink:
         ends = NodeId(change.node), NodeId(change.end)
-        blocks = [self._both(where._replace(node=node), as_of) for node in ends]
+        blocks = [self._both(replace(where, node=node), as_of) for node in ends]
         names = [next((b.hostname for b in both if b is not None), None) for both in blocks]
         return LostLink(
             protocol=where.protocol,
@@ -216,7 +217,7 @@ class ComparedRun:
             ends = [
                 node
                 for node in (change.node, change.end)
-                if not self._linked(where._replace(node=NodeId(node)), after=after, as_of=as_of)
+                if not self._linked(replace(where, node=NodeId(node)), after=after, as_of=as_of)
             ]
             if len(ends) == 1:  # if it was the last of both, the link says it
                 what = {"lost": "left", "back": "returned", "new": "joined"}[change.what]
@@ -227,7 +228,7 @@ class ComparedRun:
         """Whether a router had a link before, or has one after."""
         block = self._both(where, as_of)[after]
         return block is not None and any(
-            links_between(block, self._both(where._replace(node=NodeId(end)), as_of)[after])
+            links_between(block, self._both(replace(where, node=NodeId(end)), as_of)[after])
             for end in dict.fromkeys(block.neighbors.tolist())
         )
 

@@ -40,6 +40,7 @@ def seen_from(fabric: Fabric, name: str) -> ViewContext:
                 shaped=None,
                 capacity=port.capacity,
                 loopback=False,
+                enabled=True,
             )
             for port in node.ports.values()
         },

@@ -308,6 +308,7 @@ def test_validate_sees_an_adjacency_that_is_not_up(isis, monkeypatch):
     found = validate(context)
     assert not found.ok
     assert found.checks[0].detail == "1 neighbor is forming an adjacency"
+    assert found.checks[1].detail == "1 of 2 have one: S1: the adjacency is forming"
 
 
 def test_timers_and_counters_show_their_protocol(both):

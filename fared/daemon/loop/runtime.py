@@ -7,6 +7,7 @@ from collections import Counter, deque
 import msgspec
 
 from fared.config import Config
+from fared.core.links import LostNeighbor
 from fared.core.load_history import LoadHistory
 from fared.core.sysctl import SysctlRow
 
@@ -44,3 +45,5 @@ class Runtime(msgspec.Struct):
     """Measurements of load, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str] = msgspec.field(default_factory=dict)
     """The reason of the last state change of each neighbor (ifindex, node id)."""
+    lost_neighbors: dict[tuple[str, int], LostNeighbor] = msgspec.field(default_factory=dict)
+    """The last adjacency of a protocol on an interface (ifindex) that has none now."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 from fared.core.ids import NodeId
+from fared.core.links import LostNeighbor
 from fared.daemon.loop.notify import Notifier
 from fared.daemon.loop.runtime import Runtime
 from fared.protocols.igp import events as igp
@@ -15,6 +17,7 @@ from fared.runtime.startup import set_aside
 
 SET_ASIDE_AFTER = 2.0
 """Seconds after start-up until the objects learned so far are exempt from garbage collection."""
+_UP = ("Full", "Up")
 REASONS_KEPT = 4096
 """Neighbors of which the last reason is known: on a LAN, each hello may come from a new one."""
 
@@ -32,8 +35,10 @@ class Reports:
         match output:
             case events.StageReached(stage):
                 self._stage_reached(stage)
-            case events.From(_, igp.AdjacencyChanged(ifindex, _, neighbor) as change):
-                self._remember(ifindex, neighbor, change.reason)
+            case events.From(proto, igp.AdjacencyChanged() as change):
+                self._remember(change.ifindex, change.neighbor, change.reason)
+                if change.gained_or_lost:
+                    self._lost(proto, change)
             case events.Converged(record):
                 self._log.info(
                     "converged",
@@ -51,6 +56,15 @@ class Reports:
         reasons[ifindex, neighbor] = reason
         if len(reasons) > REASONS_KEPT:
             del reasons[next(iter(reasons))]
+
+    def _lost(self, proto: str, change: igp.AdjacencyChanged) -> None:
+        """Remember the last adjacency of an interface, until it has one again."""
+        lost, at = self._runtime.lost_neighbors, (proto, change.ifindex)
+        lost.pop(at, None)
+        if change.state not in _UP:
+            lost[at] = LostNeighbor(change.neighbor, time.time(), change.reason)
+            if len(lost) > REASONS_KEPT:
+                del lost[next(iter(lost))]
 
     def _stage_reached(self, stage: str) -> None:
         self._notifier.status(f"start-up: {stage}")

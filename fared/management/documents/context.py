@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fared.config import Config
 from fared.core.ids import HOSTS_AREA, Prefix, format_address, format_node, parse_prefix
-from fared.core.links import Link
+from fared.core.links import Link, LostNeighbor
 from fared.core.load_history import LoadHistory
 from fared.core.sysctl import SysctlRow
 from fared.management.documents.errors import CommandError
@@ -66,6 +66,8 @@ class ProcessFacts(Protocol):
     """Measurements of load, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str]
     """The reason of the last state change of each neighbor (ifindex, node id)."""
+    lost_neighbors: dict[tuple[str, int], LostNeighbor]
+    """The last adjacency of a protocol on an interface (ifindex) that has none now."""
 
 
 class SprayFacts(Protocol):

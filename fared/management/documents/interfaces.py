@@ -10,6 +10,7 @@ from fared.management.documents.cells import Cell, Columns, judged, plural_list,
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import BytesPerSecond, Facts, OfProtocol, Seconds
 from fared.management.documents.link import Derated, LinkHealthStatus
+from fared.management.documents.missing import MissingAdjacency, show_missing
 from fared.management.documents.neighbors import RefusedHelloEntry, levels_text
 
 if TYPE_CHECKING:
@@ -122,10 +123,11 @@ InterfaceEntry = OspfInterfaceEntry | IsisInterfaceEntry
 
 
 class Interfaces(Answer, tag="fared-interfaces/1"):
-    """``show interfaces``."""
+    """``show interfaces``; ``missing``: those without an adjacency."""
 
     router_id: str
     interfaces: list[InterfaceEntry]
+    missing: list[MissingAdjacency]
 
     def show(self, paper: Paper) -> None:
         """Print the interfaces of each protocol, and what is special about some."""
@@ -140,6 +142,7 @@ class Interfaces(Answer, tag="fared-interfaces/1"):
             suppressed = [e.interface for e in entries if e.prefix_suppression]
             names = [plural_list(suppressed, _INTERFACES_SHOWN)] if suppressed else []
             _more(paper, ("~Networks not advertised",), [(name,) for name in names])
+        show_missing(paper, self.missing)
 
 
 def _more(paper: Paper, columns: Iterable[str], rows: list[tuple[Cell, ...]]) -> None:

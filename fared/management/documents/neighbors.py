@@ -10,6 +10,7 @@ from fared.management.documents import human
 from fared.management.documents.cells import Columns, Styled, judged, plural_list, yellow
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import Facts, OfProtocol, Seconds
+from fared.management.documents.missing import MissingAdjacency, show_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,11 +162,15 @@ NeighborEntry = OspfNeighborEntry | IsisNeighborEntry
 
 
 class Neighbors(Answer, tag="fared-neighbors/1"):
-    """``show neighbors``; ``refused``: who is none, since its hellos are refused."""
+    """``show neighbors``; ``refused``: who is none, since its hellos are refused.
+
+    ``missing``: the interfaces without an adjacency.
+    """
 
     router_id: str
     neighbors: list[NeighborEntry]
     refused: list[RefusedHelloEntry] | UnsetType = UNSET
+    missing: list[MissingAdjacency] | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
         """Print the neighbors of each protocol, what is wrong with them, and refused hellos."""
@@ -177,7 +182,10 @@ class Neighbors(Answer, tag="fared-neighbors/1"):
                     where = f"{entry.name} on {entry.interface}"
                     paper.line(yellow(f"{where}: {entry.problem.text}"))
             _bfd(paper, entries)
-        paper.more(self.refused or [], _REFUSED)
+        refused = self.refused or []
+        told = {(row.interface, row.cause) for row in refused}
+        show_missing(paper, [m for m in self.missing or [] if (m.interface, m.cause) not in told])
+        paper.more(refused, _REFUSED)
 
 
 def levels_text(levels: list[int]) -> str:

@@ -11,6 +11,7 @@ from fared.management.documents.cells import Cell, Fields, count, judged, red, y
 from fared.management.documents.convergence import StageTime
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import Facts, Seconds, UnixTime
+from fared.management.documents.missing import LinkCounts, summary
 from fared.management.documents.protocol_status import IsisStatus, OspfStatus
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Status(Answer, tag="fared-status/1"):
     drained_reason: str | None
     weights: str
     """none, capacity, available or equalise."""
+    links: LinkCounts
     config: ConfigStatus
     ospf: OspfStatus | None
     isis: IsisStatus | None
@@ -152,6 +154,7 @@ def _sums(status: Status, now: float) -> Iterator[tuple[str, Cell]]:
     yield "Up", text["uptime"]
     yield "Start-up", _last_stage(status.stages)
     yield from _sysctls(status.sysctls)
+    yield "Links", summary(status.links, now)
     yield "Weights", status.weights
     yield "Routes", _routes(status.routes)
     yield "Kernel", _held(status.fib)

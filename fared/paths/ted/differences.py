@@ -7,8 +7,9 @@ them. A link exists where both ends list it; ``links_between`` counts those of a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from fared.core.ids import NodeId
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fared.paths.ted.model import NodeBlock
 
 
-class Difference(NamedTuple):
+class Difference(msgspec.Struct, frozen=True):
     """One value of a router's links to ``end`` that differs: ``what`` and both values.
 
     ``links`` counts those that the router lists; ``capacity`` and ``available`` are the sum of
@@ -32,7 +33,7 @@ class Difference(NamedTuple):
     after: float
 
 
-class _Joint(NamedTuple):
+class _Joint(msgspec.Struct, frozen=True):
     links: int
     metric: float
     capacity: float
@@ -58,8 +59,9 @@ def differences(before: NodeBlock, after: NodeBlock) -> Iterator[Difference]:
             continue
         differ = [
             Difference(end, what, a, b)
-            for what, a, b in zip(_Joint._fields[1:], was[1:], now[1:], strict=True)
-            if a != b and not (np.isnan(a) and np.isnan(b))
+            for what in ("metric", "capacity", "available")
+            if (a := getattr(was, what)) != (b := getattr(now, what))
+            and not (np.isnan(a) and np.isnan(b))
         ]
         capacity = any(each.what == "capacity" for each in differ)
         yield from (each for each in differ if not (capacity and each.what == "available"))

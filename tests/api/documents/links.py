@@ -9,6 +9,7 @@ from fared.management.documents.interfaces import (
     OspfInterfaceEntry,
 )
 from fared.management.documents.link import Derated, LinkHealthStatus
+from fared.management.documents.missing import MissingAdjacency
 from fared.management.documents.neighbors import (
     MtuMismatch,
     Neighbors,
@@ -46,6 +47,26 @@ def interface(name: str, index: int, **more: Any) -> Json:
     return sample(OspfInterfaceEntry, **(usual | more))
 
 
+MISSING = [
+    sample(
+        MissingAdjacency,
+        proto="ospf",
+        interface="swp3",
+        neighbor="10.255.0.3",
+        hostname="spine3",
+        since=NOW - 192,
+        cause="carrier",
+        text="carrier lost",
+    ),
+    sample(
+        MissingAdjacency,
+        proto="ospf",
+        interface="swp7",
+        cause="silent",
+        text="no hello has arrived",
+    ),
+]
+
 UNKNOWN = dict.fromkeys(
     ("bandwidth", "bandwidth_source", "utilized", "available", "announced_available")
 )
@@ -53,6 +74,7 @@ UNKNOWN = dict.fromkeys(
 
 INTERFACES: Json = sample(
     Interfaces,
+    missing=MISSING,
     router_id="10.255.0.5",
     interfaces=[
         interface(
@@ -85,8 +107,8 @@ INTERFACES: Json = sample(
             state="Down",
             full=0,
             neighbors=0,
-            utilized=0.0,
-            available=400 * GBIT,
+            utilized=None,
+            available=None,
         ),
     ],
 )
@@ -216,6 +238,7 @@ NEIGHBORS: Json = sample(
 REFUSED: Json = sample(
     Neighbors,
     router_id="10.255.0.5",
+    missing=MISSING,
     refused=[
         sample(
             RefusedHelloEntry,

@@ -4,12 +4,14 @@ from typing import Any
 
 from fared.management.documents import counters, log, memory, protocol_status, status
 from tests.api.documents.common import NOW, Json
+from tests.api.documents.links import MISSING
 from tests.api.sample import sample
 
 STATUS = sample(
     status.Status,
     version="0.2.0",
     router_id="10.255.0.5",
+    links={"total": 8, "missing": MISSING},
     hostname="leaf1",
     pid=4242,
     started_at=NOW - 93_784,

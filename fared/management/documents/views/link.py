@@ -29,6 +29,9 @@ def link_facts(context: ViewContext, link: AdvertisedLink[Any]) -> dict[str, Any
     utilized = context.runtime.utilized.get(link.ifindex)
     bandwidth = finite(link.bandwidth.capacity)
     available = None
+    up = kernel is not None and kernel.up
+    if not up:
+        utilized = None
     if bandwidth is not None and utilized is not None:
         available = max(0.0, bandwidth - utilized)
     source = None
@@ -41,7 +44,7 @@ def link_facts(context: ViewContext, link: AdvertisedLink[Any]) -> dict[str, Any
         "interface": name,
         "ifindex": link.ifindex,
         "mtu": link.link.mtu,
-        "up": kernel is not None and kernel.up,
+        "up": up,
         "bandwidth": bandwidth,
         "bandwidth_source": source,
         "utilized": utilized,

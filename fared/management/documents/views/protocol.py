@@ -20,19 +20,22 @@ from fared.management.documents.neighbors import Neighbors
 from fared.management.documents.sliced import Sliced, Work
 from fared.management.documents.timers import PendingTimer, Timers
 from fared.management.documents.views.link import refused_hellos
+from fared.management.documents.views.missing import link_counts
 
 
 def interfaces(context: ViewContext) -> Interfaces:
     """``show interfaces``."""
     found = [row for _, views in views_of(context) for row in views.interfaces(context)]
-    return Interfaces(router_id=context.root, interfaces=found)
+    missing = link_counts(context).missing
+    return Interfaces(router_id=context.root, interfaces=found, missing=missing)
 
 
 def neighbors(context: ViewContext) -> Neighbors:
     """``show neighbors``."""
     found = [row for _, views in views_of(context) for row in views.neighbors(context)]
     refused = refused_hellos(context)
-    return Neighbors(router_id=context.root, neighbors=found, refused=refused)
+    missing = link_counts(context).missing
+    return Neighbors(router_id=context.root, neighbors=found, refused=refused, missing=missing)
 
 
 def graceful_restart(context: ViewContext) -> Restarts:

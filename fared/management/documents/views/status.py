@@ -20,6 +20,7 @@ from fared.management.documents.status import (
     SprayStatus,
     Status,
 )
+from fared.management.documents.views.missing import link_counts
 from fared.paths.rib.model import Route
 from fared.router.protocols import ISIS, OSPF
 
@@ -44,6 +45,7 @@ def status(context: ViewContext) -> Status:
         drained_by=None if context.drained is None else context.drained.by,
         drained_reason=None if context.drained is None else context.drained.reason,
         weights=context.weights,
+        links=link_counts(context),
         config=ConfigStatus.of(runtime, file=runtime.config_file),
         ospf=parts.get(OSPF),
         isis=parts.get(ISIS),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fared.management.documents.context import ViewContext
-from fared.management.documents.each import ProtocolViews, views_of
-from fared.management.documents.interfaces import InterfaceEntry
+from fared.management.documents.each import views_of
 from fared.management.documents.validate import SelfCheck, Validate
 from fared.management.documents.views.kernel import differences
 from fared.management.documents.views.link import refused_hellos
+from fared.management.documents.views.missing import link_counts
 from fared.paths.fib.model import FibState
 
 _NAMED = 5
@@ -26,6 +24,7 @@ def validate(context: ViewContext) -> Validate:
     wrong = [row.name for row in context.runtime.sysctls if not row.ok]
     checks = [
         *_adjacencies(context),
+        _links(context),
         _hellos(context),
         _identity(context),
         SelfCheck(
@@ -58,37 +57,35 @@ def _file(context: ViewContext) -> SelfCheck:
 
 def _adjacencies(context: ViewContext) -> list[SelfCheck]:
     """Check, by protocol, that every neighbor is full, or its adjacency up."""
-    return [_forming(*views.unready(context)) for _, views in views_of(context)]
+    return [
+        _forming(*views.unready(context), of=len(views.neighbors(context)))
+        for _, views in views_of(context)
+    ]
 
 
-def _forming(name: str, reasons: list[str]) -> SelfCheck:
+def _forming(name: str, reasons: list[str], *, of: int) -> SelfCheck:
     who = "neighbor is" if len(reasons) == 1 else "neighbors are"
-    known = list(filter(None, reasons))
-    detail = _named(f"{len(reasons)} {who} forming an adjacency", known)
-    return SelfCheck(name=name, ok=not reasons, detail=detail)
+    forming = _named(f"{len(reasons)} {who} forming an adjacency", list(filter(None, reasons)))
+    return SelfCheck(name=name, ok=not reasons, detail=forming if reasons else f"{of} of {of}")
 
 
 def _hellos(context: ViewContext) -> SelfCheck:
     """Check that no hellos are being refused."""
     refused = [item for item in refused_hellos(context) if item.last <= _ONGOING]
     named = [f"{item.source} on {item.interface}: {item.text}" for item in refused]
-    details = [_named(f"{len(refused)} sources are refused", named)]
-    silent = [row.interface for _, views in views_of(context) for row in _silent(views, context)]
-    if silent:
-        details.append(_named("no hello has arrived on some links", silent))
-    return SelfCheck(name="hellos are accepted", ok=not refused, detail="; ".join(details))
+    detail = _named(f"{len(refused)} sources are refused", named)
+    return SelfCheck(name="hellos are accepted", ok=not refused, detail=detail)
 
 
-def _silent(views: ProtocolViews, context: ViewContext) -> Iterator[InterfaceEntry]:
-    """Yield the point-to-point links without a neighbor, on which none is refused either.
-
-    That is no fault by itself. The other end may run no routing protocol, but a filter may be in
-    between, or it may have our address: the kernel drops such packets as martians.
-    """
-    for row in views.interfaces(context):
-        carries = row.up and row.state == "Point-to-point" and not row.passive
-        if carries and not row.neighbors and not row.refused:
-            yield row
+def _links(context: ViewContext) -> SelfCheck:
+    """Check that every link has an adjacency, unless it is passive."""
+    links = link_counts(context)
+    names = {each.interface for each in links.missing}
+    detail = _named(
+        f"{links.total - len(names)} of {links.total} have one",
+        [f"{each.interface}: {each.text}" for each in links.missing],
+    )
+    return SelfCheck(name="links have an adjacency", ok=not links.missing, detail=detail)
 
 
 def _identity(context: ViewContext) -> SelfCheck:

@@ -1,0 +1,110 @@
+"""The view of links without an adjacency, the same for all protocols."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from fared.config.globs import is_glob
+from fared.management.documents.each import views_of
+from fared.management.documents.missing import LinkCounts, MissingAdjacency
+from fared.management.documents.neighbors import ProblemEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fared.core.links import LostNeighbor
+    from fared.management.documents.context import ViewContext
+    from fared.management.documents.interfaces import InterfaceEntry
+    from fared.management.documents.neighbors import NeighborEntry
+    from fared.router.instance import ProtocolInstance
+
+_LOOPBACK: Final = "Loopback"
+
+
+def link_counts(context: ViewContext) -> LinkCounts:
+    """Count the links that are to have an adjacency, and find those without one."""
+    expected: set[str] = set()
+    missing: list[MissingAdjacency] = []
+    for instance, views in views_of(context):
+        rows = [row for row in views.interfaces(context) if _wanted(row)]
+        found = list(_missing(context, instance, rows, views.neighbors(context)))
+        found += _absent(context, instance)
+        expected |= {row.interface for row in rows} | {each.interface for each in found}
+        missing += found
+    return LinkCounts(total=len(expected), missing=missing)
+
+
+def _wanted(row: InterfaceEntry) -> bool:
+    return not row.passive and row.state != _LOOPBACK
+
+
+def _missing(
+    context: ViewContext,
+    instance: ProtocolInstance,
+    rows: Iterable[InterfaceEntry],
+    neighbors: Iterable[NeighborEntry],
+) -> Iterator[MissingAdjacency]:
+    problems: defaultdict[str, list[ProblemEntry]] = defaultdict(list)
+    for neighbor in neighbors:
+        if neighbor.problem is not None:
+            problems[neighbor.interface].append(neighbor.problem)
+    for row in rows:
+        if not row.full:
+            lost = context.runtime.lost_neighbors.get((instance.name, row.ifindex))
+            cause, text = next(_reasons(context, row, problems[row.interface], lost))
+            yield _entry(context, instance, row.interface, ProblemEntry(cause, text), lost)
+
+
+def _reasons(
+    context: ViewContext,
+    row: InterfaceEntry,
+    problems: list[ProblemEntry],
+    lost: LostNeighbor | None,
+) -> Iterator[tuple[str, str]]:
+    """Yield the reasons, the nearest first: the link, a neighbor, one that is refused, silence."""
+    link = context.links.get(row.ifindex)
+    if link is not None and not link.enabled:
+        yield "disabled", "administratively down"
+    if not row.up:
+        yield "carrier", "carrier lost"
+    if row.state == "Down":
+        yield "no-address", "it has no address"
+    for problem in problems:
+        yield problem.cause, problem.text
+    for refused in sorted(row.refused, key=lambda refused: refused.last):
+        yield refused.cause, f"{refused.source} is refused: {refused.text}"
+    if row.neighbors:
+        yield "forming", "the adjacency is forming"
+    if lost is not None:
+        yield "stopped", f"its hellos stopped ({lost.reason})"
+    yield "silent", "no hello has arrived"
+
+
+def _entry(
+    context: ViewContext,
+    instance: ProtocolInstance,
+    interface: str,
+    reason: ProblemEntry,
+    lost: LostNeighbor | None,
+) -> MissingAdjacency:
+    return MissingAdjacency(
+        proto=instance.name,
+        interface=interface,
+        neighbor=None if lost is None else context.node(lost.node),
+        hostname=None if lost is None else context.hostnames.get(lost.node),
+        since=None if lost is None else lost.at,
+        cause=reason.cause,
+        text=reason.text,
+    )
+
+
+def _absent(context: ViewContext, instance: ProtocolInstance) -> Iterator[MissingAdjacency]:
+    """Yield the interfaces that the configuration names and this machine does not have."""
+    present = {link.name for link in context.links.values()}
+    section = context.config.protocols.get(instance.name)
+    for name, settings in () if section is None else section.every_interface():
+        if not settings.passive and name not in present and not is_glob(name):
+            reason = ProblemEntry("absent", "there is no such interface")
+            yield _entry(context, instance, name, reason, None)
