@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
+
+import msgspec
 
 from fared.config.document import PathKey
 from fared.config.files import NotRegularError, read_regular
@@ -27,19 +28,23 @@ _WHAT_FILE: Final = "an absolute path of a file whose first line is the key"
 _WHAT_TIME: Final = "a time with its zone such as 2027-01-31T12:00:00Z"
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A key as written in the file."""
+class Secret(msgspec.Struct, frozen=True):
+    """A key as written in the file; its ``repr`` hides it."""
 
-    content: bytes = field(repr=False)
+    content: bytes
+
+    def __repr__(self) -> str:
+        return "Secret()"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFile:
-    """The name of a key file, and the key: its first line."""
+class KeyFile(msgspec.Struct, frozen=True):
+    """The name of a key file, and the key: its first line, which ``repr`` hides."""
 
     path: str
-    content: bytes = field(repr=False)
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"KeyFile(path={self.path!r})"
 
 
 def _parse_secret(value: object) -> Secret:

@@ -30,6 +30,7 @@ NEVER = (
 """Tools of operators and developers: never, whatever is asked of the daemon."""
 LATE = (
     "ssl",
+    "dataclasses",
     "click",
     "uvicorn",
     "h11",
@@ -72,8 +73,9 @@ import fared.management.api.http_server, fared.management.api.http
 import fared.daemon.people.metrics, fared.management.documents.dispatch
 fared.management.documents.dispatch.load(['ospf'])
 """
-OSPF = "ospf:\n  areas:\n    0.0.0.0:\n      interfaces:\n        lo: {passive: true}\n"
-ISIS = "isis:\n  net: 49.0001.0102.5500.0001.00\n  interfaces:\n    lo: {passive: true}\n"
+LOG = "log: {format: json}\n"
+OSPF = LOG + "ospf:\n  areas:\n    0.0.0.0:\n      interfaces:\n        lo: {passive: true}\n"
+ISIS = LOG + "isis:\n  net: 49.0001.0102.5500.0001.00\n  interfaces:\n    lo: {passive: true}\n"
 
 
 def modules(code: str) -> set[str]:
@@ -155,7 +157,7 @@ def test_a_module_that_is_rarely_used_is_not_executed(tmp_path, module, name):
     JSON.
     """
     config = tmp_path / "fared.yaml"
-    config.write_text("log: {format: json}\n" + OSPF)
+    config.write_text(OSPF)
     code = START.format(config=str(config)) + f"print({name!r} in vars(sys.modules[{module!r}]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]

@@ -6,7 +6,6 @@ healthy fabric those behind every leaf), so later packages compare and group by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,14 +44,18 @@ class NextHop(msgspec.Struct, frozen=True):
         return (self.ifindex, self.family, self.gateway, self.onlink)
 
 
-@dataclass(frozen=True, eq=False)
 class NextHopSet:
     """The weighted next hops of one or many routes, sorted by ``hop_key``.
 
-    Equal content is equal; the solver hands out one object for all routes that share it.
+    A value: equal content is equal, and the solver hands out one object for all routes that share
+    it, so none is changed.
     """
 
-    hops: tuple[NextHop, ...]
+    def __init__(self, hops: tuple[NextHop, ...]) -> None:
+        self.hops = hops
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(hops={self.hops!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NextHopSet) and (self is other or self.hops == other.hops)

@@ -52,7 +52,7 @@ class SolvedHops(NextHopSet):
         self.__dict__.update(_members=members, _capacities=capacities, _weights=weights)
 
     @cached_property
-    def hops(self) -> tuple[NextHop, ...]:
+    def hops(self) -> tuple[NextHop, ...]:  # type: ignore[override] # not before it is read
         """The next hops; ``capacity`` NaN in the arrays is unknown."""
         members, weights = self.__dict__["_members"], self.__dict__["_weights"].tolist()
         capacities = self.__dict__["_capacities"].tolist()
