@@ -313,6 +313,7 @@ ISIS_TOPOLOGY: Json = {
                 link(6, 5, 400 * GBIT, BOTH),
                 link(5, 7, 400 * GBIT, ["ipv4"]),
             ],
+            "lost": [],
         }
     ],
 }

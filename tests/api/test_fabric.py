@@ -10,9 +10,11 @@ from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
 from fared.management.api.encode import encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
+from fared.management.documents import lost
 from fared.management.documents.link import Derated
 from fared.management.documents.views import fabric_image
 from fared.management.documents.views.fabric import fabric
+from fared.management.documents.views.graph import topology
 from fared.router.events import RouterSettingsApplied
 from tests.api.seen import seen_from
 
@@ -196,3 +198,38 @@ def test_a_router_of_both_protocols_is_one():
 
 def test_the_document_has_no_numbers_that_json_lacks(four_by_eight):
     assert b"NaN" not in encode(fabric(seen_from(four_by_eight, "L1")))
+
+
+@pytest.mark.parametrize("build", [clos3, clos3_isis], ids=["ospf", "isis"])
+def test_a_lost_link_is_missing_for_whoever_looks_later_and_for_a_router_that_has_restarted(build):
+    made = started(build(3, 4, network=Network(seed=1)))
+    network = made.network
+    assert fabric(seen_from(made, "L1")).missing == []
+    network.set_link("S3", "L4", up=False)
+    network.run_for(1200.0)
+    context = seen_from(made, "L1")
+    (found,) = fabric(context).missing
+    assert (found.name, found.links, found.alone) == ("S3-L4", 1, None)
+    assert 1000.0 < context.wall - found.since <= 1200.0
+    assert lost.why(found) == "it was there; all 3 siblings of L4 have it"
+    (area,) = topology(context).areas
+    assert [each.name for each in area.lost] == ["S3-L4"]
+    network.kill("L1")
+    network.run_for(5.0)
+    network.start("L1")
+    network.run_until_quiet(network.now + 60.0)
+    (found,) = fabric(seen_from(made, "L1")).missing
+    assert (found.name, found.links, found.since) == ("S3-L4", None, None)
+    assert lost.why(found) == "all 3 siblings of L4 have it"
+    network.set_link("S3", "L4", up=True)
+    network.run_until_quiet(network.now + 60.0)
+    assert fabric(seen_from(made, "L1")).missing == []
+
+
+def test_a_router_that_is_gone_is_missing_with_all_its_links():
+    made = started(clos3(3, 4, network=Network(seed=1)))
+    made.network.kill("L4")
+    made.network.run_for(100.0)
+    missing = fabric(seen_from(made, "L1")).missing
+    assert [each.name for each in missing] == ["S1-L4", "S2-L4", "S3-L4"]
+    assert {each.end(each.alone) for each in missing} == {"L4"}

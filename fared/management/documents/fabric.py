@@ -12,6 +12,7 @@ from fared.management.documents import human
 from fared.management.documents.cells import Columns, Shown, Styled, count, dim
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import BytesPerSecond, Facts, UnixTime
+from fared.management.documents.lost import MissingLink, show_lost
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -103,7 +104,7 @@ class DrawnJob(Facts):
 class FabricDocument(Answer, tag="fared-fabric/1"):
     """``show fabric``: all routers and links that this router knows, and their places.
 
-    ``clos``: whether places were found.
+    ``clos``: whether places were found. ``missing``: the links that should be there.
     """
 
     router_id: str
@@ -111,6 +112,7 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
     at: UnixTime
     clos: bool
     nodes: Sequence[FabricNode]
+    missing: list[MissingLink]
     jobs: list[DrawnJob]
 
     def show(self, paper: Paper) -> None:
@@ -123,8 +125,9 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
             routers = list(group)
             paper.heading(f"{len(routers)} {_PLURALS[role]}", first=index == 0)
             paper.table(routers, _columns(routers))
+        show_lost(paper, self.missing)
         paper.line()
-        _show_marks(self.nodes, paper)
+        _show_marks(self, paper)
 
 
 class FabricLink(Facts):
@@ -177,13 +180,16 @@ def _remark(node: FabricNode) -> str:
     return ", ".join(filter(None, ("this router" if node.here else "", kind)))
 
 
-def _show_marks(nodes: Sequence[FabricNode], paper: Paper) -> None:
+def _show_marks(fabric: FabricDocument, paper: Paper) -> None:
     """Print the links that are unusual."""
+    nodes = fabric.nodes
     names = {node.id: node.name for node in nodes}
     found = [(node.name, mark) for node in nodes for mark in node.links.marks]
     if not found:
         links = sum(len(node.links.to) for node in nodes)
-        paper.line(f"{count(links, 'direction')} of links, all as usual")
+        other = "other " if fabric.missing else ""
+        none = f"no {other}link is down, drained, or slower than its siblings"
+        paper.line(f"{none} ({count(links, 'direction')})")
         return
     rows = (
         (tail, names.get(m.to, m.to), Styled(m.state, _STYLES.get(m.state, "")), m.reason)

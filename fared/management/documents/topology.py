@@ -10,6 +10,7 @@ from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, count, dim, yellow
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode
+from fared.management.documents.lost import MissingLink, show_lost
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -44,12 +45,16 @@ class TopologyLink(Facts):
 
 
 class TopologyArea(Facts):
-    """The graph of one area of OSPF, or of one level of IS-IS (``level-2``)."""
+    """The graph of one area of OSPF, or of one level of IS-IS (``level-2``).
+
+    ``lost``: links that it had in the last day.
+    """
 
     proto: str
     area: str
     nodes: list[TopologyNode]
     links: list[TopologyLink]
+    lost: list[MissingLink]
 
 
 class TopologyDocument(Answer, tag="fared-topology/1"):
@@ -67,6 +72,7 @@ class TopologyDocument(Answer, tag="fared-topology/1"):
             paper.table(area.nodes, _NODES)
             paper.line()
             paper.table(area.links, _links(area))
+            show_lost(paper, area.lost)
 
 
 _NODES: Columns = {

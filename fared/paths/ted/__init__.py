@@ -9,6 +9,6 @@ the two-way check, ``graph_update`` derives the next graph when a few links came
 capacity is unknown, and ``apart`` the routers that are in no path.
 
 Beside the way to routes, ``tiers`` recognizes leaves and spines, for views, by the ``sides`` and
-``stages`` of the graph, ``differences`` tells people what a change was, and ``links`` guesses the
-local links of any router, for offline analysis.
+``stages`` of the graph, and ``siblings`` which links it lacks. ``differences`` tells people what a
+change was, and ``links`` guesses the local links of any router, for offline analysis.
 """

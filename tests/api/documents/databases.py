@@ -77,6 +77,7 @@ TOPOLOGY: Json = sample(
     areas=[
         sample(
             topology.TopologyArea,
+            lost=[],
             proto="ospf",
             area="0.0.0.0",
             nodes=[

@@ -3,10 +3,29 @@
 from typing import Any
 
 from fared.management.documents import changed, fabric
+from fared.management.documents.lost import MissingLink
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
 
 REASON = "25% of the 400G that are usual"
+
+
+def _missing(a: int, b: int, **more: Any) -> Json:
+    """The link between two routers of four spines and eight leaves."""
+    usual = {
+        "from": f"10.255.0.{a}",
+        "to": f"10.255.0.{b}",
+        "from_hostname": f"spine{a}",
+        "to_hostname": f"leaf{b - 4}",
+    }
+    return sample(MissingLink, **(usual | more))
+
+
+MISSING_LINKS = [
+    _missing(3, 9, links=1, since=NOW - 7385, have=7, siblings=7, sibling_of="10.255.0.9"),
+    _missing(4, 6, have=6, siblings=7, sibling_of="10.255.0.6"),
+    *(_missing(n, 12, links=1, since=NOW - 60, alone="10.255.0.12") for n in range(1, 5)),
+]
 
 
 def _router(n: int, name: str, role: str, far: list[int], **more: Any) -> Json:
@@ -43,6 +62,7 @@ FABRIC: Json = sample(
     hostname="leaf1",
     at=NOW,
     clos=True,
+    missing=MISSING_LINKS,
     nodes=[
         _router(1, "spine1", "spine", [5, 6]),
         _router(2, "spine2", "spine", [5, 6], last_resort=True),

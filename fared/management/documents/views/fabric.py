@@ -29,6 +29,7 @@ from fared.management.documents.views.fabric_image import (
     sight,
 )
 from fared.management.documents.views.fabric_marks import UnusualLink
+from fared.management.documents.views.lost import lost_links, missing_links
 from fared.paths.ted.model import MAX_LINK_METRIC
 from fared.paths.ted.tiers import ROLES
 
@@ -42,12 +43,14 @@ _REDUCED = 0.9
 def fabric(context: ViewContext) -> Work[FabricDocument]:
     """``show fabric``."""
     image = yield from beside(partial(image_of, sight(context)))
+    missing = yield from beside(partial(missing_links, image, lost_links(context), context.unix))
     return FabricDocument(
         router_id=context.root,
         hostname=context.router.settings.hostname or "",
         at=context.wall,
         clos=bool(image.shape.places),
         nodes=Rows(list(image.vertices.values()), lambda vertex: node_row(image, vertex)),
+        missing=missing,
         jobs=[job for plugged in context.plugged.values() for job in plugged.drawn()],
     )
 

@@ -7,6 +7,7 @@ milliseconds and hardly any memory.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -81,7 +82,7 @@ class Sight(msgspec.Struct, frozen=True):
     own: Mapping[NodeId, UnusualLink]
 
 
-class FabricImage(msgspec.Struct):
+class FabricImage(msgspec.Struct, dict=True):
     """The fabric as it was in a ``Sight``."""
 
     here: NodeId
@@ -93,6 +94,16 @@ class FabricImage(msgspec.Struct):
     def first(self) -> Mapping[NodeId, NodeId]:
         """The id of the vertex of each id."""
         return self.seen.first
+
+    @cached_property
+    def neighbors(self) -> Mapping[NodeId, frozenset[NodeId]]:
+        """The neighbors of each vertex over links that both ends list."""
+        return _neighbors(self.vertices)
+
+    @property
+    def one_protocol(self) -> bool:
+        """Whether all vertices are of one protocol."""
+        return len({node >> _ID_BITS for node in self.first}) == 1
 
     @property
     def own(self) -> Mapping[NodeId, UnusualLink]:
@@ -259,13 +270,17 @@ def _prefixes(context: ViewContext) -> dict[NodeId, int]:
 def _places(vertices: Mapping[NodeId, FabricVertex], seen: Sight) -> Mapping[NodeId, TierPlace]:
     if any(block.network for vertex in vertices.values() for block in vertex.blocks):
         return {}
-    neighbors = {
+    return places(_neighbors(vertices), seen.hosts, seen.heights)
+
+
+def _neighbors(vertices: Mapping[NodeId, FabricVertex]) -> dict[NodeId, frozenset[NodeId]]:
+    """Return the neighbors of each vertex over links that both ends list."""
+    return {
         node: frozenset(
             end for end in vertex.ends if end in vertices and node in vertices[end].ends
         )
         for node, vertex in vertices.items()
     }
-    return places(neighbors, seen.hosts, seen.heights)
 
 
 def _ends(

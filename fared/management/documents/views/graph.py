@@ -18,6 +18,7 @@ from fared.management.documents.topology import (
     TopologyLink,
     TopologyNode,
 )
+from fared.management.documents.views.lost import in_area, lost_links
 from fared.paths.ted.graph import Graph
 from fared.paths.ted.model import NodeBlock
 from fared.router.convergence import SpfRecord
@@ -86,6 +87,7 @@ def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[T
         area=context.area_name(instance.name, area),
         nodes=(yield from each(nodes, entry)),
         links=links,
+        lost=in_area(context, lost_links(context), instance.name, area),
     )
 
 
