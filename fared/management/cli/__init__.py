@@ -10,6 +10,9 @@ from fared.runtime.startup import (
 
 relax_collector()
 skip_last_collection()
-import_when_needed("difflib", "shutil", "textwrap")  # of misspelt words, and errors on a terminal
+import_when_needed(
+    *("difflib", "shutil", "textwrap", "tokenize"),  # of misspelt words, and errors on a terminal
+    functions={"pickle": ("dumps", "loads")},  # of rich, for texts with links
+)
 leave_untranslated()
 load_msgspec()
