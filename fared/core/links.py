@@ -130,14 +130,6 @@ class Link(msgspec.Struct, frozen=True):
         return min(known) if known else None
 
 
-class LostNeighbor(msgspec.Struct, frozen=True):
-    """An adjacency that was lost ``at`` (Unix time); ``reason`` as in the log."""
-
-    node: int
-    at: float
-    reason: str
-
-
 class PresentLink(msgspec.Struct, frozen=True):
     """A link, and what tells people what it is for.
 

@@ -85,7 +85,7 @@ def test_histograms_count_what_happened():
     """Durations of computations and of each convergence stage."""
     observed = Observed()
     observed.spf.observe(0.002)
-    observed.observe_convergence("total", 0.03)
+    observed.convergence["total"].observe(0.03)
     text = Metrics(families, "0.2.0", observed).render().decode()
     assert 'fared_spf_duration_seconds_bucket{le="0.0025"} 1.0' in text
     assert "fared_spf_duration_seconds_count 1.0" in text

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.config import load_text
-from fared.core.links import LostNeighbor
+from fared.core.lost_neighbors import LostNeighbor
 from fared.extensions.sim.fabric import clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.management.documents.context import ViewContext
@@ -66,9 +66,9 @@ def test_a_dead_link_has_no_load_and_nothing_free(context):
 def test_who_was_there_and_since_when_is_told(context):
     """S1's id is that of the last neighbor, as the daemon remembers it."""
     instance = context.instances[0]
-    ifindex = next(link.ifindex for link in context.links.values() if link.name == "S2")
     node = next(link.neighbor for link in instance.local_links)
-    context.runtime.lost_neighbors[instance.name, ifindex] = LostNeighbor(node, LOST_AT, "LLDown")
+    lost = LostNeighbor(node, LOST_AT, "LLDown")
+    context.runtime.lost_neighbors.add((instance.name, "S2"), lost)
     (missing,) = link_counts(context).missing
     assert (missing.neighbor, missing.since) == (context.node(node), LOST_AT)
 
@@ -95,9 +95,9 @@ def test_a_silent_neighbor_is_told_from_one_that_is_refused(build, monkeypatch):
     context = seen_from(fabric, "L1")
     instance = context.instances[0]
     assert only(context) == ("silent", "no hello has arrived")
-    ifindex = next(link.ifindex for link in context.links.values() if link.name == "S2")
     node = next(link.neighbor for link in instance.local_links)
-    context.runtime.lost_neighbors[instance.name, ifindex] = LostNeighbor(node, LOST_AT, "dead")
+    lost = LostNeighbor(node, LOST_AT, "dead")
+    context.runtime.lost_neighbors.add((instance.name, "S2"), lost)
     assert only(context) == ("stopped", "its hellos stopped (dead)")
     cause, text, now = "area-mismatch", "it is in another area", context.now
     refused = RefusedHello("S2", "10.0.0.9", "10.255.0.9", cause, text, now - 5, now, 6)

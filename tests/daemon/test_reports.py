@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from fared.core.ids import NodeId
+from fared.core.lost_neighbors import LostNeighbor, LostNeighbors
 from fared.daemon.loop.runtime import Runtime
 from fared.daemon.people.reports import REASONS_KEPT, Reports
 from fared.protocols.igp.events import AdjacencyChanged
@@ -23,19 +24,29 @@ def test_reasons_of_forged_neighbors_are_not_kept_without_limit():
     assert kept[7, NodeId(1)] == kept[7, NodeId(99 + 2 * REASONS_KEPT)] == last
 
 
-def test_the_last_adjacency_of_an_interface_is_kept_until_there_is_one_again():
+def test_a_lost_neighbor_is_remembered_until_it_is_back():
     runtime = Runtime(0.0, 1, "", 0.0)
     reports = Reports(SimpleNamespace(), runtime, SimpleNamespace())
+    lost = runtime.lost_neighbors
 
     def moves(previous: str, state: str, reason: str, *, carries: bool) -> None:
         change = AdjacencyChanged(7, "swp1", NodeId(5), previous, state, reason, carries)
         reports.observe(From("ospf", change))
 
     moves("Loading", "Full", "LoadingDone", carries=True)
-    assert runtime.lost_neighbors == {}
-    moves("Full", "Down", "InactivityTimer", carries=True)
+    assert lost.by_place() == {}
+    moves("Full", "Init", "1-WayReceived", carries=False)  # it restarts gracefully
+    assert lost.by_place() == {}
+    moves("Init", "Down", "InactivityTimer", carries=True)
     moves("Down", "Init", "HelloReceived", carries=False)
-    lost = runtime.lost_neighbors["ospf", 7]
-    assert (lost.node, lost.reason) == (5, "InactivityTimer")
+    (kept,) = lost.by_place()["ospf", "swp1"]
+    assert (kept.node, kept.reason) == (5, "InactivityTimer")
     moves("Loading", "Full", "LoadingDone", carries=True)
-    assert runtime.lost_neighbors == {}
+    assert lost.by_place() == {}
+
+
+def test_of_too_many_lost_neighbors_the_first_is_forgotten():
+    lost = LostNeighbors()
+    for number in range(5000):
+        lost.add(("ospf", "lan0"), LostNeighbor(NodeId(number), float(number), ""))
+    assert [one.node for one in lost.by_place()["ospf", "lan0"]] == list(range(904, 5000))

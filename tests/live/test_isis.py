@@ -92,10 +92,13 @@ def test_metrics_and_the_web_page_include_isis(pair: Pair):
     assert values[f'fared_neighbors{{area="{LEVEL}",proto="isis",state="Up"}}'] == 2
     assert values[f'fared_lsdb_entries{{area="{LEVEL}",proto="isis",type="lsp"}}'] == 2
     assert values['fared_packets_total{direction="received",proto="isis",type="p2p-hello"}'] > 1
+    at = 'interface="u0",neighbor="0102.5500.0002",proto="isis"'
+    assert values[f"fared_neighbor_up{{{at}}}"] == 1
     assert values['fared_spf_runs_total{proto="isis",reason="topology"}'] >= 1
     assert values['fared_routes{proto="isis"}'] == len(pair.left.show("routes")["routes"])
     assert values['fared_link_capacity_bytes_per_second{interface="u0"}'] > 0
-    checksum = f'fared_lsdb_checksum{{area="{LEVEL}",proto="isis"}}'
+    lowest = "0102.5500.0001"
+    checksum = f'fared_lsdb_checksum{{area="{LEVEL}",lowest="{lowest}",proto="isis"}}'
     assert values[checksum] == pair.right.metrics()[checksum]
     assert pair.left.get("/")[0] == 200
     status, body = pair.left.get("/api/v1/fabric")

@@ -27,8 +27,11 @@ COMMANDS = [
 ]
 PROMISED = [
     "build_info",
+    "router_info",
     "ready",
     "init_stage_seconds",
+    "link_up",
+    "neighbor_up",
     "neighbors",
     "neighbor_transitions_total",
     "packets_total",
@@ -75,6 +78,9 @@ def test_metrics_have_the_promised_names_and_sensible_values(pair: Pair):
     # a process that adopted all its routes has changed none of them
     pair.left.netns.ip("link", "set", "u0", "down")
     wait_for(lambda: pair.used() == {"u1"}, 15, "the routes have left u0")
+    neighbor = f'fared_neighbor_up{{interface="u0",neighbor="{RIGHT}",proto="ospf"}}'
+    lost = pair.left.metrics()
+    assert (lost['fared_link_up{interface="u0"}'], lost[neighbor]) == (0, 0)
     pair.left.netns.ip("link", "set", "u0", "up")
     pair.await_routes()
     _, text = pair.left.get("/metrics")
@@ -82,6 +88,7 @@ def test_metrics_have_the_promised_names_and_sensible_values(pair: Pair):
     assert {f"fared_{name}" for name in PROMISED} <= families
     values = wait_for(lambda: with_load(pair), 30, "the load of links is measured")
     assert values["fared_ready"] == 1
+    assert (values['fared_link_up{interface="u0"}'], values[neighbor]) == (1, 1)
     assert values['fared_neighbors{area="0.0.0.0",proto="ospf",state="Full"}'] == 2
     assert values['fared_lsdb_entries{area="0.0.0.0",proto="ospf",type="router"}'] == 2
     assert values['fared_routes{proto="ospf"}'] == len(pair.left.show("routes")["routes"])
@@ -105,7 +112,7 @@ def test_metrics_have_the_promised_names_and_sensible_values(pair: Pair):
         capacity = values[f"fared_link_capacity_bytes_per_second{label}"]
         assert capacity >= values[f"fared_link_available_bytes_per_second{label}"] > 0
         assert 0 <= values[f"fared_link_utilization_ratio{label}"] < 1
-    name = 'fared_lsdb_checksum{area="0.0.0.0",proto="ospf"}'
+    name = f'fared_lsdb_checksum{{area="0.0.0.0",lowest="{LEFT}",proto="ospf"}}'
     # RFC 4750; the LSAs of the link that came back may still be on their way
     wait_for(
         lambda: pair.left.metrics()[name] == pair.right.metrics()[name],

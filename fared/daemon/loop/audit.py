@@ -31,6 +31,8 @@ PATIENCE = 4
 """The pause after a reading is at least so many times as long as it took."""
 _CALM = 5.0
 """Seconds without drift after which the gap is reset."""
+REASONS = ("periodic", "foreign-change", "refused", "overflow")
+"""Why audits are requested."""
 
 
 class Table(Protocol):

@@ -7,8 +7,8 @@ from collections import Counter, deque
 import msgspec
 
 from fared.config import Config
-from fared.core.links import LostNeighbor
 from fared.core.load_history import LoadHistory
+from fared.core.lost_neighbors import LostNeighbors
 from fared.core.sysctl import SysctlRow
 
 LAGS = 20
@@ -45,5 +45,4 @@ class Runtime(msgspec.Struct):
     """Measurements of load, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str] = msgspec.field(default_factory=dict)
     """The reason of the last state change of each neighbor (ifindex, node id)."""
-    lost_neighbors: dict[tuple[str, int], LostNeighbor] = msgspec.field(default_factory=dict)
-    """The last adjacency of a protocol on an interface (ifindex) that has none now."""
+    lost_neighbors: LostNeighbors = msgspec.field(default_factory=LostNeighbors)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import get_args
 
 from msgspec.structs import asdict
 from prometheus_client.core import Metric
 
+from fared.daemon.loop.audit import REASONS
+from fared.daemon.people.engine_metrics import of_engines
 from fared.management.api.metrics import counter, gauge
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext
@@ -16,23 +19,20 @@ from fared.management.documents.views.adaptation import announcements, programme
 from fared.management.documents.views.bier import bier
 from fared.management.documents.views.routes import quantization_error
 from fared.management.documents.views.status import routes_by_protocol, spraying, weighted_routes
+from fared.paths.fib.model import FibOperation
 from fared.paths.fib.settings import Granularity
 from fared.paths.rib.model import NextHopSet
-from fared.protocols.igp.database_limit import Fullness
 
 Labels = tuple[str, ...]
 _SETS = 8
 """Sets of next hops, of 64 each, between two pauses: a millisecond or two."""
-_UP = ("Full", "Up")
-"""The states of adjacencies that count, in OSPF and IS-IS."""
 
 
 def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric | None]:
     """Yield all families, None where it may pause; ``operations`` counts ``Operation/result``."""
     censuses = {at.name: views.census(context) for at, views in views_of(context)}
     yield from _start_up(context)
-    yield from _engines(context)
-    yield from _databases(censuses)
+    yield from of_engines(context, censuses)
     yield from _restarts(context)
     yield from _bfd(context)
     for plugged in context.plugged.values():
@@ -43,8 +43,6 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _bier(context)
     yield from _links(context, censuses)
     yield from _announcements(context)
-    yield from _limits(context)
-    yield from _prefixes(context)
     yield from _process(context)
 
 
@@ -54,44 +52,6 @@ def _start_up(context: ViewContext) -> Iterator[Metric]:
     reached = {(stage.label,): seconds for stage, seconds in startup.reached.items()}
     text = "Seconds from start to each start-up stage"
     yield gauge("init_stage_seconds", text, reached, ("stage",))
-
-
-def _engines(context: ViewContext) -> Iterator[Metric]:
-    """The engines' counters."""
-    transitions: dict[Labels, int] = {}
-    ended: dict[Labels, int] = {}
-    packets: dict[Labels, int] = {}
-    errors: dict[Labels, int] = {}
-    for name, instance in context.router.instances.items():
-        counted = instance.engine.counters
-        transitions.update({(name, *states): n for states, n in counted.transitions.items()})
-        up = ((states, n) for states, n in counted.transitions.items() if states[0] in _UP)
-        ended[name,] = sum(n for _, n in up)
-        packets.update({(name, *kind): n for kind, n in counted.packets.items()})
-        errors.update({(name, reason): n for reason, n in counted.errors.items()})
-    labels: Labels = ("proto", "from", "to")
-    yield counter("neighbor_transitions", "Neighbor state changes", transitions, labels)
-    yield counter("adjacencies_ended", "Adjacencies that were up and ended", ended, ("proto",))
-    labels = ("proto", "direction", "type")
-    yield counter("packets", "Protocol packets", packets, labels)
-    labels = ("proto", "reason")
-    yield counter("packet_errors", "Packets that were discarded", errors, labels)
-
-
-def _databases(censuses: Mapping[str, Census]) -> Iterator[Metric]:
-    """The neighbors and databases of the engines."""
-    neighbors: dict[Labels, int] = {}
-    entries: dict[Labels, int] = {}
-    checksums: dict[Labels, int] = {}
-    for name, census in censuses.items():
-        neighbors.update({(name, *at): n for at, n in census.neighbors.items()})
-        entries.update({(name, *at): n for at, n in census.entries.items()})
-        checksums.update({(name, area): n for area, n in census.checksums.items()})
-    yield gauge("neighbors", "Neighbors by state", neighbors, ("proto", "area", "state"))
-    labels: Labels = ("proto", "area", "type")
-    yield gauge("lsdb_entries", "LSAs or LSPs in the database", entries, labels)
-    text = "Sum of the checksums of an area or level: equal on all its routers (RFC 4750)"
-    yield gauge("lsdb_checksum", text, checksums, ("proto", "area"))
 
 
 def _restarts(context: ViewContext) -> Iterator[Metric]:
@@ -172,7 +132,9 @@ def _ratios(nexthops: NextHopSet) -> Iterator[float]:
 
 def _kernel(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric]:
     router, runtime = context.router, context.runtime
-    done: dict[Labels, int] = {}
+    done: dict[Labels, int] = {
+        (kind.__name__, result): 0 for kind in get_args(FibOperation) for result in ("ok", "error")
+    }
     for name, number in operations.items():
         operation, _, result = name.partition("/")
         done[operation, result] = number
@@ -181,7 +143,7 @@ def _kernel(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Met
     yield gauge("fib_drift_routes", text, router.journal.counts["last-drift"])
     drift = {(): router.journal.counts["drift"]}
     yield counter("fib_drift", "Objects that other programs changed, and we repaired", drift, ())
-    resyncs = {(reason,): n for reason, n in runtime.resyncs.items()}
+    resyncs = {(reason,): runtime.resyncs[reason] for reason in REASONS}
     yield counter("fib_resyncs", "Full comparisons with the kernel", resyncs, ("reason",))
     rewritten: dict[Labels, int] = {("group-rewrite",): router.planner.counters["group-rewrite"]}
     yield counter("weight_changes", "Next-hop groups rewritten", rewritten, ("reason",))
@@ -279,36 +241,6 @@ def _announcements(context: ViewContext) -> Iterator[Metric]:
     yield gauge("announce_deferred", "LSAs or LSPs that wait for the budget", deferred, labels)
     announced = {at: area.announced for at, area in known.items()}
     yield counter("announcements", "Announcements of bandwidth", announced, labels)
-
-
-def _limits(context: ViewContext) -> Iterator[Metric]:
-    """The limits of the databases (``igp.database_limit``)."""
-    known = {
-        (name, area): limit
-        for name, instance in context.router.instances.items()
-        for area, limit in instance.engine.limits.items()
-    }
-    labels: Labels = ("proto", "area")
-    limits = {at: limit.limit for at, limit in known.items()}
-    yield gauge("lsdb_limit", "Most LSAs or LSPs", limits, labels)
-    full = {at: int(limit.state is Fullness.FULL) for at, limit in known.items()}
-    yield gauge("lsdb_full", "Whether new LSAs or LSPs are ignored", full, labels)
-    ignored = {at: limit.ignored for at, limit in known.items()}
-    yield counter("lsdb_ignored", "LSAs or LSPs ignored by a full database", ignored, labels)
-
-
-def _prefixes(context: ViewContext) -> Iterator[Metric]:
-    """The limit of the prefixes that are used (``igp.prefix_limit``)."""
-    known = {(name,): i.engine.prefix_limit for name, i in context.router.instances.items()}
-    labels: Labels = ("proto",)
-    used = {at: limit.entries for at, limit in known.items()}
-    yield gauge("prefixes_used", "Prefixes in use, of all routers", used, labels)
-    limits = {at: limit.limit for at, limit in known.items()}
-    yield gauge("prefixes_limit", "Most prefixes in use", limits, labels)
-    full = {at: int(limit.state is Fullness.FULL) for at, limit in known.items()}
-    yield gauge("prefixes_full", "Whether new prefixes are ignored", full, labels)
-    ignored = {at: limit.ignored for at, limit in known.items()}
-    yield counter("prefixes_ignored", "Prefixes ignored for lack of room", ignored, labels)
 
 
 def _process(context: ViewContext) -> Iterator[Metric]:

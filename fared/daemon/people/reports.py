@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from fared.core.ids import NodeId
-from fared.core.links import LostNeighbor
+from fared.core.lost_neighbors import LostNeighbor
 from fared.daemon.loop.notify import Notifier
 from fared.daemon.loop.runtime import Runtime
 from fared.protocols.igp import events as igp
@@ -17,7 +17,6 @@ from fared.runtime.startup import set_aside
 
 SET_ASIDE_AFTER = 2.0
 """Seconds after start-up until the objects learned so far are exempt from garbage collection."""
-_UP = ("Full", "Up")
 REASONS_KEPT = 4096
 """Neighbors of which the last reason is known: on a LAN, each hello may come from a new one."""
 
@@ -58,13 +57,12 @@ class Reports:
             del reasons[next(iter(reasons))]
 
     def _lost(self, proto: str, change: igp.AdjacencyChanged) -> None:
-        """Remember the last adjacency of an interface, until it has one again."""
-        lost, at = self._runtime.lost_neighbors, (proto, change.ifindex)
-        lost.pop(at, None)
-        if change.state not in _UP:
-            lost[at] = LostNeighbor(change.neighbor, time.time(), change.reason)
-            if len(lost) > REASONS_KEPT:
-                del lost[next(iter(lost))]
+        """Remember a neighbor whose adjacency has ended, until it has formed again."""
+        lost, place = self._runtime.lost_neighbors, (proto, change.interface)
+        if change.state in igp.ADJACENT:
+            lost.discard(place, change.neighbor)
+        else:
+            lost.add(place, LostNeighbor(change.neighbor, time.time(), change.reason))
 
     def _stage_reached(self, stage: str) -> None:
         self._notifier.status(f"start-up: {stage}")

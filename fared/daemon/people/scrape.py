@@ -5,19 +5,6 @@ from __future__ import annotations
 from fared.management.api.durations import Observed
 from fared.router import events
 
-STAGES = (
-    "detected",
-    "originated",
-    "flooded",
-    "waited",
-    "computed",
-    "spf",
-    "weighed",
-    "planned",
-    "programmed",
-    "total",
-)
-
 
 def observe(observed: Observed, output: events.Output) -> None:
     """Update the histograms from outputs of the router."""
@@ -25,5 +12,5 @@ def observe(observed: Observed, output: events.Output) -> None:
         case events.Computed(record):
             observed.spf.observe(record.computed)
         case events.Converged(record):
-            for stage in STAGES:
-                observed.observe_convergence(stage, getattr(record, stage))
+            for stage, durations in observed.convergence.items():
+                durations.observe(getattr(record, stage))

@@ -10,6 +10,20 @@ from bisect import bisect_left
 SPF_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5)
 CONVERGENCE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
+STAGES = (
+    "detected",
+    "originated",
+    "flooded",
+    "waited",
+    "computed",
+    "spf",
+    "weighed",
+    "planned",
+    "programmed",
+    "total",
+)
+"""The stages of a change and their sum, named as in ``documents.convergence``."""
+
 
 class Durations:
     """Counts of durations (seconds) by bucket, and their sum.
@@ -34,11 +48,4 @@ class Observed:
 
     def __init__(self) -> None:
         self.spf = Durations(SPF_BUCKETS)
-        self.convergence: dict[str, Durations] = {}
-
-    def observe_convergence(self, stage: str, seconds: float) -> None:
-        """Count the duration of a stage, named as in ``schema.ConvergenceChange``."""
-        durations = self.convergence.get(stage)
-        if durations is None:
-            durations = self.convergence[stage] = Durations(CONVERGENCE_BUCKETS)
-        durations.observe(seconds)
+        self.convergence = {stage: Durations(CONVERGENCE_BUCKETS) for stage in STAGES}

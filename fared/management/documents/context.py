@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from fared.config import Config
 from fared.core.ids import HOSTS_AREA, Prefix, format_address, format_node, parse_prefix
-from fared.core.links import Link, LostNeighbor
+from fared.core.links import Link
 from fared.core.load_history import LoadHistory
+from fared.core.lost_neighbors import LostNeighbors
 from fared.core.sysctl import SysctlRow
 from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Facts
@@ -66,8 +67,7 @@ class ProcessFacts(Protocol):
     """Measurements of load, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str]
     """The reason of the last state change of each neighbor (ifindex, node id)."""
-    lost_neighbors: dict[tuple[str, int], LostNeighbor]
-    """The last adjacency of a protocol on an interface (ifindex) that has none now."""
+    lost_neighbors: LostNeighbors
 
 
 class SprayFacts(Protocol):

@@ -203,6 +203,10 @@ class CloseInterface(msgspec.Struct, frozen=True):
     ifindex: int
 
 
+ADJACENT = ("Full", "Up")
+"""The states of adjacencies that carry routes, in OSPF and IS-IS."""
+
+
 class AdjacencyChanged(msgspec.Struct, frozen=True):
     """A neighbor moved from one state to another; states are display labels (``Full``, ``Up``).
 

@@ -18,50 +18,53 @@ KEPT = 300.0
 _SOURCES = 16
 """Sources kept for an interface; they are easily forged."""
 
-CAUSES: Mapping[str, str] = MappingProxyType(
-    {
-        # both protocols: RFC 2328 §8.2, §10.5; ISO 10589 §8.2, §8.4
-        "area-mismatch": "it is in another area",
-        "network-type-mismatch": "one end is point-to-point, the other is broadcast",
-        "second-neighbor": "another neighbor is on this point-to-point link",
-        "too-many-neighbors": "the link has as many neighbors as it may have",
-        "auth": "its authentication fails",
-        # OSPF
-        "duplicate-router-id": "another router has our router id",
-        "duplicate-address": "it has our address",
-        "own-address": "its address is one of ours",
-        "router-id-zero": "its router id is 0.0.0.0",
-        "network-mask-mismatch": "its network mask differs",
-        "hello-interval-mismatch": "its hello interval differs",
-        "dead-interval-mismatch": "its dead interval differs",
-        "options-mismatch": "one end is in a stub area, the other is not",
-        "neighbor-address": "its address has changed, and the former one may still be in use",
-        "lls-block": "the signature of its link-local options fails",
-        "auth-type": "its type of authentication differs",
-        "auth-key": "its key is none of ours",
-        "auth-digest": "its digest is wrong",
-        "auth-sequence": "its sequence number is old: it may be replayed",
-        "destination": "its hello is not sent to AllSPFRouters",
-        "unicast": "it sends to our address, with a TTL that may come from beyond the link",
-        "ttl": "its TTL is not that of a packet of this link",
-        "source-network": "its address is not on our network",
-        "other-subnet": "it is in another of our subnets than the neighbors that we have here",
-        # IS-IS
-        "duplicate-system-id": "another router has our system id",
-        "holding-time": "its holding time is 0",
-        "mtu-too-small": "our MTU is too small for our LSPs (lsp-mtu)",
-        "level-mismatch": "it has no level in common with us",
-        "circuit-type": "its hello is of a level that it does not list",
-        "no-common-topology": "it has no topology in common with us",
-        "no-common-protocol": "it has no network layer protocol in common with us",
-        "three-way-state": "its three-way state is invalid",
-        "three-way-mismatch": "it names another neighbor, or another circuit of ours",
-        # no refusal, but no neighbor to use either
-        "not-heard": "it does not list us: our hellos are lost on their way, or it refuses them",
-        "mtu-mismatch": "its MTU differs",
-        "topology-mismatch": "only one end has multi-topology: IPv6 has no adjacency",
-    }
-)
+_OF_BOTH = {  # RFC 2328 §8.2, §10.5; ISO 10589 §8.2, §8.4
+    "area-mismatch": "it is in another area",
+    "network-type-mismatch": "one end is point-to-point, the other is broadcast",
+    "second-neighbor": "another neighbor is on this point-to-point link",
+    "too-many-neighbors": "the link has as many neighbors as it may have",
+    "auth": "its authentication fails",
+}
+_OF_OSPF = {
+    "duplicate-router-id": "another router has our router id",
+    "duplicate-address": "it has our address",
+    "own-address": "its address is one of ours",
+    "router-id-zero": "its router id is 0.0.0.0",
+    "network-mask-mismatch": "its network mask differs",
+    "hello-interval-mismatch": "its hello interval differs",
+    "dead-interval-mismatch": "its dead interval differs",
+    "options-mismatch": "one end is in a stub area, the other is not",
+    "neighbor-address": "its address has changed, and the former one may still be in use",
+    "lls-block": "the signature of its link-local options fails",
+    "auth-type": "its type of authentication differs",
+    "auth-key": "its key is none of ours",
+    "auth-digest": "its digest is wrong",
+    "auth-sequence": "its sequence number is old: it may be replayed",
+    "destination": "its hello is not sent to AllSPFRouters",
+    "unicast": "it sends to our address, with a TTL that may come from beyond the link",
+    "ttl": "its TTL is not that of a packet of this link",
+    "source-network": "its address is not on our network",
+    "other-subnet": "it is in another of our subnets than the neighbors that we have here",
+}
+_OF_ISIS = {
+    "duplicate-system-id": "another router has our system id",
+    "holding-time": "its holding time is 0",
+    "mtu-too-small": "our MTU is too small for our LSPs (lsp-mtu)",
+    "level-mismatch": "it has no level in common with us",
+    "circuit-type": "its hello is of a level that it does not list",
+    "no-common-topology": "it has no topology in common with us",
+    "no-common-protocol": "it has no network layer protocol in common with us",
+    "three-way-state": "its three-way state is invalid",
+    "three-way-mismatch": "it names another neighbor, or another circuit of ours",
+}
+_OF_NO_REFUSAL = {  # but no neighbor to use either
+    "not-heard": "it does not list us: our hellos are lost on their way, or it refuses them",
+    "mtu-mismatch": "its MTU differs",
+    "topology-mismatch": "only one end has multi-topology: IPv6 has no adjacency",
+}
+CAUSES: Mapping[str, str] = MappingProxyType(_OF_BOTH | _OF_OSPF | _OF_ISIS | _OF_NO_REFUSAL)
+OSPF_REFUSALS, ISIS_REFUSALS = (*_OF_BOTH, *_OF_OSPF), (*_OF_BOTH, *_OF_ISIS)
+"""The causes for which each protocol refuses a hello that it could decode."""
 
 
 Differs = tuple[object, object] | None

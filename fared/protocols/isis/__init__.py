@@ -5,7 +5,7 @@
 adjacencies and ``addresses``, its ``neighbors``, the ``lsdb`` of a level, ``paths`` over it, and
 ``ids``. ``links`` creates and removes circuits, ``transmit`` signs and sends PDUs. ``starter`` and
 ``restarter`` delay our LSPs after a start or restart, ``reacquisition`` is the state of an
-adjacency then (RFC 8706). The packages follow ISO 10589:
+adjacency then (RFC 8706), ``counted`` has what is counted. The packages follow ISO 10589:
 
 - ``pdu/``: the formats of PDUs and TLVs (§9)
 - ``adjacency/``: hellos, adjacencies, the designated IS (§8.2, §8.4)

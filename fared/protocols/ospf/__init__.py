@@ -10,7 +10,8 @@ flooding (``participants``), send queues (``outgoing``, ``outbox``) and their ra
 (``bandwidth_rate``), the database (``lsdb``, §12.2) and the database summary list
 (``database_summary``, §10; ``header_page``). ``links`` runs the interface state machine (§9.3),
 ``restarter`` a graceful restart of this router (RFC 3623). ``route_tags`` looks up tags of
-externals, ``common_ends`` compares lists. The packages below follow RFC 2328:
+externals, ``common_ends`` compares lists, ``counted`` has what is counted. The packages below
+follow RFC 2328:
 
 - ``packet/``: the formats of packets and LSAs (appendix A), ``auth/``: authentication (appendix D)
 - ``processing/``: checks, authentication and transmission of all packets (§8)

@@ -17,7 +17,7 @@ from fared.core.ids import (
     format_system_id,
     isis_node,
 )
-from fared.management.documents.census import Census
+from fared.management.documents.census import Census, CensusLink
 from fared.management.documents.context import ViewContext, checksum_text, family_name
 from fared.management.documents.database import DatabaseLevel, DatabaseLsp
 from fared.management.documents.graceful_restart import EndedHelp, HelpedNeighbor, ProtocolRestart
@@ -42,6 +42,7 @@ from fared.protocols.igp.keys import send_key
 from fared.protocols.isis.adjacency.fsm import all_adjacencies
 from fared.protocols.isis.adjacency.problems import problem_of
 from fared.protocols.isis.circuit import Adjacency, Circuit, LanLevel
+from fared.protocols.isis.counted import COUNTABLE
 from fared.protocols.isis.ids import (
     Level,
     LevelSet,
@@ -348,8 +349,8 @@ def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
 
 
 def census(context: ViewContext) -> Census:
-    """Count adjacencies, LSPs and links; an adjacency of both levels counts once."""
-    found, instance = Census(), context.isis.instance
+    """Count adjacencies, LSPs and links; one of both levels is one neighbor."""
+    found, instance = Census(COUNTABLE), context.isis.instance
     found.neighbors = Counter((levels_name(a.levels), a.state.value) for a in _adjacencies(context))
     for level, lsdb in sorted(instance.databases.items()):
         for pseudonode, number in lsdb.live.items():
@@ -359,6 +360,13 @@ def census(context: ViewContext) -> Census:
     for circuit in instance.ordered_circuits():
         if (capacity := circuit.bandwidth.capacity) is not None:
             found.capacities.append((circuit.ifindex, circuit.name, capacity))
+        if circuit.settings.passive or circuit.loopback:
+            found.others.add(circuit.name)
+            continue
+        link = found.links[circuit.name] = CensusLink(circuit.broadcast)
+        for adjacency in all_adjacencies(circuit):
+            neighbor = format_system_id(adjacency.system_id)
+            link.adjacent[neighbor] = link.adjacent.get(neighbor, False) or adjacency.up
     return found
 
 

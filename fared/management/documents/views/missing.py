@@ -14,7 +14,7 @@ from fared.management.documents.neighbors import ProblemEntry
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fared.core.links import LostNeighbor
+    from fared.core.lost_neighbors import LostNeighbor
     from fared.management.documents.context import ViewContext
     from fared.management.documents.interfaces import InterfaceEntry
     from fared.management.documents.neighbors import NeighborEntry
@@ -30,7 +30,7 @@ def link_counts(context: ViewContext) -> LinkCounts:
     for instance, views in views_of(context):
         rows = [row for row in views.interfaces(context) if _wanted(row)]
         found = list(_missing(context, instance, rows, views.neighbors(context)))
-        found += _absent(context, instance)
+        found += [_absent(context, instance, name) for name in absent(context, instance.name)]
         expected |= {row.interface for row in rows} | {each.interface for each in found}
         missing += found
     return LinkCounts(total=len(expected), missing=missing)
@@ -50,9 +50,10 @@ def _missing(
     for neighbor in neighbors:
         if neighbor.problem is not None:
             problems[neighbor.interface].append(neighbor.problem)
+    gone = context.runtime.lost_neighbors.by_place()
     for row in rows:
         if not row.full:
-            lost = context.runtime.lost_neighbors.get((instance.name, row.ifindex))
+            lost = gone.get((instance.name, row.interface), [None])[-1]
             cause, text = next(_reasons(context, row, problems[row.interface], lost))
             yield _entry(context, instance, row.interface, ProblemEntry(cause, text), lost)
 
@@ -100,11 +101,15 @@ def _entry(
     )
 
 
-def _absent(context: ViewContext, instance: ProtocolInstance) -> Iterator[MissingAdjacency]:
+def _absent(context: ViewContext, instance: ProtocolInstance, name: str) -> MissingAdjacency:
+    reason = ProblemEntry("absent", "there is no such interface")
+    return _entry(context, instance, name, reason, None)
+
+
+def absent(context: ViewContext, proto: str) -> Iterator[str]:
     """Yield the interfaces that the configuration names and this machine does not have."""
     present = {link.name for link in context.links.values()}
-    section = context.config.protocols.get(instance.name)
+    section = context.config.protocols.get(proto)
     for name, settings in () if section is None else section.every_interface():
         if not settings.passive and name not in present and not is_glob(name):
-            reason = ProblemEntry("absent", "there is no such interface")
-            yield _entry(context, instance, name, reason, None)
+            yield name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from fared.core.ids import dotted
-from fared.management.documents.census import Census
+from fared.management.documents.census import Census, CensusLink
 from fared.management.documents.context import ViewContext, checksum_text
 from fared.management.documents.database import DatabaseArea, DatabaseLsa
 from fared.management.documents.graceful_restart import EndedHelp, HelpedNeighbor, ProtocolRestart
@@ -33,6 +33,7 @@ from fared.management.documents.views.link import (
 from fared.management.documents.views.ospf_lsdb import lsdb_document
 from fared.management.documents.views.restart import ended_restart, running_restart
 from fared.protocols.ospf.adjacency.problems import mtu_mismatch, problem_of
+from fared.protocols.ospf.counted import COUNTABLE
 from fared.protocols.ospf.interface import Interface, Neighbor
 from fared.protocols.ospf.lsdb import KEY, OPAQUE_TYPES, LsaEntry, Scope, kind_of
 from fared.protocols.ospf.neighbor import NeighborState
@@ -294,7 +295,7 @@ def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
 
 def census(context: ViewContext) -> Census:
     """Count neighbors, LSAs and links for the metrics."""
-    found, instance = Census(), context.ospf.instance
+    found, instance = Census(COUNTABLE), context.ospf.instance
     found.neighbors = Counter(
         (dotted(n.interface.settings.area), n.state.label) for n in instance.neighbors()
     )
@@ -310,7 +311,20 @@ def census(context: ViewContext) -> Census:
     for interface in instance.ordered_interfaces():
         if (capacity := interface.bandwidth.capacity) is not None:
             found.capacities.append((interface.ifindex, interface.name, capacity))
+        if interface.settings.passive or interface.loopback:
+            found.others.add(interface.name)
+        else:
+            found.links[interface.name] = CensusLink(interface.broadcast, _adjacent(interface))
     return found
+
+
+def _adjacent(interface: Interface) -> dict[str, bool]:
+    """Whether each neighbor is adjacent, or need not be: 2-Way is final on a LAN (§10.4)."""
+    final = interface.broadcast
+    return {
+        dotted(n.router_id): n.adjacent or (final and n.state is NeighborState.TWO_WAY)
+        for n in interface.neighbors.values()
+    }
 
 
 def lsdb(context: ViewContext) -> Work[OspfLsdb]:
