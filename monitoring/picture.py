@@ -1,7 +1,8 @@
-"""Draws the board with real data: a lab with a failure and a degraded link, and a real Prometheus.
+"""Draws the board with real data: a lab with failures and a degraded link, and a real Prometheus.
 
-``python -m monitoring.picture docs/monitoring.png`` takes a minute; it needs Prometheus and
-Matplotlib. The panels and their expressions are those of the Grafana board.
+``python -m monitoring.picture docs/monitoring.png`` takes two minutes; it needs Prometheus and
+Matplotlib. Panels, expressions and units are those of the Grafana board, as far as ``drawing``
+draws them.
 """
 
 from __future__ import annotations
@@ -10,33 +11,25 @@ import sys
 import tempfile
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import yaml
-from matplotlib.axes import Axes
-from matplotlib.dates import DateFormatter
-from matplotlib.figure import Figure
 
 from fared.core.units import parse_bandwidth
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.udp import Stream, send
 from fared.extensions.lab.waiting import await_paths
-from monitoring.scraping import Prometheus, board_expressions
+from monitoring.drawing import draw
+from monitoring.scraping import Prometheus
 
 TOPOLOGY = Path(__file__).parents[1] / "containerlab" / "clos3.clab.yml"
 ROUTERS = ("S1", "L1")
 """Whose lines are drawn, where a panel has one for each router."""
 _PHASE = 15.0
 """Seconds between two events of the run."""
-_COLUMNS = 3
 _RATE, _FLOWS = 3000, 64
 """Packets/s of 1000 bytes from h1 to h2, and how many flows they are."""
-_MOST_LINES = 8
-_JOBS = "fared_ina_"
-"""Metrics of jobs that aggregate."""
 
 
 def main() -> int:
@@ -57,7 +50,7 @@ def _draw(target: Path, directory: Path) -> int:
             time.sleep(_PHASE)
             begin = time.time()
             _events(fabric)
-            board(prometheus, begin, time.time()).savefig(target, dpi=90)
+            draw(prometheus, begin, time.time(), ROUTERS).savefig(target, dpi=80)
     return 0
 
 
@@ -70,10 +63,10 @@ def _watch_links(fabric: Fabric, name: str) -> None:
 
 
 def _events(fabric: Fabric) -> None:
-    """Traffic, a weak link, one that fails, a route that another program deletes, a drain."""
+    """Traffic, a weak link, one that fails and heals, a route deleted, a drain, a failure."""
     time.sleep(_PHASE)
     _, port = fabric.plan.leaf_of("h2")
-    repeats = int(4 * _PHASE * _RATE / _FLOWS)
+    repeats = int(5 * _PHASE * _RATE / _FLOWS)
     stream = Stream(flows=_FLOWS, repeats=repeats, rate=_RATE, payload=1000)
     traffic = threading.Thread(target=send, args=(fabric.node("h1"), port.peer_address, stream))
     traffic.start()
@@ -86,41 +79,9 @@ def _events(fabric: Fabric) -> None:
     time.sleep(_PHASE)
     fabric.node("L1").cli("drain", "interface", "S3", "--share", "50%")
     time.sleep(_PHASE)
+    fabric.fail("S1", "L5")
+    time.sleep(_PHASE)
     traffic.join()
-
-
-def board(prometheus: Prometheus, begin: float, end: float) -> Figure:
-    """Draw the panels of the board with the data between two times; there are no jobs here."""
-    panels = {
-        title: expressions
-        for title, expressions in board_expressions().items()
-        if not any(_JOBS in expression for expression, _ in expressions)
-    }
-    rows = -(-len(panels) // _COLUMNS)
-    figure = Figure(figsize=(6 * _COLUMNS, 2.4 * rows), layout="constrained")
-    axes = figure.subplots(rows, _COLUMNS).flat
-    for axis, (title, expressions) in zip(axes, panels.items(), strict=False):
-        axis.set_title(title, fontsize=10, loc="left")
-        for expression, legend in expressions:
-            _lines(axis, prometheus.history(expression, begin, end), legend)
-        axis.xaxis.set_major_formatter(DateFormatter("%H:%M:%S"))
-        axis.tick_params(labelsize=7)
-        axis.set_ylim(bottom=0, top=1.25 * axis.get_ylim()[1])
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=6, ncols=2, loc="upper left", framealpha=0.6)
-    for axis in list(axes)[len(panels) :]:
-        axis.axis("off")
-    return figure
-
-
-def _lines(axis: Axes, series: list[dict[str, Any]], legend: str) -> None:
-    shown = [one for one in series if one["metric"].get("instance", ROUTERS[0]) in ROUTERS]
-    for one in shown[:_MOST_LINES]:
-        label = legend
-        for name, value in one["metric"].items():
-            label = label.replace(f"{{{{{name}}}}}", value)
-        times = [datetime.fromtimestamp(at, UTC) for at, _ in one["values"]]
-        axis.plot(times, [float(value) for _, value in one["values"]], label=label, linewidth=1)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from fared.extensions.lab.namespaces import Netns
 HERE = Path(__file__).parent
 RULES = HERE / "fared.rules.yml"
 BOARD = HERE / "fared.grafana.json"
+EXAMPLE = HERE / "prometheus.yml"
 METRICS = ("127.0.0.1", 9547)
 _ONE_SECOND = re.compile(r"(?m)^( *for:) \w+$")
 _WINDOW = re.compile(r"\[(?:(\d+)m|(\d+)h|\$__rate_interval)\]")
@@ -46,14 +47,24 @@ def shortened(expression: str) -> str:
     return _ONE_SECOND.sub(r"\1 1s", _WINDOW.sub(window, expression))
 
 
-def board_expressions() -> dict[str, list[tuple[str, str]]]:
-    """Return the expressions of the board and their legends, by title of the panel."""
+def board_panels(*kinds: str) -> list[dict[str, Any]]:
+    """Return the panels of the board of some kinds; without any kind, all but the rows."""
     panels = json.loads(BOARD.read_text("utf-8"))["panels"]
+    return [one for one in panels if (one["type"] in kinds if kinds else one["type"] != "row")]
+
+
+def board_expressions(*kinds: str) -> dict[str, list[tuple[str, str]]]:
+    """Return the expressions of the panels and their legends, by title."""
     return {
         panel["title"]: [(one["expr"], one["legendFormat"]) for one in panel["targets"]]
-        for panel in panels
-        if panel["type"] != "row"
+        for panel in board_panels(*kinds)
     }
+
+
+def board_annotations() -> dict[str, str]:
+    """Return the expressions of the changes that the board marks, by name."""
+    board = json.loads(BOARD.read_text("utf-8"))
+    return {one["name"]: one["expr"] for one in board["annotations"]["list"]}
 
 
 def rule_expressions() -> dict[str, str]:
@@ -64,7 +75,7 @@ def rule_expressions() -> dict[str, str]:
 
 
 def _for_all(expression: str) -> str:
-    return shortened(expression).replace("$router", ".*")
+    return expression.replace("$router", ".*").replace("$fabric", ".*")
 
 
 class Relay:
@@ -105,14 +116,19 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 class Prometheus:
-    """Prometheus with the rules of this directory, scraping each second, ``shortened``."""
+    """Prometheus with the rules of this directory, scraping each second, ``shortened``.
 
-    def __init__(self, fabric: Fabric, directory: Path) -> None:
+    Not ``brief``: with the rules and the intervals of the example, which take minutes.
+    """
+
+    def __init__(self, fabric: Fabric, directory: Path, *, brief: bool = True) -> None:
+        self._brief = brief
         routers = [plan.name for plan in fabric.plan.routers]
         self._relays = {name: Relay(fabric.node(name).netns) for name in routers}
         self._url = f"http://127.0.0.1:{_free_port()}"
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / "rules.yml").write_text(shortened(RULES.read_text("utf-8")))
+        rules = RULES.read_text("utf-8")
+        (directory / "rules.yml").write_text(shortened(rules) if brief else rules)
         config = directory / "prometheus.yml"
         config.write_text(yaml.safe_dump(self._configuration()))
         self._log = (directory / "prometheus.log").open("wb")
@@ -130,8 +146,9 @@ class Prometheus:
             {"targets": [f"127.0.0.1:{relay.port}"], "labels": {"instance": name}}
             for name, relay in self._relays.items()
         ]
+        example = yaml.safe_load(EXAMPLE.read_text("utf-8"))["global"]
         return {
-            "global": dict.fromkeys(_TIMES, "1s"),
+            "global": dict.fromkeys(_TIMES, "1s") if self._brief else example,
             "rule_files": ["rules.yml"],
             "scrape_configs": [{"job_name": "fared", "static_configs": targets}],
         }
@@ -149,8 +166,8 @@ class Prometheus:
                 return
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """Return the present series of an expression; windows are shortened."""
-        return self._get("query", query=_for_all(expression))
+        """Return the present series of an expression; windows are shortened as the rules are."""
+        return self._get("query", query=self._asked(expression))
 
     def value(self, expression: str) -> list[float]:
         """Return the present values of an expression."""
@@ -158,11 +175,19 @@ class Prometheus:
 
     def history(self, expression: str, begin: float, end: float) -> list[dict[str, Any]]:
         """Return the series of an expression between two times, each second."""
-        return self._get("query_range", query=_for_all(expression), start=begin, end=end, step=1)
+        asked = self._asked(expression)
+        return self._get("query_range", query=asked, start=begin, end=end, step=1)
+
+    def _asked(self, expression: str) -> str:
+        return _for_all(shortened(expression) if self._brief else expression)
+
+    def alerts(self, state: str) -> list[dict[str, str]]:
+        """Return the labels of the alerts in a state, ``firing`` or ``pending``."""
+        return [series["metric"] for series in self.query(f'ALERTS{{alertstate="{state}"}}')]
 
     def firing(self) -> set[tuple[str, str]]:
         """Return the alerts that fire, with their instance (or area)."""
-        labels = (series["metric"] for series in self.query('ALERTS{alertstate="firing"}'))
+        labels = self.alerts("firing")
         return {(one["alertname"], one.get("instance") or one.get("area", "")) for one in labels}
 
     def _get(self, what: str, **arguments: object) -> list[dict[str, Any]]:

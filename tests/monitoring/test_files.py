@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from monitoring.scraping import BOARD, RULES, board_expressions, rule_expressions, shortened
+from monitoring.scraping import (
+    BOARD,
+    RULES,
+    board_annotations,
+    board_expressions,
+    board_panels,
+    rule_expressions,
+    shortened,
+)
 
 ROOT = Path(__file__).parents[2]
 MONITORING = RULES.parent
@@ -47,6 +55,17 @@ def test_panels_of_the_board_have_places_of_their_own_and_one_data_source_to_cho
     assert sources == {"${datasource}"}
 
 
+def test_each_panel_says_what_it_shows_and_the_first_row_what_is_wrong():
+    assert [panel["title"] for panel in board_panels() if len(panel["description"]) < 20] == []
+    first = [panel for panel in board_panels() if panel["gridPos"]["y"] < 13]
+    assert {panel["type"] for panel in first} == {"stat", "table"}
+    assert len({panel["title"] for panel in board_panels()}) == len(board_panels())
+
+
+def test_the_board_marks_changes_of_links_and_neighbors():
+    assert set(board_annotations()) == {"Links", "Adjacencies", "Derated links", "Restarts"}
+
+
 def test_the_board_shows_jobs_that_aggregate():
     shown = {
         metric
@@ -62,7 +81,9 @@ def test_the_board_shows_jobs_that_aggregate():
 
 def test_every_expression_of_the_board_can_be_restricted_to_routers():
     expressions = [one for many in board_expressions().values() for one, _ in many]
-    assert [one for one in expressions if 'instance=~"$router"' not in one] == []
+    expressions += board_annotations().values()
+    chosen = 'fabric=~"$fabric", instance=~"$router"'
+    assert [one for one in expressions if chosen not in one] == []
 
 
 def test_tests_and_picture_shorten_windows_in_proportion():

@@ -127,8 +127,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 def test_every_expression_of_the_board_has_data(lab: Lab):
     """Quantiles need a change within the window, so one link is weakened and restored meanwhile."""
-    expressions = [(title, e) for title, many in board_expressions().items() for e, _ in many]
-    assert len(expressions) > 20
+    panels = board_expressions("timeseries", "stat")
+    expressions = [(title, e) for title, many in panels.items() for e, _ in many]
+    assert len(expressions) > 30
     missing = dict.fromkeys(expressions)
     rates = iter(range(1000))
 
@@ -149,7 +150,7 @@ def test_every_expression_of_the_board_has_data(lab: Lab):
 
 def test_every_recorded_series_has_data_and_every_alert_reads_metrics_that_exist(lab: Lab):
     names = {name for expression in rule_expressions().values() for name in metrics(expression)}
-    assert "fared_neighbors" in names
+    assert {"fared_link_up", "fared_neighbor_up", "fared_lsdb_checksum"} <= names
     assert [name for name in sorted(names) if not lab.prometheus.value(f"count({name})")] == []
 
 
@@ -171,11 +172,42 @@ def test_a_router_that_ends_is_down(lab: Lab):
         lab.fabric.start_node("S2")
 
 
-def test_a_lost_adjacency_is_reported_until_it_is_back(lab: Lab):
-    with lab.alert("FaredAdjacencyLost", "L1"):
+def test_a_link_that_fails_is_reported_at_both_ends_until_it_is_back(lab: Lab):
+    with lab.alert("FaredLinkDown", "L1"), lab.alert("FaredLinkDown", "S1"):
         lab.fabric.fail("S1", "L1")
-        lab.fires("FaredAdjacencyLost", "L1")
+        lab.fires("FaredLinkDown", "L1")
+        lab.fires("FaredLinkDown", "S1")
+        assert ("FaredAdjacencyLost", "L1") not in lab.firing()
+        down = shown_as_wrong(lab)
+        assert {("L1", "S1", "down"), ("S1", "L1", "down")} == down
         lab.fabric.heal("S1", "L1")
+
+
+def shown_as_wrong(lab: Lab) -> set[tuple[str, str, str]]:
+    """Router, interface and what is wrong, as the board has it."""
+    expressions = board_expressions("table")["Links down or derated"]
+    rows = [one["metric"] for e, _ in expressions for one in lab.prometheus.query(e)]
+    return {(row["instance"], row["interface"], row["what"]) for row in rows}
+
+
+@contextmanager
+def dropped(netns: Netns, hook: str, packets: str) -> Iterator[None]:
+    """Inside, a router drops packets."""
+    chain = f"add chain ip lossy c {{ type filter hook {hook} priority 0 ; }}"
+    script = f"add table ip lossy\n{chain}\nadd rule ip lossy c ip protocol ospf {packets} drop\n"
+    netns.run(["nft", "-f", "-"], stdin=script)
+    try:
+        yield
+    finally:
+        netns.run(["nft", "delete", "table", "ip", "lossy"])
+
+
+def test_an_adjacency_that_is_lost_while_the_link_is_up_is_reported_until_it_is_back(lab: Lab):
+    s1 = lab.fabric.node("S1").netns
+    with lab.alert("FaredAdjacencyLost", "L1"), dropped(s1, "output", 'oifname "L1"'):
+        lab.fires("FaredAdjacencyLost", "L1")
+        assert "FaredLinkDown" not in {alert for alert, _ in lab.firing()}
+        assert ("L1", "S1", "no adjacency") in shown_as_wrong(lab)
 
 
 @pytest.mark.soak
@@ -195,11 +227,24 @@ def test_an_adjacency_that_flaps_is_reported(lab: Lab):
 
 
 @pytest.mark.soak
-def test_a_router_that_is_cut_off_has_another_database(lab: Lab):
+def test_a_router_that_receives_no_updates_has_another_database(lab: Lab):
+    """Its hellos and acknowledgments pass: its adjacencies remain."""
     with lab.alert("FaredDatabasesDiffer", "0.0.0.0"):
+        with dropped(lab.fabric.node("L1").netns, "input", "@th,8,8 4"):
+            lab.fabric.shape("S1", "L2", parse_bandwidth("90M"))
+            lab.fires("FaredDatabasesDiffer", "0.0.0.0")
+        lab.fabric.shape("S1", "L2", parse_bandwidth("100M"))
+
+
+@pytest.mark.soak
+def test_a_router_that_is_cut_off_is_not_compared_with_the_others(lab: Lab):
+    with lab.alert("FaredLinkDown", "L1"):
         for spine in ("S1", "S2"):
             lab.fabric.fail(spine, "L1")
-        lab.fires("FaredDatabasesDiffer", "0.0.0.0")
+        lab.fires("FaredLinkDown", "L1")
+        parts = 'count(count by (lowest) (fared_lsdb_checksum{area="0.0.0.0"}))'
+        wait_for(lambda: lab.prometheus.value(parts) == [2], PATIENCE, "two parts", pause=0.3)
+        assert "FaredDatabasesDiffer" not in {alert for alert, _ in lab.firing()}
         for spine in ("S1", "S2"):
             lab.fabric.heal(spine, "L1")
 
