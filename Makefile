@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: install
-	$(BIN)/fared-lab demo containerlab/clos3.clab.yml
+	$(BIN)/fared-lab demo
 
 # Workers with namespaces of their own, of which half waits; what measures time has the machine to itself.
 # What failed is run once more: a machine that stood still for a moment is no fault of fared.

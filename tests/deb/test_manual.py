@@ -16,6 +16,7 @@ from deb import build, manual
 from fared.config import json_schema
 from fared.daemon.main import parser
 from fared.extensions.ina.inad.main import parser as ina_parser
+from fared.extensions.lab import shipped
 from fared.management.cli.main import main as cli
 
 ROOT = Path(__file__).parents[2]
@@ -151,6 +152,17 @@ def test_the_staged_router_runs_without_the_tools_and_names_the_package_that_has
     missing = run("fared.management.cli.main", "spf", "--lsdb", "x")
     assert missing.returncode == 2
     assert "'spf' is in another package: install fared-tools" in missing.stderr
+
+
+def test_the_staged_lab_has_the_topologies(staged, tmp_path):
+    for root in staged.values():
+        shutil.copytree(root / "usr/lib/fared", tmp_path, dirs_exist_ok=True)
+    command = [sys.executable, "-P", "-m", "fared.extensions.lab.main", "topologies"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, cwd="/"
+    )
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(shipped.files())
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")

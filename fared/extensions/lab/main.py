@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fared.core.units import format_bandwidth, parse_bandwidth
-from fared.extensions.lab import holder, sandbox, topology
+from fared.extensions.lab import holder, sandbox, shipped, topology
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
@@ -76,12 +77,15 @@ _as_kind = click.option(
 
 
 @main.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@shipped.argument()
 @_as_kind
 @click.option("--wait", default=0.0, metavar="SECONDS", help="Wait so long for all routes.")
 @click.pass_obj
 def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
-    """Build the fabric of FILE and leave it running."""
+    """Build a fabric and leave it running.
+
+    TOPOLOGY is a file, or one of ``fared-lab topologies`` by its name.
+    """
     source = topology.load(file)
     if name is not None:
         source = topology.renamed(source, name)
@@ -91,7 +95,7 @@ def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
         code = lab.run(lambda fabric: _await_paths(fabric, wait))
         if code:
             sys.exit(code)
-    command = "fared-lab" if name is None else f"fared-lab --lab {name}"
+    command = _program() if name is None else f"{_program()} --lab {name}"
     for step in _next_steps(source, as_kind):
         click.echo(f"  {command} {step}", err=True)
 
@@ -235,10 +239,13 @@ main.add_command(traffic)
 
 
 @main.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@shipped.argument(default=shipped.DEFAULT)
 @_as_kind
 def demo(file: Path, as_kind: str | None) -> None:
-    """Demonstrate the daemon on the fabric of FILE. Removes everything at the end."""
+    """Demonstrate the daemon on a fabric. Removes everything at the end.
+
+    TOPOLOGY is a file, or one of ``fared-lab topologies`` by its name; the default is clos3.
+    """
     # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
     from fared.extensions.lab.demo import run_demo  # noqa: PLC0415
     from fared.extensions.lab.ina_demo import run_ina_demo  # noqa: PLC0415
@@ -248,8 +255,22 @@ def demo(file: Path, as_kind: str | None) -> None:
     if problem is not None:
         raise LabError(problem)
     if any(node.ina for node in source.nodes.values()) and as_kind is None:
-        _exit(sandbox.run(lambda: run_ina_demo(source)))
-    _exit(sandbox.run(lambda: run_demo(source, as_kind)))
+        code = sandbox.run(lambda: run_ina_demo(source))
+    else:
+        code = sandbox.run(lambda: run_demo(source, as_kind))
+    if code == 0:
+        as_ = "" if as_kind is None else f" --as {as_kind}"
+        click.echo(f"  keep it: {_program()} up {_typed(file)}{as_}")
+    _exit(code)
+
+
+@main.command()
+def topologies() -> None:
+    """List the topologies that come with fared, by the names that `up` and `demo` know."""
+    known = shipped.files()
+    width = max(map(len, known))
+    for name, path in known.items():
+        click.echo(f"{name:<{width}}  {shipped.title(path)}")
 
 
 @main.group()
@@ -319,6 +340,21 @@ def node(file: Path, node: str | None, directory: Path, wait: float) -> None:
     """
     plan = make_plan(topology.load(file)).node(node or socket.gethostname())
     exec_node(plan, directory, wait)
+
+
+def _program() -> str:
+    """This program, as the shell finds it."""
+    here = Path(sys.argv[0])
+    found = shutil.which("fared-lab")
+    if here.name != "fared-lab" or (found is not None and Path(found).samefile(here)):
+        return "fared-lab"
+    inside = here.is_relative_to(Path.cwd())
+    return str(here.relative_to(Path.cwd()) if inside else here)
+
+
+def _typed(file: Path) -> str:
+    """A topology, as it is typed: its name, if it comes with fared."""
+    return next((name for name, path in shipped.files().items() if path == file), str(file))
 
 
 def _do(name: str | None, action: Callable[[Fabric], None]) -> None:
