@@ -12,13 +12,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.paths.ted.differences import differences, links_between
+from fared.paths.ted.model import MAX_LINK_METRIC
 from fared.router.lost import LostLink, LostLinks
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fared.paths.ted.model import NodeBlock
 
 MOST_CHANGES: Final = 32
@@ -170,7 +174,8 @@ class ComparedRun:
             change = replace(change, what="back")
         self._links[change] = where
         if now < was and network is not Between.LAN:
-            lost.lose(self._lost(where, change, as_of), network=network is Between.PAIR)
+            found = self._lost(where, change, {where.node, end}, as_of)
+            lost.lose(found, network=network is Between.PAIR)
 
     def _joined(
         self, where: Where, end: NodeId, as_of: AsOf
@@ -195,8 +200,12 @@ class ComparedRun:
         )
         return NodeId(most[0]), NodeId(most[1]), was, now, Between.PAIR
 
-    def _lost(self, where: Where, change: DatabaseChange, as_of: AsOf) -> LostLink:
+    def _lost(
+        self, where: Where, change: DatabaseChange, row: set[NodeId], as_of: AsOf
+    ) -> LostLink:
+        """Describe a lost link; ``row``: its ends, or one of them and the network between."""
         ends = NodeId(change.node), NodeId(change.end)
+        through = np.array([*row, *ends])
         blocks = [self._both(replace(where, node=node), as_of) for node in ends]
         names = [next((b.hostname for b in both if b is not None), None) for both in blocks]
         return LostLink(
@@ -207,6 +216,7 @@ class ComparedRun:
             links=int(change.before - change.after),
             since=self.at,
             names=(names[0], names[1]),
+            metrics=(_metric(blocks[0][0], through), _metric(blocks[1][0], through)),
         )
 
     def _moved(self, as_of: AsOf) -> dict[int, str]:
@@ -236,6 +246,14 @@ class ComparedRun:
 def _crossed(block: NodeBlock) -> bool:
     """Whether paths cross a router, other than as a last resort."""
     return block.transit and not block.last_resort
+
+
+def _metric(block: NodeBlock | None, through: NDArray[np.int64]) -> int:
+    """Return the least metric of the rows to any of ``through``."""
+    if block is None:
+        return 0
+    metrics = block.metrics[np.isin(block.neighbors, through)]
+    return int(metrics.min(initial=MAX_LINK_METRIC))
 
 
 def _number(value: float) -> float:

@@ -23,7 +23,8 @@ MOST: Final = 4096
 class LostLink(msgspec.Struct, frozen=True):
     """The links that a pair of routers, ``a`` the lower id, had and lost.
 
-    ``since``: of the last one, on the router's clock. ``names``: the last known hostnames of both.
+    ``since``: of the last one, on the router's clock. ``names``: the last known hostnames of both,
+    ``metrics`` those that each end advertised for the link.
     """
 
     protocol: str
@@ -33,6 +34,7 @@ class LostLink(msgspec.Struct, frozen=True):
     links: int
     since: float
     names: tuple[str | None, str | None]
+    metrics: tuple[int, int] = (0, 0)
 
 
 _Pair = tuple[str, int, NodeId, NodeId]

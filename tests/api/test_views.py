@@ -48,6 +48,26 @@ def test_status_counts_interfaces_that_accept_neighbors_without_a_key(make):
     assert [part.unauthenticated for part in (found.ospf, found.isis) if part] == [4]
 
 
+@pytest.mark.parametrize("cut", [("S3", "L2"), ("L1", "S3")])
+def test_explain_names_the_next_hop_that_a_lost_link_costs(cut):
+    """One beyond the next hop, or its own; a link of no path to the prefix is not missed."""
+    made = clos3(4, 4, network=Network(seed=1))
+    network = made.network
+    network.start_all()
+    network.run_until_quiet(60)
+    network.set_link("S2", "L3", up=False)
+    network.set_link(*cut, up=False)
+    network.run_for(30.0)
+    document = explain.explain(seen_from(made, "L1"), str(made.leaf_prefixes["L2"]))
+    (missing,) = document.missing
+    assert (missing.hostname, {*missing.link.split("-")}) == ("S3", {*cut})
+    assert len(document.nexthops) == 3
+    network.set_link(*cut, up=True)
+    network.run_for(30.0)
+    document = explain.explain(seen_from(made, "L1"), str(made.leaf_prefixes["L2"]))
+    assert document.missing == []
+
+
 def test_explain_names_the_link_that_limits_each_path(context, fabric):
     document = explain.explain(context, str(fabric.leaf_prefixes["L2"]))
     first, *others = document.nexthops

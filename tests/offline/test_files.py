@@ -61,7 +61,7 @@ def test_an_lsa_at_maxage_does_not_count(document):
     entry["age"] = 3600
     found = reasons(answer(document))
     assert found["router 10.255.0.6 10.255.0.6"] == "maxage"
-    assert found["10.255.0.1 -> 10.255.0.6"] == "one-way"
+    assert found["10.255.0.1 > 10.255.0.6"] == "one-way"
 
 
 def test_the_age_in_the_header_counts_where_none_stands_beside_it(document):
@@ -97,7 +97,7 @@ def test_a_link_that_the_far_end_does_not_confirm(document):
     assert isinstance(body, RouterLsa)
     without = tuple(link for link in body.links if dotted(link.link_id) != "10.255.0.1")
     lsas[number]["hex"] = rewritten(lsa, encode_body(RouterLsa(body.flags, without)))
-    assert reasons(answer(document)) == {"10.255.0.1 -> 10.255.0.6": "one-way"}
+    assert reasons(answer(document)) == {"10.255.0.1 > 10.255.0.6": "one-way"}
 
 
 def test_a_router_without_a_way_to_it(document):

@@ -135,7 +135,7 @@ def test_an_lsp_that_has_run_out(document):
     entry["hex"] = with_lifetime(bytes.fromhex(entry["hex"]), 0).hex()
     found = reasons(answer(document))
     assert found[f"{S1}.00-00"] == "maxage"
-    assert found[f"0000.0aff.0004 -> {S1}"] == "one-way"
+    assert found[f"0000.0aff.0004 > {S1}"] == "one-way"
 
 
 def test_a_wrong_checksum(document):
@@ -171,7 +171,7 @@ def test_a_link_that_the_far_end_does_not_confirm(document):
         for t in lsp.tlvs
     )
     document["lsps"][number]["hex"] = write(replace(lsp, tlvs=tlvs))
-    assert reasons(answer(document)) == {f"{S1} -> 0000.0aff.0004": "one-way"}
+    assert reasons(answer(document)) == {f"{S1} > 0000.0aff.0004": "one-way"}
 
 
 def test_a_router_without_a_way_to_it(document):

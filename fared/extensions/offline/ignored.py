@@ -23,7 +23,7 @@ def one_way(blocks: Blocks) -> list[Ignored]:
     """Links without a link back from the far end (RFC 2328 §16.1 (2)(b), ISO 10589 §7.2.8.2)."""
     toward = {node: set(block.neighbors.tolist()) for node, block in blocks.items()}
     return [
-        Ignored(f"{format_node(node)} -> {format_node(far)}", "one-way")
+        Ignored(f"{format_node(node)} > {format_node(far)}", "one-way")
         for node, neighbors in toward.items()
         for far in sorted(neighbors)
         if node not in toward.get(far, ())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fared.management.documents import human
-from fared.management.documents.cells import Cell, Columns, Styled, dim, plural_list
+from fared.management.documents.cells import Cell, Columns, Styled, dim, plural_list, red
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import BytesPerSecond, NamedNode, Ratio
+from fared.management.documents.facts import BytesPerSecond, NamedNode, Ratio, UnixTime
 from fared.management.documents.happened import WhatChanged
 from fared.management.documents.path import NamedLink
 from fared.management.documents.routes import NextHopFacts
@@ -37,6 +37,13 @@ class ExplainNextHop(NextHopFacts):
     reason: str
 
 
+class MissingHop(NamedNode):
+    """A neighbor that was a next hop until a link was lost, its own or one beyond."""
+
+    link: str
+    since: UnixTime
+
+
 class Explain(Answer, tag="fared-explain/1"):
     """``explain PREFIX`` (argument ``prefix``, or an address): the derivation of a route.
 
@@ -57,6 +64,7 @@ class Explain(Answer, tag="fared-explain/1"):
     discard: bool
     destinations: list[NamedNode]
     nexthops: list[ExplainNextHop]
+    missing: list[MissingHop]
     weights: str
     granularity: str
     summary: str
@@ -71,6 +79,9 @@ class Explain(Answer, tag="fared-explain/1"):
         paper.heading(self.prefix, first=True)
         paper.line(f"{self.type}{area}, metric {self.metric}, to {to or 'this router'}")
         paper.line(f"\n{self.summary}")
+        for hop in self.missing:
+            gone = f"{hop.link} is gone for {paper.ago(hop.since)}"
+            paper.line(red(f"\n{hop.name} is no next hop: {gone}"))
         paper.more(self.nexthops, _HOPS)
         if self.nexthops:
             paper.line()

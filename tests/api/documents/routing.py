@@ -152,6 +152,15 @@ EXPLAIN: Json = sample(
     granularity="packet",
     summary="Four equal-cost paths through spine1 to spine4; spine1 gets 7.7% instead of 25%"
     " because its link to leaf2 is down to 100G.",
+    missing=[
+        sample(
+            explain.MissingHop,
+            id="10.255.0.5",
+            hostname="spine5",
+            link="spine5-leaf2",
+            since=NOW - 7385,
+        )
+    ],
     last_change=sample(
         WhatChanged,
         at=NOW - 12,

@@ -11,7 +11,8 @@ from fared.management.documents.explain import (
     ExplainNextHop,
 )
 from fared.management.documents.facts import NamedNode
-from fared.management.documents.happened import WhatChanged, told
+from fared.management.documents.happened import WhatChanged, direction, told
+from fared.management.documents.views.missing_hops import missing_hops
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.paths.fib.settings import Granularity, SprayMatch
 from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
@@ -38,6 +39,7 @@ def explain(context: ViewContext, prefix: str) -> Explain:
             for node in route.destinations
         ],
         nexthops=[_explained(context, found, hop) for hop in explanation.hops],
+        missing=missing_hops(context, context.instance_of(found), route),
         weights=context.weights,
         granularity=context.router.spraying.granularity(found),
         summary=_summary(context, explanation),
@@ -104,7 +106,7 @@ def _derated(context: ViewContext, interface: str) -> str:
 def _limit_name(context: ViewContext, link: LimitingLink) -> str:
     if link.tail == link.head:
         return f"the path capacity that {context.name(link.tail)} advertises"
-    return f"{context.name(link.tail)} -> {context.name(link.head)}"
+    return direction(context.name(link.tail), context.name(link.head))
 
 
 def _summary(context: ViewContext, explanation: Explanation) -> str:

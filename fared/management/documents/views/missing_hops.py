@@ -1,0 +1,80 @@
+"""Next hops that a route had before a link was lost: which of the lost links were on its paths.
+
+A lost link was on a shortest path if the metrics before, on and after it add up to that of the
+route. Those of the present are used: a link that another path has replaced is not missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from fared.core.ids import NodeId
+from fared.management.documents.explain import MissingHop
+from fared.management.documents.happened import link
+from fared.management.documents.views.lost import lost_links
+from fared.paths.rib.explain import view_spf
+from fared.paths.spf.plan import SpfPlan
+from fared.paths.spf.search import UNREACHABLE, shortest_paths
+
+if TYPE_CHECKING:
+    from fared.management.documents.context import ViewContext
+    from fared.paths.rib.model import Route
+    from fared.router.instance import ProtocolInstance
+    from fared.router.lost import LostLink
+
+_MOST: Final = 64
+"""Lost links that are looked at, the last ones."""
+
+
+def missing_hops(
+    context: ViewContext, instance: ProtocolInstance, route: Route
+) -> list[MissingHop]:
+    """Return the neighbors that would be next hops of a route again, with their links."""
+    if route.nexthops is None:
+        return []
+    present = {hop.neighbor for hop in route.nexthops.hops}
+    found: dict[NodeId, LostLink] = {}
+    for lost in lost_links(context)[-_MOST:]:
+        plan = instance.solver.plans.get(lost.area)
+        if plan is None or lost.protocol != instance.name:
+            continue
+        for hop in _first_hops(plan, lost, route, instance.root):
+            if hop not in present:
+                found[hop] = lost
+    return [_entry(context, hop, lost) for hop, lost in found.items()]
+
+
+def _entry(context: ViewContext, hop: NodeId, lost: LostLink) -> MissingHop:
+    names = dict(zip((lost.a, lost.b), lost.names, strict=True))
+    ends = [name or context.name(node) for node, name in names.items()]
+    return MissingHop(
+        id=context.node(hop),
+        hostname=context.hostnames.get(hop) or names.get(hop),
+        link=link(*ends),
+        since=context.unix(lost.since),
+    )
+
+
+def _first_hops(plan: SpfPlan, lost: LostLink, route: Route, root: NodeId) -> Iterator[NodeId]:
+    """Yield the neighbors with which paths over a lost link would begin, if they are as short."""
+    graph = plan.graph
+    ends = [graph.index(end) for end in route.destinations]
+    for tail, head, metric in (
+        (lost.a, lost.b, lost.metrics[0]),
+        (lost.b, lost.a, lost.metrics[1]),
+    ):
+        start, beyond = graph.index(tail), graph.index(head)
+        if start is None or beyond is None or plan.distance[start] == UNREACHABLE:
+            continue
+        after, _ = shortest_paths(graph, beyond)
+        for end in ends:
+            if end is None or UNREACHABLE in (after[end], plan.distance[end]):
+                continue
+            if int(plan.distance[start]) + metric + int(after[end]) == int(plan.distance[end]):
+                yield from [head] if tail == root else _before(plan, tail)
+
+
+def _before(plan: SpfPlan, tail: NodeId) -> tuple[NodeId, ...]:
+    vertex = view_spf(plan).get(tail)
+    return () if vertex is None else vertex.first_hops
