@@ -4,9 +4,11 @@ from typing import Any
 
 from fared.management.documents import routes
 from fared.management.documents.database import DatabaseDocument, DatabaseLevel, DatabaseLsp
-from fared.management.documents.interfaces import Interfaces, IsisInterfaceEntry, Lan
+from fared.management.documents.interface import InterfaceDetail, IsisInterfaceEntry, Lan
+from fared.management.documents.interfaces import Interfaces
 from fared.management.documents.lsdb import IsisLsdb, IsisLsdbLsp
-from fared.management.documents.neighbors import FloodingSpeed, IsisNeighborEntry, Neighbors
+from fared.management.documents.neighbor import FloodingSpeed, IsisNeighborEntry
+from fared.management.documents.neighbors import Neighbors
 from fared.management.documents.timers import PendingTimer, Timers
 from tests.api.documents.common import GBIT, NOW
 from tests.api.documents.databases import DATABASE, SPF, TOPOLOGY
@@ -100,6 +102,8 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "hello_interval": 1.0,
         "hello_multiplier": 4,
         "dead_interval": 4.0,
+        "retransmit_interval": 5.0,
+        "hello_in": 0.4,
         "neighbors": 1,
         "full": 1,
     }
@@ -141,6 +145,18 @@ ISIS_INTERFACES: Json = sample(
         ),
     ],
 )
+ISIS_INTERFACE: Json = sample(
+    Interfaces,
+    router_id=SYSTEM,
+    interfaces=[
+        ISIS_INTERFACES["interfaces"][0] | {"hello_in": None},
+        ISIS_INTERFACES["interfaces"][3],
+    ],
+    detail=[
+        sample(InterfaceDetail, proto="isis", interface="lo"),
+        sample(InterfaceDetail, proto="isis", interface="swp3"),
+    ],
+)
 BOTH_INTERFACES: Json = {
     **INTERFACES,
     "interfaces": INTERFACES["interfaces"] + ISIS_INTERFACES["interfaces"][:2],
@@ -175,6 +191,12 @@ def adjacency(number: int, interface: str, *levels: int, **more: Any) -> Json:
             receive_window=200,
         ),
         "last_reason": "neighbor in three-way state Up",
+        "own_address": "10.128.0.0/31, fe80::200:5:2/64",
+        "network_type": "point-to-point",
+        "mtu": 9216,
+        "own_mtu": 9216,
+        "hello_interval": 1.0,
+        "dead_interval": 4.0,
     }
     return sample(IsisNeighborEntry, **(usual | more))
 
@@ -188,6 +210,15 @@ ISIS_NEIGHBORS: Json = sample(
         ),
         adjacency(6, "swp2", 1, state="Initializing", uptime=None, hostname=None, flaps=2),
         adjacency(7, "swp3", 1, 2, addresses=["fe80::200:7:2"], dead_in=0.2),
+    ],
+)
+ISIS_NEIGHBOR: Json = sample(
+    Neighbors,
+    router_id=SYSTEM,
+    detail=True,
+    neighbors=[
+        ISIS_NEIGHBORS["neighbors"][0],
+        adjacency(7, "swp3", 1, 2, network_type="broadcast", dis="0102.5500.0007.04", mtu=0),
     ],
 )
 BOTH_NEIGHBORS: Json = {

@@ -12,7 +12,7 @@ from fared.management.documents.paper import console
 from fared.management.documents.registry import all_documents, row_of
 from tests.api import documents, isis_documents
 from tests.api.documents.common import NOW
-from tests.api.documents.links import NEIGHBORS
+from tests.api.documents.links import NEIGHBORS, neighbor
 from tests.api.documents.page import FABRIC
 from tests.api.documents.routing import WEIGHTS
 from tests.api.sample import sample
@@ -82,11 +82,22 @@ def test_long_names_widen_a_table_and_are_not_cut():
     """A narrow terminal never costs an address its last digits."""
     document = copy.deepcopy(NEIGHBORS)
     for entry in document["neighbors"]:
-        entry.update(router_id="255.255.255.255", area="255.255.255.254", hostname="h" * 40)
+        entry.update(address="255.255.255.255", area="255.255.255.254", hostname="h" * 40)
     lines = rendered(document).splitlines()
     assert all(("h" * 40) in line and "255.255.255.255" in line for line in lines[1:5])
     assert "255.255.255.254" in lines[1]
     assert lines[0].endswith("Flaps")
+
+
+def test_64_neighbors_fit_80_columns():
+    document = copy.deepcopy(NEIGHBORS)
+    document["neighbors"] = [
+        neighbor(n, interface=f"Ethernet{n}", state="Exchange", address=f"10.128.{n}.254")
+        for n in range(1, 65)
+    ]
+    lines = rendered(document).splitlines()
+    assert len([line for line in lines if "Exchange" in line]) == 64
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_routers_of_a_fabric_are_listed_by_the_numbers_in_their_names():

@@ -14,9 +14,9 @@ from fared.core.ids import NodeId, Prefix
 from fared.management.documents.census import Census
 from fared.management.documents.context import ViewContext
 from fared.management.documents.graceful_restart import ProtocolRestart
-from fared.management.documents.interfaces import InterfaceEntry
+from fared.management.documents.interface import InterfaceEntry
 from fared.management.documents.lsdb import LsdbFile
-from fared.management.documents.neighbors import NeighborEntry
+from fared.management.documents.neighbor import NeighborEntry
 from fared.management.documents.sliced import Work
 from fared.paths.rib.selector import Advertisements
 from fared.paths.rib.solver import RouteSolver

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
+_NAMES_SHOWN: Final = 8
 ERROR_CODES = {
     "bad-request": "not a JSON object with a command, or too large",
     "unknown-command": "the daemon does not know the command or document",
@@ -23,3 +27,13 @@ class CommandError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+def not_found(what: str, wanted: str, known: Iterable[str]) -> CommandError:
+    """Return the refusal of a name that nothing has: ``no neighbor S9; known: S1, S2``."""
+    names = [*dict.fromkeys(known)]
+    shown = ", ".join(names[:_NAMES_SHOWN]) or "none"
+    more = len(names) - _NAMES_SHOWN
+    return CommandError(
+        "not-found", f"no {what} {wanted}; known: {shown}{f' and {more} more' if more > 0 else ''}"
+    )

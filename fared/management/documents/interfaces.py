@@ -5,13 +5,23 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, judged, plural_list, yellow
-from fared.management.documents.declare import Answer, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, OfProtocol, Seconds
-from fared.management.documents.link import Derated, LinkHealthStatus
+from fared.management.documents.declare import Answer, Argument, Document
+from fared.management.documents.interface import (
+    AuthenticationStatus,
+    InterfaceDetail,
+    InterfaceEntry,
+    InterfaceFacts,
+    IsisInterfaceEntry,
+    OspfInterfaceEntry,
+)
+from fared.management.documents.interface_detail import show_interface
+from fared.management.documents.link import LinkHealthStatus
 from fared.management.documents.missing import MissingAdjacency, show_missing
-from fared.management.documents.neighbors import RefusedHelloEntry, levels_text
+from fared.management.documents.neighbor import levels_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,114 +33,27 @@ _ROLES = {"DR": "DR", "Backup": "BDR", "DR Other": "DROther", "Waiting": "waitin
 _TTL_SECURITY = {"on": "255 sent and required", "tx-only": "255 sent"}
 
 
-class AuthenticationStatus(Facts):
-    """The id of the key that signs on an interface, and the key ids it accepts; never a key.
-
-    ``algorithm`` None: no key's lifetime has begun, nothing is sent. ``extended``: sequence numbers
-    of RFC 7474. ``expired``: the last key is in use after its end.
-    """
-
-    algorithm: str | None
-    key_id: int | None
-    extended: bool
-    expired: bool
-    accepted_key_ids: list[int]
-
-
-class InterfaceFacts(OfProtocol):
-    """One interface that a protocol runs on.
-
-    ``prefix_suppression``: its network is not advertised. ``full`` counts the neighbors that are
-    Full (OSPF) or Up (IS-IS). ``bandwidth`` is the capacity of the link, ``bandwidth_source`` its
-    source: config, shaper, speed, or None. A ``derated`` link has the least share of the deratings
-    left. ``utilized`` and ``available`` are measured outbound load and the rest of the capacity,
-    ``announced_available`` the value advertised last: a change of load below the announce threshold
-    is not advertised.
-    """
-
-    interface: str
-    ifindex: int
-    area: str
-    network_type: str
-    state: str
-    passive: bool
-    prefix_suppression: bool
-    priority: int
-    cost: int
-    mtu: int
-    addresses: list[str]
-    """With prefix length: ``10.128.0.1/31``."""
-    unnumbered: bool
-    up: bool
-    bandwidth: BytesPerSecond
-    bandwidth_source: str | None
-    utilized: BytesPerSecond
-    available: BytesPerSecond
-    health: LinkHealthStatus | None
-    derated: list[Derated]
-    announced_available: BytesPerSecond
-    hello_interval: Seconds
-    dead_interval: Seconds
-    neighbors: int
-    full: int
-    flaps: int
-    refused: list[RefusedHelloEntry]
-    authentication: AuthenticationStatus | None
-
-
-class OspfInterfaceEntry(InterfaceFacts, tag="ospf"):
-    """One interface. ``state`` is a term of RFC 2328 §9.1.
-
-    It is Down, Loopback, Point-to-point, Waiting, DR Other, Backup or DR. The designated
-    routers are interface addresses, None where there are none. ``ttl_security``: off, tx-only, on.
-    """
-
-    designated_router: str | None
-    designated_router_hostname: str | None
-    backup_designated_router: str | None
-    backup_designated_router_hostname: str | None
-    ttl_security: str
-
-
-class Lan(Facts):
-    """One level of a broadcast circuit.
-
-    ``dis`` is the LAN id that the designated IS assigned (``0102.5500.0004.02``), None while none
-    is elected.
-    """
-
-    level: int
-    dis: str | None
-    hostname: str | None
-    is_dis: bool
-
-
-class IsisInterfaceEntry(InterfaceFacts, tag="isis"):
-    """One circuit. ``state`` is Down, Loopback, Point-to-point, LAN, or DIS if we are the DIS.
-
-    ``cost`` is the metric, ``dead_interval`` the holding time in our hellos. ``pending`` LSPs are
-    still to be sent or acknowledged.
-    """
-
-    levels: list[int]
-    circuit_id: int
-    hello_multiplier: int
-    pending: int
-    lans: list[Lan]
-
-
-InterfaceEntry = OspfInterfaceEntry | IsisInterfaceEntry
-
-
 class Interfaces(Answer, tag="fared-interfaces/1"):
-    """``show interfaces``; ``missing``: those without an adjacency."""
+    """``show interfaces``; ``missing``: those without an adjacency.
+
+    Argument ``name`` (an interface, or a router there): only those, with ``detail``, in the same
+    order.
+    """
 
     router_id: str
     interfaces: list[InterfaceEntry]
     missing: list[MissingAdjacency]
+    detail: list[InterfaceDetail] | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
         """Print the interfaces of each protocol, and what is special about some."""
+        if self.detail is not UNSET:
+            for index, (entry, detail) in enumerate(zip(self.interfaces, self.detail, strict=True)):
+                show_interface(paper, entry, detail, first=index == 0)
+            _derated(paper, self.interfaces)
+            _health(paper, self.interfaces)
+            show_missing(paper, self.missing)
+            return
         for proto, entries in paper.by_protocol(self.interfaces):
             paper.table(entries, _INTERFACES[proto])
             _networks(paper, [e for e in entries if isinstance(e, OspfInterfaceEntry)])
@@ -307,6 +230,8 @@ _NETWORKS: Columns = {
 DOCUMENT = Document(
     Interfaces,
     "protocol:interfaces",
-    "Interfaces with their capacity and load.",
+    "Interfaces with their capacity and load.\n\n"
+    "With NAME (an interface, or a router at its other end) all that is known of these.",
+    (Argument("name", word="NAME"),),
     narrowed=True,
 )

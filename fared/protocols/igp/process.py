@@ -29,6 +29,8 @@ class ProtocolCounters(msgspec.Struct):
     """By (``received`` or ``sent``, type of packet)."""
     errors: Counter[str] = msgspec.field(default_factory=Counter)
     """Packets rejected, by reason."""
+    rejected: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    """The same, by interface and reason."""
     discarded: Counter[str] = msgspec.field(default_factory=Counter)
     """Packets that are not for this router by a rule of the protocol, by rule: no errors."""
     transitions: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
@@ -99,6 +101,8 @@ class Process(Generic[Output]):
         of the peer and ours.
         """
         self.counters.errors[reason] += 1
+        if "interface" in fields:
+            self.counters.rejected[str(fields["interface"]), reason] += 1
         limiter, level = self._log_limiter, "warning"
         if patience and not limiter.lasts(source, reason, self.now, patience):
             level, verdict = "info", limiter.judge(source, "", self.now)

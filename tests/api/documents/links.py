@@ -3,20 +3,23 @@
 from typing import Any
 
 from fared.management.documents import bfd
-from fared.management.documents.interfaces import (
+from fared.management.documents.interface import (
     AuthenticationStatus,
-    Interfaces,
+    InterfaceDetail,
+    InterfaceNeighbor,
     OspfInterfaceEntry,
+    RejectedPackets,
 )
+from fared.management.documents.interfaces import Interfaces
 from fared.management.documents.link import Derated, LinkHealthStatus
 from fared.management.documents.missing import MissingAdjacency
-from fared.management.documents.neighbors import (
+from fared.management.documents.neighbor import (
     MtuMismatch,
-    Neighbors,
     OspfNeighborEntry,
     ProblemEntry,
     RefusedHelloEntry,
 )
+from fared.management.documents.neighbors import Neighbors
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.sample import sample
 
@@ -40,6 +43,8 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "announced_available": 280 * GBIT,
         "hello_interval": 1,
         "dead_interval": 4,
+        "retransmit_interval": 5,
+        "hello_in": 0.4,
         "neighbors": 1,
         "full": 1,
         "ttl_security": "off",
@@ -196,6 +201,38 @@ INTERFACES_LAN: Json = sample(
 )
 
 
+INTERFACE: Json = sample(
+    Interfaces,
+    router_id="10.255.0.5",
+    interfaces=[INTERFACES["interfaces"][1], INTERFACES_LAN["interfaces"][2]],
+    detail=[
+        sample(
+            InterfaceDetail,
+            proto="ospf",
+            interface="swp1",
+            rejected=[
+                sample(RejectedPackets, reason="auth-digest", packets=3),
+                sample(RejectedPackets, reason="hello-interval-mismatch", packets=31),
+            ],
+            neighbors=[
+                sample(
+                    InterfaceNeighbor,
+                    id="10.255.0.1",
+                    hostname="spine1",
+                    address="10.128.0.0",
+                    state="Full",
+                    uptime=93_700.0,
+                    cost=10,
+                    capacity=400 * GBIT,
+                    available=276.6 * GBIT,
+                )
+            ],
+        ),
+        sample(InterfaceDetail, proto="ospf", interface="swp3"),
+    ],
+)
+
+
 def neighbor(spine: int, **more: Any) -> Json:
     usual = {
         "router_id": f"10.255.0.{spine}",
@@ -208,6 +245,13 @@ def neighbor(spine: int, **more: Any) -> Json:
         "dead_in": 3.412,
         "priority": 1,
         "last_reason": "LoadingDone",
+        "own_address": f"10.128.0.{2 * spine - 1}",
+        "network_type": "point-to-point",
+        "mtu": 9216,
+        "own_mtu": 9216,
+        "hello_interval": 1.0,
+        "dead_interval": 4.0,
+        "options": ["E", "O"],
     }
     return sample(OspfNeighborEntry, **(usual | more))
 
@@ -232,6 +276,27 @@ NEIGHBORS: Json = sample(
             ),
         ),
         neighbor(5, state="2-Way", uptime=0.3, waits_for=8),
+    ],
+)
+
+NEIGHBOR: Json = sample(
+    Neighbors,
+    router_id="10.255.0.5",
+    detail=True,
+    neighbors=[
+        NEIGHBORS["neighbors"][0],
+        neighbor(
+            9,
+            interface="swp9",
+            network_type="broadcast",
+            designated_router="10.192.1.4",
+            helped=41.0,
+            flaps=1,
+            retransmission_list=3,
+            hostname=None,
+            last_reason=None,
+        ),
+        NEIGHBORS["neighbors"][3],
     ],
 )
 

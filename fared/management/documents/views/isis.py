@@ -21,8 +21,8 @@ from fared.management.documents.census import Census, CensusLink
 from fared.management.documents.context import ViewContext, checksum_text, family_name
 from fared.management.documents.database import DatabaseLevel, DatabaseLsp
 from fared.management.documents.graceful_restart import EndedHelp, HelpedNeighbor, ProtocolRestart
-from fared.management.documents.interfaces import IsisInterfaceEntry, Lan
-from fared.management.documents.neighbors import FloodingSpeed, IsisNeighborEntry
+from fared.management.documents.interface import IsisInterfaceEntry, Lan
+from fared.management.documents.neighbor import FloodingSpeed, IsisNeighborEntry
 from fared.management.documents.protocol_status import IsisStatus, LevelStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen
@@ -57,11 +57,12 @@ from fared.protocols.isis.pdu.render import render_pdu
 from fared.protocols.isis.pdu.tlv import format_neighbor
 from fared.protocols.isis.pdu.tlvs import format_area
 from fared.protocols.isis.settings import CircuitKind
+from fared.protocols.isis.transmit import LLC_SIZE
 from fared.router.protocols import ISIS
 
 if TYPE_CHECKING:
     from fared.management.documents.lsdb import IsisLsdb
-    from fared.management.documents.neighbors import RefusedHelloEntry
+    from fared.management.documents.neighbor import RefusedHelloEntry
     from fared.protocols.igp.refusals import NeighborProblem
 
 
@@ -103,6 +104,8 @@ def _interface(
         addresses=[address_text(address) for address in circuit.link.addresses],
         unnumbered=not circuit.link.ipv4(),
         dead_interval=settings.hello_interval * settings.hello_multiplier,
+        retransmit_interval=settings.lsp_retransmit_interval,
+        hello_in=_hello_in(circuit, context.now),
         neighbors=len(adjacencies),
         full=sum(adjacency.up for adjacency in adjacencies),
         flaps=sum(adjacency.flaps for adjacency in adjacencies),
@@ -155,6 +158,7 @@ def neighbors(context: ViewContext) -> list[IsisNeighborEntry]:
 def _neighbor(context: ViewContext, adjacency: Adjacency) -> IsisNeighborEntry:
     circuit, node = adjacency.circuit, isis_node(adjacency.system_id)
     system, since = format_system_id(adjacency.system_id), adjacency.up_since
+    own, settings, helped = circuit.link.addresses, circuit.settings, adjacency.helped_until
     addresses = [format_address(FAMILY_IPV4, address) for address in adjacency.ipv4]
     addresses += [format_address(FAMILY_IPV6, address) for address in adjacency.ipv6]
     return IsisNeighborEntry.of(
@@ -180,6 +184,14 @@ def _neighbor(context: ViewContext, adjacency: Adjacency) -> IsisNeighborEntry:
             for remote, status in adjacency.bfd.items()
         },
         last_reason=context.runtime.neighbor_reasons.get((circuit.ifindex, node)),
+        own_address=", ".join(map(address_text, own)) or None,
+        network_type=circuit.kind.value,
+        mtu=adjacency.padded_to + LLC_SIZE if adjacency.padded_to else 0,
+        own_mtu=circuit.link.mtu,
+        hello_interval=settings.hello_interval,
+        dead_interval=settings.hello_interval * settings.hello_multiplier,
+        helped=None if helped is None else round(helped - context.now, 3),
+        dis=format_neighbor(adjacency.lan_id) if adjacency.lan_id else None,
     )
 
 

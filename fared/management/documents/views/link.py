@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from fared.management.documents.context import ViewContext, finite
-from fared.management.documents.interfaces import AuthenticationStatus
-from fared.management.documents.neighbors import ProblemEntry, RefusedHelloEntry
+from fared.management.documents.interface import AuthenticationStatus
+from fared.management.documents.neighbor import ProblemEntry, RefusedHelloEntry
 from fared.management.documents.protocol_status import FloodingStatus, FloodingTopologyStatus
 from fared.protocols.igp.keys import accept_keys
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 from fared.config.globs import is_glob
 from fared.management.documents.each import views_of
 from fared.management.documents.missing import LinkCounts, MissingAdjacency
-from fared.management.documents.neighbors import ProblemEntry
+from fared.management.documents.neighbor import ProblemEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fared.core.lost_neighbors import LostNeighbor
     from fared.management.documents.context import ViewContext
-    from fared.management.documents.interfaces import InterfaceEntry
-    from fared.management.documents.neighbors import NeighborEntry
+    from fared.management.documents.interface import InterfaceEntry
+    from fared.management.documents.neighbor import NeighborEntry
     from fared.router.instance import ProtocolInstance
 
 _LOOPBACK: Final = "Loopback"

@@ -15,8 +15,8 @@ from fared.management.documents.census import Census, CensusLink
 from fared.management.documents.context import ViewContext, checksum_text
 from fared.management.documents.database import DatabaseArea, DatabaseLsa
 from fared.management.documents.graceful_restart import EndedHelp, HelpedNeighbor, ProtocolRestart
-from fared.management.documents.interfaces import OspfInterfaceEntry
-from fared.management.documents.neighbors import MtuMismatch, OspfNeighborEntry
+from fared.management.documents.interface import OspfInterfaceEntry
+from fared.management.documents.neighbor import MtuMismatch, OspfNeighborEntry
 from fared.management.documents.protocol_status import AreaStatus, OspfStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen, in_order
@@ -40,13 +40,14 @@ from fared.protocols.ospf.neighbor import NeighborState
 from fared.protocols.ospf.packet.grace import restart_reason
 from fared.protocols.ospf.packet.lsa import LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
+from fared.protocols.ospf.packet.packets import Options
 from fared.protocols.ospf.packet.render import render_lsa
 from fared.protocols.ospf.processing.authenticate import sending_key
 from fared.router.protocols import OSPF
 
 if TYPE_CHECKING:
     from fared.management.documents.lsdb import OspfLsdb
-    from fared.management.documents.neighbors import RefusedHelloEntry
+    from fared.management.documents.neighbor import RefusedHelloEntry
 
 
 def interfaces(context: ViewContext) -> list[OspfInterfaceEntry]:
@@ -76,6 +77,8 @@ def _interface(
         addresses=[f"{dotted(a.address)}/{a.prefix_length}" for a in interface.link.ipv4()],
         hello_interval=float(settings.hello_interval),
         dead_interval=float(settings.router_dead_interval),
+        retransmit_interval=settings.rxmt_interval,
+        hello_in=due_in(interface.hello_timer, context.now),
         neighbors=len(interface.neighbors),
         full=sum(n.state is NeighborState.FULL for n in interface.neighbors.values()),
         flaps=sum(neighbor.flaps for neighbor in interface.neighbors.values()),
@@ -107,7 +110,7 @@ def neighbors(context: ViewContext) -> list[OspfNeighborEntry]:
 def _neighbor(context: ViewContext, neighbor: Neighbor, retransmissions: int) -> OspfNeighborEntry:
     interface, mtus = neighbor.interface, mtu_mismatch(neighbor)
     reasons = context.runtime.neighbor_reasons
-    stagger = context.ospf.instance.settings.adjacency_stagger
+    stagger, helping = context.ospf.instance.settings.adjacency_stagger, neighbor.helping
     return OspfNeighborEntry.of(
         neighbor,
         router_id=dotted(neighbor.router_id),
@@ -125,6 +128,15 @@ def _neighbor(context: ViewContext, neighbor: Neighbor, retransmissions: int) ->
         summary_list=len(neighbor.summaries),
         waits_for=stagger if neighbor.waits else None,
         mtu_mismatch=None if mtus is None else MtuMismatch(neighbor=mtus[0], own=mtus[1]),
+        own_address=_router(interface.address),
+        network_type=interface.settings.network_type.value,
+        own_mtu=interface.link.mtu,
+        hello_interval=float(interface.settings.hello_interval),
+        dead_interval=float(interface.settings.router_dead_interval),
+        helped=None if helping is None else round(helping.until - context.now, 3),
+        options=[str(option.name) for option in Options if option & neighbor.options],
+        designated_router=_router(neighbor.designated_router),
+        backup_designated_router=_router(neighbor.backup_designated_router),
     )
 
 

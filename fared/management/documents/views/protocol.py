@@ -12,30 +12,46 @@ from typing import Any
 from fared.management.documents.context import ViewContext
 from fared.management.documents.database import DatabaseDocument
 from fared.management.documents.each import views_of
-from fared.management.documents.errors import CommandError
+from fared.management.documents.errors import CommandError, not_found
 from fared.management.documents.graceful_restart import Restarts
 from fared.management.documents.interfaces import Interfaces
 from fared.management.documents.lsdb import LsdbFile
 from fared.management.documents.neighbors import Neighbors
 from fared.management.documents.sliced import Sliced, Work
 from fared.management.documents.timers import PendingTimer, Timers
+from fared.management.documents.views.interface_detail import interface_detail
 from fared.management.documents.views.link import refused_hellos
 from fared.management.documents.views.missing import link_counts
 
 
-def interfaces(context: ViewContext) -> Interfaces:
-    """``show interfaces``."""
-    found = [row for _, views in views_of(context) for row in views.interfaces(context)]
+def interfaces(context: ViewContext, name: str | None = None) -> Interfaces:
+    """``show interfaces [NAME]``. Raises CommandError if nothing there has that name."""
+    known = [row for _, views in views_of(context) for row in views.interfaces(context)]
     missing = link_counts(context).missing
-    return Interfaces(router_id=context.root, interfaces=found, missing=missing)
+    if name is None:
+        return Interfaces(context.root, known, missing)
+    there = [(i, row) for i, views in views_of(context) for row in views.neighbors(context)]
+    wanted = {name} | {row.interface for _, row in there if row.is_called(name)}
+    found = [row for row in known if row.interface in wanted]
+    missing = [each for each in missing if each.interface in wanted]
+    if not found and not missing:
+        raise not_found("interface", name, (row.interface for row in known))
+    detail = [interface_detail(context, row, there) for row in found]
+    return Interfaces(context.root, found, missing, detail)
 
 
-def neighbors(context: ViewContext) -> Neighbors:
-    """``show neighbors``."""
-    found = [row for _, views in views_of(context) for row in views.neighbors(context)]
-    refused = refused_hellos(context)
-    missing = link_counts(context).missing
-    return Neighbors(router_id=context.root, neighbors=found, refused=refused, missing=missing)
+def neighbors(context: ViewContext, name: str | None = None) -> Neighbors:
+    """``show neighbors [NAME]``. Raises CommandError if nothing there has that name."""
+    known = [row for _, views in views_of(context) for row in views.neighbors(context)]
+    refused, missing = refused_hellos(context), link_counts(context).missing
+    if name is None:
+        return Neighbors(context.root, known, refused=refused, missing=missing)
+    found = [row for row in known if row.is_called(name)]
+    refused = [each for each in refused if name in (each.interface, each.source, each.router_id)]
+    missing = [each for each in missing if name in (each.interface, each.neighbor, each.hostname)]
+    if not (found or refused or missing):
+        raise not_found("neighbor", name, (row.name for row in known))
+    return Neighbors(context.root, found, refused=refused, missing=missing, detail=True)
 
 
 def graceful_restart(context: ViewContext) -> Restarts:

@@ -1,0 +1,148 @@
+"""All that is known of an interface, in words: ``show interfaces NAME``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fared.management.documents import human
+from fared.management.documents.cells import Cell, Columns, count, facts, judged
+
+if TYPE_CHECKING:
+    from fared.management.documents.interface import (
+        InterfaceDetail,
+        InterfaceEntry,
+        IsisInterfaceEntry,
+        OspfInterfaceEntry,
+    )
+    from fared.management.documents.paper import Paper
+
+_SOURCES = {"config": "configured", "shaper": "of its shaper", "speed": "its speed"}
+_TTL_SECURITY = {"on": "255 sent and required", "tx-only": "255 sent"}
+
+
+def show_interface(
+    paper: Paper, entry: InterfaceEntry, detail: InterfaceDetail, *, first: bool
+) -> None:
+    """Print one interface, and who is at its other end."""
+    where = human.area_title(entry.area)
+    title = f"{entry.interface}, {human.PROTOCOLS[entry.proto]} {where[:1].lower()}{where[1:]}"
+    paper.heading(title, first=first)
+    known = list(facts(entry, {**_FACTS, **_OF_PROTOCOL[entry.proto], **_REST}))
+    rejected = ", ".join(f"{row.packets} {row.reason}" for row in detail.rejected)
+    paper.pairs([*known, ("Rejected", rejected)] if rejected else known)
+    paper.more(detail.neighbors, _NEIGHBORS)
+
+
+def _state(entry: InterfaceEntry) -> Cell:
+    remarks = [
+        "passive" if entry.passive else "",
+        "unnumbered" if entry.unnumbered else "",
+        "its network is not advertised" if entry.prefix_suppression else "",
+        f"ifindex {entry.ifindex}",
+    ]
+    state = judged(entry.state, good=entry.up)
+    return state, "".join(f", {remark}" for remark in remarks if remark)
+
+
+def _capacity(entry: InterfaceEntry) -> str:
+    source = _SOURCES.get(entry.bandwidth_source or "", "unknown")
+    if entry.bandwidth is None:
+        return "not known"
+    text = f"{human.bandwidth(entry.bandwidth)} ({source})"
+    if entry.utilized is None:
+        return text
+    announced = human.bandwidth(entry.announced_available)
+    return (
+        f"{text}, load {human.bandwidth(entry.utilized)},"
+        f" free {human.bandwidth(entry.available)} (advertised: {announced})"
+    )
+
+
+def _hellos(entry: InterfaceEntry) -> str:
+    if entry.hello_in is None:
+        return "none are sent"
+    return (
+        f"every {human.duration(entry.hello_interval)},"
+        f" next in {human.duration(entry.hello_in)};"
+        f" dead after {human.duration(entry.dead_interval)}"
+    )
+
+
+def _retransmits(entry: InterfaceEntry) -> str | None:
+    return None if entry.hello_in is None else f"after {human.duration(entry.retransmit_interval)}"
+
+
+def _designated(entry: OspfInterfaceEntry) -> str | None:
+    if entry.network_type != "broadcast":
+        return None
+    dr = _named(entry.designated_router, entry.designated_router_hostname)
+    bdr = _named(entry.backup_designated_router, entry.backup_designated_router_hostname)
+    return f"DR {dr}, BDR {bdr}; our priority {entry.priority}"
+
+
+def _dis(entry: IsisInterfaceEntry) -> str | None:
+    if entry.network_type != "broadcast":
+        return None
+    found = [
+        f"level {lan.level}: {'we' if lan.is_dis else _named(lan.dis, lan.hostname)}"
+        for lan in entry.lans
+    ]
+    return f"{', '.join(found)}; our priority {entry.priority}"
+
+
+def _named(address: str | None, hostname: str | None) -> str:
+    return " ".join(filter(None, (hostname, address))) or "none"
+
+
+def _keys(entry: InterfaceEntry) -> str:
+    keys = entry.authentication
+    if keys is None:
+        return "none"
+    if keys.algorithm is None:
+        return "no key is valid yet: nothing is sent"
+    accepted = ", ".join(map(str, keys.accepted_key_ids)) or human.DASH
+    expired = ", expired" if keys.expired else ""
+    return f"{keys.algorithm}, key {keys.key_id} signs{expired}; accepted: {accepted}"
+
+
+def _adjacencies(entry: Any) -> str | None:  # noqa: ANN401 - an interface of either protocol
+    if entry.passive:
+        return None
+    return f"{entry.full} of {entry.neighbors}, {count(entry.flaps, 'flap')}"
+
+
+_FACTS: Columns = {
+    "State": _state,
+    "Network": "network_type",
+    "Addresses": lambda e: ", ".join(e.addresses) or human.DASH,
+    "MTU": "mtu",
+    "Capacity": _capacity,
+}
+_OSPF: Columns = {
+    "Cost": "cost",
+    "Designated": _designated,
+    "TTL security": lambda e: _TTL_SECURITY.get(e.ttl_security),
+    "Full": _adjacencies,
+}
+_ISIS: Columns = {
+    "Metric": "cost",
+    "Circuit id": "circuit_id",
+    "DIS": _dis,
+    "LSPs": lambda e: f"{e.pending} still to be sent or acknowledged" if e.pending else None,
+    "Up": _adjacencies,
+}
+_OF_PROTOCOL = {"ospf": _OSPF, "isis": _ISIS}
+_REST: Columns = {
+    "Hellos": _hellos,
+    "Retransmits": _retransmits,
+    "Authentication": _keys,
+}
+_NEIGHBORS: Columns = {
+    "Neighbor": "name",
+    "Address": "address",
+    "State": "state",
+    ">For": "uptime",
+    ">Its cost": "cost",
+    ">Its capacity": "capacity",
+    ">Free": "available",
+}

@@ -1,0 +1,87 @@
+"""Who is at the other end of an interface, with the cost and the capacity of that end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.management.documents.context import finite
+from fared.management.documents.interface import InterfaceDetail, InterfaceNeighbor, RejectedPackets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fared.core.ids import NodeId
+    from fared.management.documents.context import ViewContext
+    from fared.management.documents.interface import InterfaceEntry
+    from fared.management.documents.neighbor import NeighborEntry
+    from fared.paths.ted.model import NodeBlock
+    from fared.router.instance import ProtocolInstance
+
+_UNKNOWN = None, None, None
+
+
+def interface_detail(
+    context: ViewContext,
+    row: InterfaceEntry,
+    neighbors: Iterable[tuple[ProtocolInstance, NeighborEntry]],
+) -> InterfaceDetail:
+    """Return the detail of one interface; ``neighbors`` are those of all interfaces."""
+    instance = context.router.instances[row.proto]
+    rejected = instance.engine.counters.rejected
+    here = [
+        each
+        for found, each in neighbors
+        if found.name == row.proto and each.interface == row.interface
+    ]
+    return InterfaceDetail(
+        proto=row.proto,
+        interface=row.interface,
+        neighbors=[_neighbor(context, instance, row, each) for each in here],
+        rejected=[
+            RejectedPackets(reason, packets)
+            for (interface, reason), packets in sorted(rejected.items())
+            if interface == row.interface
+        ],
+    )
+
+
+def _neighbor(
+    context: ViewContext, instance: ProtocolInstance, row: InterfaceEntry, neighbor: NeighborEntry
+) -> InterfaceNeighbor:
+    cost, capacity, available = _far_end(context, instance, row.ifindex, neighbor.router_id)
+    return InterfaceNeighbor.of(
+        neighbor, id=neighbor.router_id, cost=cost, capacity=capacity, available=available
+    )
+
+
+def _far_end(
+    context: ViewContext, instance: ProtocolInstance, ifindex: int, router: str
+) -> tuple[int | None, float | None, float | None]:
+    """Return metric, capacity and available bandwidth of a neighbor's direction of a link.
+
+    Of parallel links it is the one that names our end, or the first.
+    """
+    for link in instance.local_links:
+        if link.ifindex != ifindex or context.node(link.neighbor) != router:
+            continue
+        for solver in instance.solvers.values():
+            for area in solver.areas:
+                block = solver.ted(area).blocks.get(link.neighbor)
+                back = () if block is None else _rows_to(block, instance.root)
+                if block is None or not back:
+                    continue
+                ours = [at for at in back if block.remote_ids[at] == link.local_id]
+                at = (ours or back)[0]
+                return (
+                    int(block.metrics[at]),
+                    finite(float(block.capacities[at])),
+                    finite(float(block.availables[at])),
+                )
+    return _UNKNOWN
+
+
+def _rows_to(block: NodeBlock, node: NodeId) -> list[int]:
+    found: list[int] = np.flatnonzero(block.neighbors == node).tolist()
+    return found

@@ -1,0 +1,87 @@
+"""What people ask for by name: one neighbor, one interface, with all that is known of it."""
+
+import pytest
+
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
+from fared.extensions.sim.levels import clos3_isis
+from fared.management.documents.context import ViewContext
+from fared.management.documents.errors import CommandError
+from fared.management.documents.views import protocol
+from tests.api.answers import run_view
+from tests.api.seen import seen_from
+
+
+@pytest.fixture(scope="module", params=[clos3, clos3_isis], ids=["ospf", "isis"])
+def fabric(request):
+    """L1 has two uplinks; the one of L3 to S2 is without carrier."""
+    fabric = request.param(2, 3)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60.0)
+    fabric.network.set_link("L3", "S2", up=False)
+    fabric.network.run_until_quiet(120.0)
+    return fabric
+
+
+@pytest.fixture
+def context(fabric) -> ViewContext:
+    return seen_from(fabric, "L1")
+
+
+def test_a_neighbor_is_found_by_name_id_address_and_interface(context):
+    known = protocol.neighbors(context).neighbors[0]
+    for name in (known.hostname, known.router_id, known.address, known.interface):
+        found = protocol.neighbors(context, name)
+        assert [row.interface for row in found.neighbors] == [known.interface]
+        assert found.detail
+    assert "detail" not in run_view(context, "show neighbors", {})
+
+
+def test_the_detail_of_a_neighbor_has_timers_mtu_and_addresses_of_both_ends(context):
+    (found,) = protocol.neighbors(context, "S1").neighbors
+    assert (found.hello_interval, found.dead_interval) == (1.0, 4.0)
+    assert (found.mtu, found.own_mtu) == (1500, 1500)
+    assert found.own_address.startswith("10.128.0.0")
+    assert found.address == "10.128.0.1"
+
+
+def test_a_link_without_a_neighbor_is_found_by_its_interface(fabric):
+    found = protocol.neighbors(seen_from(fabric, "L3"), "S2")
+    assert (found.neighbors, [m.interface for m in found.missing]) == ([], ["S2"])
+
+
+def test_a_neighbor_that_nobody_knows_is_refused_with_those_that_are_known(context):
+    with pytest.raises(CommandError, match="no neighbor S9; known: S1, S2") as refusal:
+        protocol.neighbors(context, "S9")
+    assert refusal.value.code == "not-found"
+
+
+def test_an_interface_is_found_by_its_name_and_by_the_router_at_its_other_end(context):
+    known = protocol.interfaces(context).interfaces
+    assert [row.interface for row in known] == ["lo", "host", "S1", "S2"]
+    (router,) = (row.router_id for row in protocol.neighbors(context, "S1").neighbors)
+    for name in ("S1", router):
+        found = protocol.interfaces(context, name)
+        assert [row.interface for row in found.interfaces] == ["S1"]
+    with pytest.raises(CommandError, match="no interface S9; known: lo, host, S1, S2"):
+        protocol.interfaces(context, "S9")
+
+
+def test_the_detail_of_an_interface_has_the_cost_and_the_capacity_of_the_other_end(fabric):
+    fabric.network.set_capacity("S1", "L1", DEFAULT_CAPACITY / 4)
+    fabric.network.run_until_quiet(60.0)
+    found = protocol.interfaces(seen_from(fabric, "L1"), "S1")
+    (row,), (detail,) = found.interfaces, found.detail
+    (neighbor,) = detail.neighbors
+    assert (row.cost, neighbor.cost) == (10, 10)
+    assert row.bandwidth == DEFAULT_CAPACITY
+    assert neighbor.capacity == pytest.approx(DEFAULT_CAPACITY / 4)
+    assert 0 < row.hello_in <= row.hello_interval
+
+
+def test_rejected_packets_are_counted_by_interface_and_reason(context):
+    (instance,) = context.instances
+    instance.engine._process.reject("auth-digest", 0, interface="S1")
+    (detail,) = protocol.interfaces(context, "S1").detail
+    assert [(row.reason, row.packets) for row in detail.rejected] == [("auth-digest", 1)]
+    (other,) = protocol.interfaces(context, "S2").detail
+    assert other.rejected == []
