@@ -7,9 +7,9 @@ arguments and help). JSON, the commands of the control socket, the paths of HTTP
 
 - Documents: a module for each name in ``registry``; ``protocol_status`` is part of ``status``,
   ``link`` of ``interfaces``, ``missing`` (links without an adjacency) and ``lost`` (links that the
-  fabric misses) of several, ``log_ring`` of ``log``. Rows of ``neighbors`` and ``interfaces`` are in
-  ``neighbor`` and ``interface``, printed in full by ``neighbor_detail`` and ``interface_detail``.
-  Answers of commands: ``operation``,
+  fabric misses) of several, ``log_ring`` of ``log``. ``neighbor`` and ``interface`` have the rows
+  of ``neighbors`` and ``interfaces``; ``neighbor_detail`` and ``interface_detail`` print one of
+  them in full. Answers of commands: ``operation``,
   ``config_changes``, ``recordings``.
 - Their parts: ``facts`` and ``declare``, ``happened`` (what changed, in words), ``rows`` and
   ``sliced`` for long lists; printed on ``paper`` by ``cells`` and ``human``.
