@@ -138,6 +138,9 @@ def test_unique_beginnings_of_words_are_enough(daemon):
         (["explain"], "Missing argument 'PREFIX'"),
         (["show", "status", "--jsn"], "No such option"),
         (["--watch", "0", "show", "status"], "not in the range"),
+        (["undrain", "--watch", "1"], "No such option"),
+        (["--watch", "1", "undrain"], "undrain takes no --watch: it is not repeated"),
+        (["--watch", "1", "config", "apply", "x.yaml"], "apply takes no --watch"),
     ],
 )
 def test_usage_errors_hint_at_the_nearest_word(daemon, words, hint):

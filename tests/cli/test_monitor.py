@@ -20,7 +20,7 @@ def monitor(path, *words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--watch", "1"], "without --watch"),
+        (["--watch", "1"], "No such option"),
         (["--level", "loud"], "'loud' is not one of"),
         (["--since", "soon"], "'soon' is not a duration such as 90s or 5m"),
     ],

@@ -11,6 +11,7 @@ from fared.management.cli.tables import write
 from fared.management.documents.paper import console
 from fared.management.documents.registry import all_documents, row_of
 from tests.api import documents, isis_documents
+from tests.api.documents.changes import SAVED
 from tests.api.documents.common import NOW
 from tests.api.documents.links import NEIGHBORS, neighbor
 from tests.api.documents.page import FABRIC
@@ -130,3 +131,21 @@ def test_a_document_that_lacks_fields_is_shown_as_json():
 def test_an_unknown_document_is_shown_as_json():
     """A newer daemon can still be read."""
     assert '"format": "fared-new/7"' in rendered({"format": "fared-new/7"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (SAVED["changes"][:1], "applied and saved"),
+        (
+            SAVED["changes"],
+            "applied and saved; 1 setting waits for a restart: 'fared-cli restart'",
+        ),
+        (
+            SAVED["changes"][1:],
+            "saved; 1 setting waits for a restart: 'fared-cli restart'",
+        ),
+    ],
+)
+def test_a_change_of_settings_that_wait_for_a_restart_says_so(changes, told):
+    assert rendered(SAVED | {"changes": changes}).splitlines()[-1] == told

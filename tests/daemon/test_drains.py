@@ -143,3 +143,22 @@ async def test_transit_traffic_has_time_to_leave_before_a_shutdown(stage):
 async def _drained(daemon: Daemon) -> None:
     while not daemon.parts.runner.router.settings.drained:  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("interface", "reason"),
+    [("lo", "no protocol has neighbors on lo"), ("swp9", "no interface swp9")],
+)
+async def test_only_a_link_to_other_routers_is_drained(stage, interface, reason):
+    async with stage.running():
+        with pytest.raises(DaemonRefusedError) as refused:
+            await stage.ask("drain", interface=interface)
+        assert str(refused.value).endswith(f"{reason}; links to routers: swp1")
+
+
+async def test_a_passive_interface_is_not_drained(stage):
+    text = stage.file.read_text()
+    stage.file.write_text(text.replace("swp1: {", "swp1: {passive: true, "))
+    async with stage.running():
+        with pytest.raises(DaemonRefusedError, match="swp1 is passive: it leads to no router"):
+            await stage.ask("drain", interface="swp1")

@@ -164,7 +164,9 @@ class Operation:
             self._log.info(event, **what)
             self.apply()
             return _answer(None, drain, lost)
-        if interface not in known and interface not in self.drains.links:
+        if drain is not None:
+            self._check_drainable(interface, known)
+        elif interface not in known and interface not in self.drains.links:
             raise CommandError("not-found", f"no interface {interface}")
         try:
             lost = self.drains.set_link(interface, drain)
@@ -176,6 +178,24 @@ class Operation:
         if interface in known:
             self._feed(self.link_events(known[interface]))
         return _answer(interface, drain, lost)
+
+    def _check_drainable(self, name: str, known: Mapping[str, Link]) -> None:
+        """Check that a link leads to routers, which may avoid it. Raises CommandError."""
+        sections = self._running.config.protocols.values()
+        found = [entry[1] for section in sections if (entry := section.interface(name))]
+        links = sorted(n for n, link in known.items() if not link.loopback and self._carries(n))
+        hint = f"; links to routers: {', '.join(links)}" if links else ""
+        if name not in known:
+            raise CommandError("not-found", f"no interface {name}{hint}")
+        if not found or known[name].loopback:
+            raise CommandError("unsupported", f"no protocol has neighbors on {name}{hint}")
+        if all(settings.passive for settings in found):
+            raise CommandError("unsupported", f"{name} is passive: it leads to no router{hint}")
+
+    def _carries(self, name: str) -> bool:
+        sections = self._running.config.protocols.values()
+        found = (section.interface(name) for section in sections)
+        return any(entry is not None and not entry[1].passive for entry in found)
 
     async def retire(self) -> None:
         """Before a shutdown: keep transit traffic away for the time that is configured."""

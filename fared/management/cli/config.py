@@ -13,7 +13,15 @@ from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
 from fared.config.template import Proto, Role, links_guessed, template
 from fared.management.api.requests import ConfigApplyRequest
 from fared.management.cli.request import given_of, with_options
-from fared.management.cli.session import NEGATIVE, Failure, Json, Session, output_options, tell
+from fared.management.cli.session import (
+    NEGATIVE,
+    Failure,
+    Json,
+    Session,
+    once_options,
+    output_options,
+    tell,
+)
 from fared.management.cli.words import Words, one_of
 from fared.management.documents.declare import PROTOCOLS
 
@@ -43,7 +51,7 @@ def _refuse(errors: ConfigErrors) -> Failure:
 
 @config.command()
 @click.argument("file")
-@output_options
+@once_options
 @click.pass_obj
 def check(session: Session, file: str) -> None:
     """Check FILE without a daemon. Exit 1 with its errors if there are any."""
@@ -76,7 +84,7 @@ def _check_document(warnings: tuple[ConfigWarning, ...], errors: ConfigErrors | 
 
 @config.command()
 @click.argument("file")
-@output_options
+@once_options
 @click.pass_obj
 def diff(session: Session, file: str) -> None:
     """Show the changes that a reload of FILE would make. Each has its effect on adjacencies."""
@@ -89,7 +97,7 @@ def diff(session: Session, file: str) -> None:
 
 
 @config.command()
-@output_options
+@once_options
 @click.pass_obj
 def reload(session: Session) -> None:
     """Reload the daemon's configuration file. Exit 1 if the daemon refuses it."""
@@ -110,7 +118,7 @@ _confirm_option = with_options(ConfigApplyRequest, "confirm", "comment")
 @config.command("apply")
 @click.argument("file")
 @_confirm_option
-@output_options
+@once_options
 @click.pass_obj
 def apply_file(session: Session, file: str, confirm: float | None, comment: str | None) -> None:
     """Validate, save and apply FILE. Exit 1 if the daemon refuses it; then nothing has changed."""
@@ -124,7 +132,7 @@ def apply_file(session: Session, file: str, confirm: float | None, comment: str 
 
 
 @config.command("confirm")
-@output_options
+@once_options
 @click.pass_obj
 def confirm_change(session: Session) -> None:
     """Keep the configuration that was applied with --confirm, and save it."""
@@ -134,7 +142,7 @@ def confirm_change(session: Session) -> None:
 @config.command()
 @click.argument("number", required=False, type=click.IntRange(min=0), metavar="[N]")
 @_confirm_option
-@output_options
+@once_options
 @click.pass_obj
 def rollback(
     session: Session, number: int | None, confirm: float | None, comment: str | None

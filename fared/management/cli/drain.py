@@ -6,7 +6,7 @@ import click
 
 from fared.management.api.requests import DrainRequest, UndrainRequest
 from fared.management.cli.request import given_of, request_command, with_options
-from fared.management.cli.session import Json, Session, output_options
+from fared.management.cli.session import Json, Session, once_options
 from fared.management.cli.words import Words
 
 
@@ -17,7 +17,7 @@ def _not_kept(answer: Json) -> bool:
 
 @click.group(cls=Words, invoke_without_command=True)
 @with_options(DrainRequest, "reason")
-@output_options
+@once_options
 @click.pass_obj
 @click.pass_context
 def drain(ctx: click.Context, session: Session, reason: str | None) -> None:
@@ -38,7 +38,7 @@ drain.add_command(
 
 
 @click.group(cls=Words, invoke_without_command=True)
-@output_options
+@once_options
 @click.pass_obj
 @click.pass_context
 def undrain(ctx: click.Context, session: Session) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 import fared
-from fared.management.cli.session import Session, output_options, socket_option
+from fared.management.cli.session import Session, once_options, output_options, socket_option
 from fared.management.cli.show import lazy_command, show
 from fared.management.cli.words import Lazy, Words, imported
 from fared.management.documents.declare import COMMANDS
@@ -87,7 +87,7 @@ for _name in COMMANDS:
     is_flag=True,
     help="Neighbors forward through this router meanwhile; else they route around it.",
 )
-@output_options
+@once_options
 @click.pass_obj
 def restart(session: Session, *, graceful: bool) -> None:
     """Restart the daemon; its routes stay in the kernel. After an upgrade: the new version."""
@@ -95,7 +95,7 @@ def restart(session: Session, *, graceful: bool) -> None:
 
 
 @main.command("clear-limits")
-@output_options
+@once_options
 @click.pass_obj
 def clear_limits(session: Session) -> None:
     """Count full databases anew, and ask neighbors again for what was ignored (show memory)."""

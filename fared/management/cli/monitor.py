@@ -18,7 +18,7 @@ import click
 
 from fared.management.api.requests import duration
 from fared.management.cli.options import parsed_by
-from fared.management.cli.session import Json, Session, Unreachable, output_options
+from fared.management.cli.session import Json, Session, Unreachable, once_options
 
 _CHUNK: Final = 1 << 16
 _LEVELS: Final = ("debug", "info", "warning", "error")
@@ -40,7 +40,7 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
     callback=parsed_by(duration),
     help="Begin with those of the last time, as 10m, that the log still has.",
 )
-@output_options
+@once_options
 @click.pass_obj
 def monitor(
     session: Session,
@@ -54,8 +54,6 @@ def monitor(
     EVENT is the name of an event, or a pattern such as 'neighbor-*'; without it all events are
     printed. The page events.md of the documentation lists them with their fields.
     """
-    if session.watch is not None:
-        raise click.UsageError("monitor prints events as they occur, without --watch")
     args: Json = {"events": list(events), "level": level}
     if interface is not None:
         args["interface"] = interface

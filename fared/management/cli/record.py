@@ -9,7 +9,7 @@ import msgspec
 
 from fared.management.api.requests import RecordStartRequest, RecordStatusRequest, RecordStopRequest
 from fared.management.cli.request import request_command
-from fared.management.cli.session import Failure, Json, Session, output_options
+from fared.management.cli.session import Failure, Json, Session, once_options, output_options
 from fared.management.cli.words import Words
 
 _VERSIONS = (
@@ -61,7 +61,7 @@ record.add_command(
     metavar="FILE",
     help="Write a test of what the replay comes to, and copy the recording beside it.",
 )
-@output_options
+@once_options
 @click.pass_obj
 def replay(session: Session, directory: str, until: str, test: str | None, *, trust: bool) -> None:
     """Run a router on the recording in DIR, without I/O. Exit 1 if it does not do the same."""

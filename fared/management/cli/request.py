@@ -9,7 +9,7 @@ import click
 
 from fared.management.api.requests import DaemonRequest, RequestField, fields_of
 from fared.management.cli.options import parsed_by
-from fared.management.cli.session import F, Json, Session, output_options
+from fared.management.cli.session import F, Json, Session, once_options, output_options
 
 Reader = Callable[[click.Context, click.Parameter, str | None], Any]
 
@@ -26,7 +26,7 @@ def request_command(
     negative answer.
     """
 
-    @output_options
+    @(output_options if cls.reads else once_options)
     @click.pass_obj
     def command(session: Session, /, **given: Any) -> None:  # noqa: ANN401 - values of any field
         session.show_answer(cls.command, args=given_of(given), bad=bad)

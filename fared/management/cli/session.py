@@ -202,12 +202,27 @@ def output_options(function: F) -> F:
         expose_value=False,
         callback=_set("watch"),
     )(function)
+    return _json_option(_set("as_json"), function)
+
+
+def once_options(function: F) -> F:
+    """Add ``--json`` to a command that is not repeated."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: object) -> None:
+        if ctx.ensure_object(Session).watch is not None:
+            raise click.UsageError(f"{ctx.command.name} takes no --watch: it is not repeated")
+        _set("as_json")(ctx, param, value)
+
+    return _json_option(read, function)
+
+
+def _json_option(callback: Callable[..., None], function: F) -> F:
     return click.option(
         "--json",
         is_flag=True,
         help="Print the JSON document.",
         expose_value=False,
-        callback=_set("as_json"),
+        callback=callback,
     )(function)
 
 

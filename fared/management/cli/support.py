@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from fared.management.cli.session import Failure, Json, Session, Unreachable, output_options, tell
+from fared.management.cli.session import Failure, Json, Session, Unreachable, once_options, tell
 from fared.management.cli.support_tar import Archive, kernel_members, version_members
 from fared.management.documents import human
 from fared.management.documents.registry import all_documents
@@ -28,7 +28,7 @@ from fared.management.documents.registry import all_documents
     type=click.Path(exists=True, file_okay=False),
     help="Include the recording in this directory, which has packets and keys.",
 )
-@output_options
+@once_options
 @click.pass_obj
 def tech_support(session: Session, file: str | None, recording: str | None) -> None:
     """Write all that a bug report needs into one tar: documents, log, kernel, versions.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fared.management.documents import human
-from fared.management.documents.cells import Columns, Styled, dim, judged, red, yellow
+from fared.management.documents.cells import Columns, Styled, count, dim, judged, red, yellow
 from fared.management.documents.declare import Answer
 from fared.management.documents.facts import Facts, Seconds, UnixTime
 
@@ -83,7 +83,7 @@ class ConfigChanged(Answer, tag="fared-config-change/1"):
             return
         _show_changes(self.changes, paper)
         if self.confirm_within is None:
-            paper.line(judged("applied and saved", good=True))
+            paper.line(_saved(self.changes))
             return
         back = human.duration(self.confirm_within)
         paper.line(yellow(f"applied; unless you confirm, the former one returns in {back}:"))
@@ -141,6 +141,16 @@ def _show_changes(changes: list[ConfigChange], paper: Paper) -> None:
             f"  [{change.action}]", good=change.action == "update-in-place", bad="yellow"
         )
         paper.long((Styled(change.path, "bold"), values, action))
+
+
+def _saved(changes: list[ConfigChange]) -> Styled:
+    """Say what is in effect: some settings only are after a restart."""
+    waiting = sum(change.action == "restart-required" for change in changes)
+    if not waiting:
+        return judged("applied and saved", good=True)
+    wait = f"{count(waiting, 'setting')} {'waits' if waiting == 1 else 'wait'} for a restart"
+    done = "saved" if waiting == len(changes) else "applied and saved"
+    return yellow(f"{done}; {wait}: 'fared-cli restart'")
 
 
 def _value(value: object) -> str:

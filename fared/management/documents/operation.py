@@ -35,7 +35,7 @@ class DrainDocument(Answer, tag="fared-drain/1"):
             left = f"{human.share(share)} of its capacity" if share else "the last resort"
             paper.line(f"{name} drained: {left}")
         if self.not_kept is not None:
-            paper.line(red(f"a restart undoes this: {self.not_kept}"))
+            paper.line(red(f"not saved, so it ends with the daemon: {self.not_kept}"))
 
 
 class RestartDocument(Answer, tag="fared-restart/1"):

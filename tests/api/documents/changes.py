@@ -42,6 +42,9 @@ CONFIG_CHANGE = sample(
     changes=CONFIG_DIFF["changes"][:1],
 )
 
+SAVED = CONFIG_CHANGE | {"confirm_within": None, "changes": CONFIG_DIFF["changes"]}
+"""Of two changes, one waits for a restart."""
+
 CONFIRMED = CONFIG_CHANGE | {"confirmed": True, "confirm_within": None, "changes": []}
 
 CONFIG_HISTORY = sample(
