@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from fared.extensions.ina.counted import UNREAD, type_of
+from fared.extensions.ina.counted import COUNTED, UNREAD, type_of
 from fared.extensions.ina.document import InaJobs
 from fared.extensions.ina.service.metrics import aggregation
 from tests.api.documents.aggregation import INA
@@ -40,6 +40,7 @@ def test_metrics_tell_for_how_long_a_job_waits_and_for_how_many():
 def test_packets_are_told_by_type_and_by_what_was_done_with_them():
     values = found(INA)
     assert values["fared_ina_packets_total", "train", "data", "added"] == 120_630
+    assert values["fared_ina_packets_total", "train", "unread", "malformed-length"] == 0
     assert values["fared_ina_wrong_sums_total", "train"] == 2
 
 
@@ -52,3 +53,4 @@ def test_each_counter_of_a_job_in_a_router_has_a_type():
         "address", "malformed-size", "no-job", "sender", "unexpected",
     }  # fmt: skip
     assert type_of("malformed-length") == UNREAD
+    assert names - set(COUNTED) == {"no-job"}  # of no job

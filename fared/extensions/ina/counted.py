@@ -49,6 +49,14 @@ _RESULTS: Final = MappingProxyType(
         "told": LACKING,
     }
 )
+_UNREAD: Final = (
+    "address",
+    "sender",
+    "unexpected",
+    *(f"malformed-{code}" for code in ("truncated", "version", "length", "size", "tlv")),
+)
+COUNTED: Final = (*_RESULTS, *_UNREAD)
+"""All counters of packets of a job, so that metrics begin at 0 before the first packet."""
 
 
 def type_of(result: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import Metric
 
-from fared.extensions.ina.counted import type_of
+from fared.extensions.ina.counted import COUNTED, type_of
 from fared.extensions.ina.document import InaHere, InaJobs
 from fared.management.api.metrics import counter, gauge
 
@@ -51,6 +51,7 @@ def _slots(here: Mapping[Labels, InaHere]) -> Iterator[Metric]:
     for job, found in here.items():
         slots[(*job, "open")] = found.open_slots
         slots[(*job, "other")] = found.slots - found.open_slots
+        packets.update({(*job, type_of(what), what): 0 for what in COUNTED})
         packets.update({(*job, type_of(what), what): n for what, n in found.counters.items()})
         duplicates[job] = found.counters.get("duplicate", 0)
     yield gauge("ina_slots", "Slots of a job in this router", slots, ("job", "state"))
