@@ -186,10 +186,7 @@ def _options_of_all(context: click.Context) -> set[str]:
 
 def _configuration(schema: Json, example: str) -> str:
     """Sections with their keys, in the words of errors, with help from the example; then it."""
-    help_of: dict[tuple[type[Section], str], list[str]] = {}
-    for found in sample.shown(example):
-        known = help_of.get((found.section, found.field.key))
-        help_of[found.section, found.field.key] = known or found.help
+    help_of, where = sample.help_of(example), _places()
     parts = [
         _head("fared.yaml", 5, "configuration of fared"),
         ".SH DESCRIPTION\n",
@@ -205,12 +202,12 @@ def _configuration(schema: Json, example: str) -> str:
     ]
     for section in sample.sections():
         definition = schema["$defs"].get(section.__name__, schema)
-        own = {key: help_of.get((section, key), []) for key in fields_of(section)}
         if definition is schema:
             parts.append(".SS The whole file\n")
         else:
-            parts += [f".SS {section.__name__}\n", _prose(_own_words(definition)), "\n"]
-        parts.append(_section(section, definition, own))
+            parts += [f".SS {escaped(where[section.__name__])}\n", _prose(sample.summary(section))]
+            parts.append("\n")
+        parts.append(_section(section, definition, help_of, where))
     parts += [
         ".SH EXAMPLE\nAll settings with their defaults:\n.PP\n.EX\n",
         escaped(example),
@@ -219,18 +216,23 @@ def _configuration(schema: Json, example: str) -> str:
     return "".join([*parts, _see("fared(8)", "fared-cli(1)")])
 
 
-def _own_words(definition: Json) -> str:
-    """The description of a section, with names of fields as they are in the file."""
-    keys = {key.replace("-", "_"): key for key in definition["properties"]}
-    text: str = definition["description"]
-    return re.sub(r"``(\w+)``", lambda found: f"``{keys.get(found[1], found[1])}``", text)
+def _places() -> Mapping[str, str]:
+    """Return where sections are in the file, by the names that words have for them."""
+    found: dict[str, str] = {}
+    for section, place in sample.places():
+        known = found.get(section.__name__)
+        found[section.__name__] = place if known is None else f"{known}, {place}"
+    return found
 
 
-def _section(section: type[Section], definition: Json, help_of: Mapping[str, list[str]]) -> str:
+def _section(
+    section: type[Section], definition: Json, help_of: sample.Help, where: Mapping[str, str]
+) -> str:
     """Return for each key what it must be, its default, the effect of a change, and its help."""
     rows = []
     for key, field in fields_of(section).items():
-        words, default = field.shape.words, definition["properties"][key].get("default")
+        default = definition["properties"][key].get("default")
+        words = re.sub(r"(?<=section ``)\w+", lambda found: where[found[0]], field.shape.words)
         facts = [words]
         if key in definition.get("required", ()):
             facts.append("required")
@@ -238,9 +240,8 @@ def _section(section: type[Section], definition: Json, help_of: Mapping[str, lis
             facts.append(f"default {_value(default)}")
         if field.reload is not Reload.UPDATE:
             facts.append(field.reload)
-        help_ = " ".join(line for line in help_of[key] if line not in words)
         rows.append(f".TP\n.B {escaped(key)}\n{_prose('; '.join(facts))}\n")
-        rows.append(f".br\n{_prose(help_)}\n" if help_ else "")
+        rows.append(f".br\n{_prose(help_of[section, key])}\n")
     return "".join(rows)
 
 

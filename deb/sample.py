@@ -59,6 +59,56 @@ def sections(whole: type[Section] = Config) -> list[type[Section]]:
     return found
 
 
+def places(whole: type[Section] = Config, above: str = "") -> Iterator[tuple[type[Section], str]]:
+    """Yield each section with every place of it, as ``ospf: areas: *: interfaces: *``."""
+    for key, field in fields_of(whole).items():
+        inside = section_in(field.hint)
+        if inside is not None:
+            place = f"{above}{key}" + (": *" if "dict[" in str(field.hint) else "")
+            yield inside, place
+            yield from places(inside, f"{place}: ")
+
+
+Help = dict[tuple[type[Section], str], str]
+
+
+def help_of(text: str) -> Help:
+    """Return the help of every setting, by section and key: its comment where the file has one.
+
+    Else that of the same setting elsewhere: one that another section inherits too, or that must be
+    the same. A section without a comment has its own description.
+    """
+    comments: Help = {}
+    for one in list(shown(text)):  # help grows
+        words = " ".join(line for line in one.help if line not in one.field.shape.words)
+        place = one.section, one.field.key
+        comments[place] = comments.get(place) or words
+    every = [(section, field) for section in sections() for field in fields_of(section).values()]
+    return {
+        (section, field.key): comments.get((section, field.key))
+        or next(_elsewhere(section, field, comments), "")
+        for section, field in every
+    }
+
+
+def _elsewhere(section: type[Section], field: Field, comments: Help) -> Iterator[str]:
+    """Yield help of the same setting in other sections, the nearest first."""
+    inside = section_in(field.hint)
+    if inside is not None:
+        yield summary(inside)
+    others = [(other, text) for (other, key), text in comments.items() if key == field.key]
+    own, words = set(section.__mro__) - set(Section.__mro__), field.shape.words
+    yield from (text for other, text in others if text and own & set(other.__mro__))
+    same = {text for other, text in others if fields_of(other)[field.key].shape.words == words}
+    if len(same - {""}) == 1:
+        yield from same - {""}
+
+
+def summary(section: type[Section]) -> str:
+    """Return the first sentence about a section."""
+    return re.split(r"(?<=[\w)])\.(?= |\n|$)", section.__doc__ or "")[0].strip() + "."
+
+
 def shown(text: str) -> Iterator[Shown]:
     """Yield the settings that a file shows, in its order; ``help`` grows until the next one."""
     mappings = [_Mapping(-1, Config)]

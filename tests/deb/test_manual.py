@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from deb import build, manual
-from fared.config import json_schema
+from deb import build, manual, sample
+from fared.config.model import Config
+from fared.config.shapes import fields_of
 from fared.daemon.main import parser
 from fared.extensions.ina.inad.main import parser as ina_parser
 from fared.extensions.lab import shipped
@@ -65,30 +66,87 @@ def test_fared_cli_1_has_every_command_with_its_options():
             assert option in own or option in ("--json", "--watch", "--help"), f"{path} {option}"
 
 
-def test_fared_yaml_5_has_every_key_of_every_section_and_all_settings_with_their_comments():
+SAMPLE = (ROOT / "config" / "fared.yaml").read_text()
+
+
+def section_of_page(place: str) -> str:
+    """The text about a section, as it stands in the file."""
+    _, found, rest = plain("fared.yaml.5").partition(f".SS {place}\n")
+    assert found, place
+    return rest.partition("\n.S")[0]
+
+
+def test_fared_yaml_5_has_every_key_of_every_section_at_its_place_in_the_file():
+    places: dict[type, list[str]] = {}
+    for section, place in sample.places():
+        places.setdefault(section, []).append(place)
+    assert [Config, *places] == sample.sections()
+    for section, where in places.items():
+        own = section_of_page(", ".join(where))
+        assert [key for key in fields_of(section) if f".B {key}\n" not in own] == [], where
+
+
+def test_fared_yaml_5_has_all_settings_with_their_comments():
     text = plain("fared.yaml.5")
-    schema = json_schema()
-    for name, section in schema["$defs"].items():
-        own = text.partition(f".SS {name}\n")[2].partition("\n.S")[0]
-        assert [key for key in section["properties"] if f".B {key}\n" not in own] == [], name
-    for line in (ROOT / "config" / "fared.yaml").read_text().splitlines():
+    for line in SAMPLE.splitlines():
         assert line in text
+
+
+def test_every_setting_has_help_which_the_page_prints():
+    """It is said once, in ``config/fared.yaml``; what several sections have, at one of them."""
+    text = plain("fared.yaml.5")
+    help_of = sample.help_of(SAMPLE)
+    assert [place for place, said in help_of.items() if not said] == []
+    for said in help_of.values():
+        assert f"\n.br\n{said.replace('`', '')}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "said"),
+    [
+        (
+            "isis: redistribute: default",
+            "always",
+            "true: even if this router has no static default route",
+        ),
+        ("isis: interfaces: *: authentication: keys", "send-start", "it signs from then on"),
+        ("bfd: profiles: *", "multiplier", "packets missed until the session is down"),
+        ("ospf", "flooding", "``reduction``: how flooding to neighbors is reduced."),
+    ],
+)
+def test_what_has_no_comment_of_its_own_has_that_of_the_same_setting_or_its_section(
+    place, key, said
+):
+    section = next(one for one, where in sample.places() if place in where)
+    assert sample.help_of(SAMPLE)[section, key] == said
 
 
 @pytest.mark.parametrize(
     ("section", "key", "facts", "comment"),
     [
         (
-            *("OspfInterface", "dead-interval"),
+            *("ospf: areas: *: interfaces: *", "dead-interval"),
             "whole seconds, 1..65535; default 4; bounce-adjacency",
-            "\n.br\ndefault: four times the hello interval",
+            "default: four times the hello interval",
         ),
-        ("Isis", "lsp-lifetime", "whole seconds, 1..65535; default 1200", ""),
         (
-            "Api",
+            *("isis", "lsp-lifetime"),
+            "whole seconds, 1..65535; default 1200",
+            "seconds; LSPs that are not refreshed expire",
+        ),
+        (
+            *("ospf", "areas"),
+            (
+                "by name (an area id: dotted such as 0.0.0.0, or an integer):"
+                " section ospf: areas: *; bounce-adjacency"
+            ),
+            "One area and its interfaces.",
+        ),
+        (
+            "api",
             "socket",
             "text that is not empty; default /run/fared/fared.sock; restart-required",
-            "\n.br\ncontrol socket of fared-cli, for its owner and group",
+            "control socket of fared-cli, for its owner and group",
         ),
     ],
 )
@@ -96,8 +154,7 @@ def test_fared_yaml_5_tells_what_a_setting_must_be_its_default_its_effect_and_it
     section, key, facts, comment
 ):
     """Words and default are those of the field, help is the comment of the example."""
-    own = plain("fared.yaml.5").partition(f".SS {section}\n")[2].partition("\n.SS")[0]
-    assert f".B {key}\n{facts}{comment}\n.TP\n" in own
+    assert f".B {key}\n{facts}\n.br\n{comment}\n" in section_of_page(section) + "\n"
 
 
 @pytest.mark.parametrize(("page", "made"), [("fared.8", parser()), ("fared-ina.8", ina_parser())])
