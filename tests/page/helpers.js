@@ -27,6 +27,7 @@ window.tests = {
   },
   place: (name) => fared.drawing.plan.places.get(fared.model.find(name)),
   roles: () => Object.fromEntries([...fared.model.nodes.values()].map((node) => [node.name, node.role])),
+  places: () => Object.fromEntries([...fared.drawing.plan.places].map(([id, { x, y }]) => [fared.model.name(id), [x, y]])),
   heights: () => Object.fromEntries([...fared.drawing.plan.places].map(([id, place]) => [fared.model.name(id), place.y])),
   rows: (selector) => [...document.querySelectorAll(`${selector} tbody tr`)].map((row) => row.innerText),
 };

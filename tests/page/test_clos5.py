@@ -1,48 +1,85 @@
-"""The page of a live fabric of five stages in one area."""
+"""The pages of live fabrics of five stages, as shipped: PoDs are areas, or levels.
 
-import re
+A leaf knows its PoD, a super-spine its plane, and a spine, which is a border router, both.
+"""
+
+import json
 from pathlib import Path
 
 import pytest
 
-from fared.extensions.lab import topology
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
 from tests.page.browser import browser
 from tests.page.fabrics import forwarded
 
-ROOT = Path(__file__).resolve().parents[2]
-FILE = ROOT / "containerlab" / "clos5.clab.yml"
+DIRECTORY = Path(__file__).resolve().parents[2] / "containerlab"
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.soak]
+ROLES = ("super-spine", "spine", "leaf")
+WIDTH = "return fared.drawing.width"
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 
-@pytest.fixture
-def fabric(tmp_path):
-    """The fabric of the file, all of it area 0: otherwise a leaf knows its pod only."""
-    file = tmp_path / FILE.name
-    file.write_text(re.sub(r"area: \"?\d+\"?", "area: 0", FILE.read_text()))
-    source = topology.load(file)
-    with Fabric.from_topology(source, directory=tmp_path / "state") as running:
+@pytest.fixture(scope="module", params=["clos5", "clos5-isis"])
+def fabric(request, tmp_path_factory):
+    file = DIRECTORY / f"{request.param}.clab.yml"
+    state = tmp_path_factory.mktemp(request.param) / "state"
+    with Fabric.from_file(file, directory=state) as running:
         assert await_paths(running, 120.0) is not None
         yield running
 
 
-def test_pods_and_planes_are_drawn_with_all_links(fabric, tmp_path):
-    with forwarded(fabric, "p1-L1") as base, browser(base, tmp_path / "profile") as page:
+def role_of(name):
+    return "super-spine" if "SS" in name else "leaf" if "-L" in name else "spine"
+
+
+def known_to(fabric, viewer):
+    """The links between routers that a router knows of: those of its PoD, of its plane, or both."""
+    pod, _, last = viewer.partition("-")
+    number = pod[-1] if "SS" in last else last[-1]
+    links = {frozenset((r.name, port.peer)) for r in fabric.plan.routers for port in r.ports}
+    routers = {router.name for router in fabric.plan.routers}
+    below = {ends for ends in links if all(name.startswith(f"{pod}-") for name in ends)}
+    above = {ends for ends in links if any(f"plane{number}-" in name for name in ends)}
+    found = {"leaf": below, "spine": below | above, "super-spine": above}[role_of(viewer)]
+    return {ends for ends in found if ends <= routers}
+
+
+@pytest.mark.parametrize(
+    ("viewer", "frames"),
+    [("p1-L1", []), ("p1-S1", ["pod", "another pod"]), ("plane1-SS1", [])],
+)
+def test_leaves_are_below_and_super_spines_on_top(fabric, tmp_path, viewer, frames):
+    links = known_to(fabric, viewer)
+    names = set().union(*links)
+    with forwarded(fabric, viewer) as base, browser(base, tmp_path / "profile") as page:
         page.open()
-        roles = page.js("return tests.roles()")
-        for name, role in roles.items():
-            assert role == ("super-spine" if "SS" in name else "leaf" if "-L" in name else "spine")
-        assert len(roles) == 24
-        links = [(r.name, port.peer) for r in fabric.plan.routers for port in r.ports]
-        between = {frozenset(ends) for ends in links if set(ends) <= roles.keys()}
+        assert page.js("return tests.roles()") == {name: role_of(name) for name in names}
         drawn = page.js(
             "return [...fared.model.links.values()].map("
             "(link) => [fared.model.name(link.a), fared.model.name(link.b)])"
         )
-        assert {frozenset(ends) for ends in drawn} == between
-        assert page.js("return fared.drawing.looks.size") == len(between)
-        labels = page.js("return fared.drawing.plan.groups.map((group) => group.label)")
-        assert {"pod 1", "pod 2", "plane 1", "plane 4"} <= set(labels)
+        assert {frozenset(ends) for ends in drawn} == links
+        # in rows, one for each tier
+        places = page.js("return tests.places()")
+        heights = [{places[n][1] for n in names if role_of(n) == role} for role in ROLES]
+        rows = [height for (height,) in filter(None, heights)]
+        assert rows == sorted(rows)
+        assert len({(round(x), round(y)) for x, y in places.values()}) == len(names)
+        assert not [name for name, (x, _) in places.items() if not 0 < x < page.js(WIDTH)]
+        assert page.js("return [...fared.drawing.rows.keys()].every((y) => fared.drawing.named(y))")
+        # the own PoD stands apart from the spines of others
+        assert page.js("return fared.drawing.plan.groups.map((group) => group.label)") == frames
+        if frames:
+            own = [places[name][0] for name in names if name.startswith("p1-")]
+            assert max(own) < places["p2-S1"][0]
         page.check_quiet()
+
+
+def test_every_router_shows_all_others_in_their_tiers(fabric):
+    for router in fabric.plan.routers:
+        document = json.loads(fabric.node(router.name).cli("show", "fabric", "--json"))
+        found = {node["hostname"]: node["role"] for node in document["nodes"]}
+        names = set().union(*known_to(fabric, router.name))
+        assert found == {name: role_of(name) for name in names}

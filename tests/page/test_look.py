@@ -22,6 +22,7 @@ from tests.page.browser import browser
 ROOT = Path(__file__).resolve().parents[2]
 AXE = (Path(__file__).parent / "axe.min.js").read_text()
 PICTURES = ROOT / "docs"
+DASH = "\N{EN DASH}"
 PODS, LEAVES, PLANES, SUPERS = 3, 4, 4, 2
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -247,6 +248,49 @@ def test_names_of_neighbors_are_text(tmp_path):
         assert evil in page.text("h2")
         assert page.js("return window.stolen") is None
         page.check_quiet()
+
+
+def test_what_is_beside_the_tiers_is_drawn_near_its_neighbors(tmp_path):
+    """A host behind a leaf below it; a link between two leaves as an arc over their row."""
+    beside = NodeId((10 << 24) + 99)
+    ends = {beside: fabrics.leaf(1), fabrics.leaf(2): fabrics.leaf(3)}
+    blocks = fabrics.fabric(4, 8)
+    ends |= {far: node for node, far in ends.items()}
+    for node, far in ends.items():
+        known = [] if node == beside else blocks[node].neighbors.tolist()
+        links = [NodeId(end) for end in (*known, far)]
+        blocks[node] = fabrics.make_block(node, links, np.full(len(links), fabrics.RATE))
+    names = {fabrics.leaf(n): f"L{n + 1}" for n in range(8)} | {beside: "host"}
+    router = TedRouter(blocks, fabrics.leaf(0), lambda n: names.get(n, f"S{n & 255}"))
+    with served(router) as base, browser(base, tmp_path) as page:
+        page.open()
+        assert page.js("return tests.roles()")["host"] is None
+        places = page.js("return tests.places()")
+        assert len({places[f"L{n}"][1] for n in range(1, 9)}) == 1
+        assert places["host"][1] > places["L2"][1] > places["S1"][1]
+        assert places["host"][0] == pytest.approx(places["L2"][0])
+        (x, y), (end, _) = places["L3"], places["L4"]
+        near = "return fared.model.title(fared.drawing.pointer.linkNear(...arguments, 4))"
+        depth = min(42, (end - x) * 0.35) * 0.75
+        assert page.js(near, (x + end) / 2, y - depth) == f"L3 {DASH} L4"
+        page.check_quiet()
+
+
+def test_links_are_listed_by_name_and_numbers_in_it(tmp_path):
+    """The upper end first: not as ids sort as text, where 10.255.0.10 is before 10.255.0.2."""
+    router = TedRouter(
+        fabrics.fabric(2, 12),
+        fabrics.leaf(0),
+        lambda node: f"{'L' if node >> 16 & 255 == 254 else 'S'}{node & 0xFFFF}",
+    )
+    with served(router) as base, browser(base, tmp_path) as page:
+        page.open()
+        page.js("fared.panel.open('links')")
+        rows = page.js("return tests.rows('#shown').map((row) => row.split(/\\t|\\n/)[0].trim())")
+        assert rows == [f"S{s} {DASH} L{n}" for s in (1, 2) for n in range(1, 13)]
+        page.js("fared.panel.open('routers')")
+        rows = page.js("return tests.rows('#shown').map((row) => row.split(/\\t|\\n/)[0].trim())")
+        assert rows == ["S1", "S2", *(f"L{n}" for n in range(1, 13))]
 
 
 def test_a_ring_is_laid_out_by_force(tmp_path):

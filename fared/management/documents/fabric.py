@@ -154,9 +154,11 @@ class FabricDelta(Facts):
     lost: list[tuple[str, str]]
 
 
-def _place(node: FabricNode) -> tuple[bool, int, int, int, list[tuple[bool, int, str]]]:
-    tier, named = node.tier, human.ordering(node.name)
-    return tier is None, -(tier or 0), node.pod or 0, node.plane or 0, named
+def _place(node: FabricNode) -> tuple[list[tuple[bool, int]], list[tuple[bool, int, str]]]:
+    """Return the order of routers: upper tiers first; those without a number after the others."""
+    tier = None if node.tier is None else -node.tier
+    numbers = [(number is None, number or 0) for number in (tier, node.pod, node.plane)]
+    return numbers, human.ordering(node.name)
 
 
 def _columns(routers: list[FabricNode]) -> Columns:

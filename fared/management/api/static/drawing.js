@@ -3,7 +3,7 @@
 // nothing else is to be done. So an event costs what it changed.
 /* global d3 */
 
-import { layout } from "./layout.js";
+import { bends, layout } from "./layout.js";
 import { Pointer } from "./pointer.js";
 import { paintName, paintRouter } from "./routers.js";
 import { linkLook, readStyle } from "./style.js";
@@ -139,8 +139,8 @@ export class Drawing {
     const b = this.plan.places.get(link.b);
     context.moveTo(a.x, a.y);
     if (this.plan.curved && !this.many) {
-      const bend = (b.y - a.y) * 0.42;
-      context.bezierCurveTo(a.x, a.y + bend, b.x, b.y - bend, b.x, b.y);
+      const [near, far] = bends(a, b);
+      context.bezierCurveTo(a.x, a.y + near, b.x, b.y + far, b.x, b.y);
     } else {
       context.lineTo(b.x, b.y);
     }
@@ -171,14 +171,15 @@ export class Drawing {
     const pad = Math.min(20, this.plan.room * 0.6) + 6;
     context.setLineDash([]);
     for (const { label, x, y, width, height, below } of this.plan.groups) {
-      const wide = below ? pad : Math.min(this.plan.room / 2 + 2, 38);
+      context.font = `500 11px ${this.style.font}`;
+      const narrow = (context.measureText(label).width + 20 - width) / 2;
+      const wide = below ? Math.max(pad, narrow) : Math.min(this.plan.room / 2 + 2, 38);
       const [top, tall] = below ? [y - pad - 6, height + 2 * pad + 38] : [y - 34, height + 50];
       context.fillStyle = this.style.pod;
       context.beginPath();
       context.roundRect(x - wide, top, width + 2 * wide, tall, 12);
       context.fill();
       context.fillStyle = this.style.dim;
-      context.font = `500 11px ${this.style.font}`;
       context.textAlign = "left";
       if (width + 2 * wide > 50) context.fillText(label, x - wide + 10, below ? top + tall - 10 : top + 17);
     }
@@ -280,10 +281,10 @@ export class Drawing {
     const zoomed = this.transform.k ** 0.5;
     const radius = this.radius / zoomed;
     const marked = new Set([...this.selected.nodes, this.pointer.hovered?.node].filter(Boolean));
-    for (const [id, { x, y }] of this.plan.places) {
+    for (const [id, { x, y, below }] of this.plan.places) {
       const node = this.model.nodes.get(id);
       if (!node) continue;
-      const look = { x, y, radius, marked: marked.has(id), above: node.tier !== 0 && this.model.clos, size: LABEL_SIZE / zoomed };
+      const look = { x, y, radius, marked: marked.has(id), above: this.plan.curved && !below, beside: this.model.clos && node.tier === null, size: LABEL_SIZE / zoomed };
       paintRouter(context, this.style, node, look);
       if (this.named(y) || look.marked || (node.here && this.radius > 4 && !this.dimmed)) paintName(context, this.style, node, look);
     }

@@ -2,6 +2,10 @@
 /* global d3 */
 
 const LEAST_SLOT = 9;
+const MOST_ARC = 42;
+const ABOVE = 84;
+const BELOW = 56;
+const ROOM = 44;
 const TICKS = 240;
 
 /** Places of all routers in an area of width x height, labels of pods and planes, and the room of a router. */
@@ -9,42 +13,76 @@ export function layout(model, width, height, before = new Map()) {
   return model.clos ? tiers(model, width, height) : force(model, width, height, before);
 }
 
-function ordered(nodes) {
-  const collator = new Intl.Collator("en", { numeric: true });
-  return [...nodes].sort((x, y) =>
-    (x.pod ?? 0) - (y.pod ?? 0) || (x.plane ?? 0) - (y.plane ?? 0) || collator.compare(x.name, y.name));
+/** How far the curve between two places bends at each of them. Those in one row have an arc between them. */
+export function bends(a, b) {
+  if (Math.abs(b.y - a.y) < 1) {
+    const arc = Math.min(MOST_ARC, Math.abs(b.x - a.x) * 0.35) * (a.below ? -1 : 1);
+    return [arc, arc];
+  }
+  const bend = (b.y - a.y) * 0.42;
+  return [bend, -bend];
 }
 
 function tiers(model, width, height) {
   const rows = [[], [], [], []];
-  for (const node of model.nodes.values()) rows[node.tier ?? 3].push(node);
-  const [leaves, spines, supers, others] = rows.map(ordered);
+  for (const node of model.inOrder) rows[node.tier ?? 3].push(node);
+  const [leaves, spines, supers, others] = rows;
+  const ends = (node) => model.of.get(node.id).map((link) => model.nodes.get(link.a === node.id ? link.b : link.a));
+  const above = others.filter((node) => ends(node).length && ends(node).every((end) => end?.tier === 2));
+  const below = others.filter((node) => !above.includes(node));
   const side = Math.min(56, width * 0.06) + 12;
   const [left, right] = [side, width - side];
-  const top = supers.length ? Math.min(124, height * 0.24) : Math.min(104, height * 0.19);
-  const bottom = height - Math.min(104, height * 0.2);
+  const top = (supers.length ? Math.min(124, height * 0.24) : Math.min(104, height * 0.19)) + (above.length ? ABOVE : 0);
+  const bottom = height - Math.min(104, height * 0.2) - (below.length ? BELOW : 0);
+  const middle = !supers.length ? top : leaves.length ? top + (bottom - top) * 0.52 : bottom;
   const places = new Map();
-  const leafRow = row(leaves, left, right, (node) => node.pod);
-  leafRow.forEach(({ node, x, line, lines }) => places.set(node.id, { x, y: bottom + (line - (lines - 1) / 2) * 15 }));
-  const middle = supers.length ? top + (bottom - top) * 0.52 : top;
+  const put = (node, x, line = 0) => places.set(node.id, node.tier
+    ? { x, y: node.tier === 2 ? top : middle, below: node.tier === 1 && middle === bottom }
+    : { x, y: bottom + line * 15, below: true });
+  let far = [];
   if (supers.length) {
-    for (const { node, x } of row(supers, left, right, (one) => one.plane)) places.set(node.id, { x, y: top });
-    const pods = d3.group(spines, (node) => node.pod);
-    const wide = (right - left) / pods.size;
-    for (const [pod, members] of pods) {
-      const below = leafRow.filter(({ node }) => node.pod === pod).map(({ x }) => x);
-      const [low, high] = below.length ? d3.extent(below) : [left, right];
-      const spread = Math.max(high - low, Math.min(44 * (members.length - 1), wide - 66));
-      const from = Math.max(left, Math.min(right - spread, (low + high - spread) / 2));
-      const step = members.length > 1 ? spread / (members.length - 1) : 0;
-      members.forEach((node, i) => places.set(node.id, { x: step ? from + step * i : from + spread / 2, y: middle }));
-    }
+    row(supers, left, right, (node) => node.plane).forEach(({ node, x }) => put(node, x));
+    // Of other pods a border router knows the spines of its planes only: they take room beside its own.
+    const pods = d3.group(leaves, (node) => node.pod);
+    far = spines.filter((node) => !pods.has(node.pod));
+    inPods(pods, d3.group(spines, (node) => node.pod), far, left, right, put);
   } else {
+    row(leaves, left, right).forEach(({ node, x, line }) => put(node, x, line));
     const inset = spines.length < leaves.length / 2 ? (right - left) * 0.1 : 0;
-    for (const { node, x } of row(spines, left + inset, right - inset)) places.set(node.id, { x, y: middle });
+    row(spines, left + inset, right - inset).forEach(({ node, x }) => put(node, x));
   }
-  others.forEach((node, i) => places.set(node.id, { x: left + 30 * i, y: height - 40 }));
-  return { places, groups: framesOf(spines, leaves, supers, places), room: roomOf(places), curved: true };
+  beside(above, ends, places, left, right, { y: top - ABOVE, below: false });
+  beside(below, ends, places, left, right, { y: bottom + BELOW * 1.4, below: true });
+  return { places, groups: framesOf(spines, far, leaves, supers, places), room: roomOf(places), curved: true };
+}
+
+/** Place leaves and spines of pods beside each other: those that are more take the room, the others share it. */
+function inPods(pods, spinesOf, far, left, right, put) {
+  const fewer = new Map();
+  const wide = [];
+  for (const [pod, leaves] of pods) {
+    const spines = spinesOf.get(pod) ?? [];
+    const [more, few] = leaves.length < spines.length ? [spines, leaves] : [leaves, spines];
+    wide.push(...more);
+    fewer.set(pod, few);
+  }
+  const placed = row([...wide, ...far], left, right, (node) => (pods.has(node.pod) ? node.pod : "far"));
+  placed.forEach(({ node, x, line }) => put(node, x, line));
+  for (const [pod, few] of fewer) {
+    const [low, high] = d3.extent(placed.filter(({ node }) => node.pod === pod), ({ x }) => x);
+    few.forEach((node, i) => put(node, few.length > 1 ? low + ((high - low) * i) / (few.length - 1) : (low + high) / 2));
+  }
+}
+
+/** Place routers that are in no tier near their neighbors. */
+function beside(nodes, ends, places, left, right, place) {
+  const wanted = nodes.map((node) => ({ node, x: d3.mean(ends(node), (end) => places.get(end?.id)?.x) ?? left }));
+  let least = left;
+  d3.sort(wanted, ({ x }) => x).forEach(({ node, x }, i) => {
+    const at = Math.max(least, Math.min(x, right - ROOM * (nodes.length - 1 - i)));
+    places.set(node.id, { ...place, x: at });
+    least = at + ROOM;
+  });
 }
 
 /** Spread routers over a row, with gaps between groups; many take several lines. */
@@ -58,7 +96,7 @@ function row(nodes, left, right, group = () => null) {
   let number = 0;
   for (const members of groups.values()) {
     for (const node of members) {
-      found.push({ node, x: at, line: number % lines, lines });
+      found.push({ node, x: at, line: (number % lines) - (lines - 1) / 2 });
       at += step;
       number += 1;
     }
@@ -67,20 +105,23 @@ function row(nodes, left, right, group = () => null) {
   return found;
 }
 
-/** Frames around the routers of each pod, and of each plane. */
-function framesOf(spines, leaves, supers, places) {
+/** Frames around the routers of each pod, of each plane, and of other pods. */
+function framesOf(spines, far, leaves, supers, places) {
   const groups = [];
   for (const [plane, members] of d3.group(supers, (node) => node.plane)) {
     if (plane === null) continue;
     const [x0, x1] = d3.extent(members, (node) => places.get(node.id).x);
     groups.push({ label: `plane ${plane}`, x: x0, y: places.get(members[0].id).y - 20, width: x1 - x0, height: 14, below: false });
   }
-  for (const [pod, members] of d3.group([...spines, ...leaves], (node) => node.pod)) {
-    if (pod === null) continue;
+  const framed = (label, members) => {
     const [x0, x1] = d3.extent(members, (node) => places.get(node.id).x);
     const [y0, y1] = d3.extent(members, (node) => places.get(node.id).y);
-    groups.push({ label: `pod ${pod}`, x: x0, y: y0 - 12, width: x1 - x0, height: y1 - y0 + 12, below: true });
-  }
+    groups.push({ label, x: x0, y: y0 - 12, width: x1 - x0, height: y1 - y0 + 12, below: true });
+  };
+  const near = spines.filter((node) => !far.includes(node));
+  const pods = d3.group([...near, ...leaves].filter((node) => node.pod !== null), (node) => node.pod);
+  for (const [pod, members] of pods) framed(pods.size > 1 ? `pod ${pod}` : "pod", members);
+  if (far.length && leaves.length) framed(far.length > 1 ? "other pods" : "another pod", far);
   return groups;
 }
 

@@ -22,7 +22,7 @@ export function showLink(panel, link) {
   };
   const ask = (left, text) => h("button", { type: "button", class: "ask", click: () => whatIf(panel, link, left, question) }, text);
   return [
-    h("h2", {}, `${model.name(link.a)} – ${model.name(link.b)}`),
+    h("h2", {}, model.title(link)),
     h("p", { class: "row" }, panel.router(link.a), panel.router(link.b)),
     facts,
     chart,

@@ -21,9 +21,10 @@ export function linkKey(a, b) {
 }
 
 class Link {
+  /** `a` is the end that is named first. */
   constructor(a, b) {
-    [this.a, this.b] = a < b ? [a, b] : [b, a];
-    this.key = `${this.a}|${this.b}`;
+    [this.a, this.b] = [a, b];
+    this.key = linkKey(a, b);
     this.ab = null;
     this.ba = null;
     this.history = [];
@@ -79,6 +80,8 @@ export function loadOf(row) {
 export class Model {
   constructor() {
     this.nodes = new Map();
+    this.inOrder = [];
+    this.rank = new Map();
     this.links = new Map();
     this.of = new Map();
     this.jobs = [];
@@ -94,6 +97,8 @@ export class Model {
   read(fabric) {
     const before = this.links;
     this.nodes = new Map(fabric.nodes.map((node) => [node.id, named(node)]));
+    this.inOrder = ordered(this.nodes.values());
+    this.rank = new Map(this.inOrder.map(({ id }, at) => [id, at]));
     this.clos = fabric.clos;
     this.jobs = fabric.jobs;
     this.here = fabric.nodes.find((node) => node.here)?.id ?? null;
@@ -128,7 +133,7 @@ export class Model {
     const key = linkKey(from, to);
     let link = this.links.get(key);
     if (!link) {
-      link = new Link(from, to);
+      link = this.before(from, to) ? new Link(from, to) : new Link(to, from);
       link.history = before.get(key)?.history ?? [];
       this.links.set(key, link);
       if (before === this.links) this.index();
@@ -171,6 +176,23 @@ export class Model {
     this.listeners.forEach((listen) => listen({ whole: false, links: [...changed] }));
   }
 
+  /** Whether a router comes before another one: upper tiers first, then numbers in names as numbers. */
+  before(x, y) {
+    const [at, other] = [x, y].map((id) => this.rank.get(id) ?? this.rank.size);
+    return at < other || (at === other && x < y);
+  }
+
+  /** Links in the order of their names. */
+  sorted(links) {
+    const at = (id) => this.rank.get(id) ?? this.rank.size;
+    return links.sort((x, y) => at(x.a) - at(y.a) || at(x.b) - at(y.b));
+  }
+
+  /** The name of a link. */
+  title(link) {
+    return `${this.name(link.a)} – ${this.name(link.b)}`;
+  }
+
   name(id) {
     return this.nodes.get(id)?.name ?? id;
   }
@@ -187,8 +209,15 @@ export class Model {
 
   /** Links that are not as usual, the worst first. */
   unusual() {
-    return [...this.odd].sort((x, y) => STATES.indexOf(x.state) - STATES.indexOf(y.state) || (x.key < y.key ? -1 : 1));
+    return this.sorted([...this.odd]).sort((x, y) => STATES.indexOf(x.state) - STATES.indexOf(y.state));
   }
+}
+
+function ordered(nodes) {
+  const collator = new Intl.Collator("en", { numeric: true });
+  return [...nodes].sort((x, y) =>
+    (y.tier ?? -1) - (x.tier ?? -1) || (x.pod ?? Infinity) - (y.pod ?? Infinity) || (x.plane ?? Infinity) - (y.plane ?? Infinity)
+    || collator.compare(x.name, y.name));
 }
 
 function named(node) {

@@ -108,8 +108,7 @@ export class Panel {
   }
 
   link(link) {
-    const text = `${this.model.name(link.a)} – ${this.model.name(link.b)}`;
-    return h("button", { type: "button", class: "go", click: () => this.choose({ link }) }, text);
+    return h("button", { type: "button", class: "go", click: () => this.choose({ link }) }, this.model.title(link));
   }
 
   state(link) {

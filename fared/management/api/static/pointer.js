@@ -1,5 +1,7 @@
 // The pointer over the drawing: what is under it, its name, and clicks.
 
+import { bends } from "./layout.js";
+
 const NEAR = 7;
 
 export class Pointer {
@@ -31,7 +33,10 @@ export class Pointer {
     for (const link of this.drawing.model.links.values()) {
       const a = this.drawing.plan.places.get(link.a);
       const b = this.drawing.plan.places.get(link.b);
-      if (!a || !b || Math.min(a.y, b.y) > y + reach || Math.max(a.y, b.y) < y - reach) continue;
+      if (!a || !b) continue;
+      const [low, high] = a.y < b.y ? [a.y, b.y] : [b.y, a.y];
+      const arc = low === high ? Math.abs(bends(a, b)[0]) : 0;
+      if (low - arc > y + reach || high + arc < y - reach) continue;
       const distance = this.drawing.plan.curved && !this.drawing.many ? curveDistance(a, b, x, y) : lineDistance(a, b, x, y);
       if (distance < least) [best, least] = [link, distance];
     }
@@ -63,7 +68,7 @@ export class Pointer {
 
   hintOf({ node, link }) {
     if (node) return this.drawing.model.name(node);
-    return `${this.drawing.model.name(link.a)} – ${this.drawing.model.name(link.b)}${link.state ? `: ${link.state}` : ""}`;
+    return `${this.drawing.model.title(link)}${link.state ? `: ${link.state}` : ""}`;
   }
 }
 
@@ -75,7 +80,7 @@ function lineDistance(a, b, x, y) {
 }
 
 function curveDistance(a, b, x, y) {
-  const bend = (b.y - a.y) * 0.42;
+  const [near, far] = bends(a, b);
   let before = a;
   let least = Infinity;
   for (let i = 1; i <= 16; i += 1) {
@@ -83,7 +88,7 @@ function curveDistance(a, b, x, y) {
     const u = 1 - t;
     const point = {
       x: u * u * u * a.x + 3 * u * u * t * a.x + 3 * u * t * t * b.x + t * t * t * b.x,
-      y: u * u * u * a.y + 3 * u * u * t * (a.y + bend) + 3 * u * t * t * (b.y - bend) + t * t * t * b.y,
+      y: u * u * u * a.y + 3 * u * u * t * (a.y + near) + 3 * u * t * t * (b.y + far) + t * t * t * b.y,
     };
     least = Math.min(least, lineDistance(before, point, x, y));
     before = point;

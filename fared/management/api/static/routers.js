@@ -1,14 +1,14 @@
 // Routers as they are drawn.
 
-/** A router: a disc in the color of its tier, a ring if it is marked or this router itself. */
-export function paintRouter(context, style, node, { x, y, radius, marked }) {
-  const tones = [style.leaf, style.spine, style.super];
+/** A router: a disc in the color of its tier, gray beside the tiers, a ring if it is marked or this router itself. */
+export function paintRouter(context, style, node, { x, y, radius, marked, beside }) {
+  const tone = beside ? style.dim : [style.leaf, style.spine, style.super][node.tier ?? 1];
   const usual = node.transit && !node.last_resort;
   context.setLineDash(usual ? [] : [radius / 2.5, radius / 3]);
   context.beginPath();
   if (node.network) context.rect(x - radius * 0.7, y - radius * 0.7, radius * 1.4, radius * 1.4);
   else context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.fillStyle = usual ? tones[node.tier ?? 1] : style.surface;
+  context.fillStyle = usual ? tone : style.surface;
   context.fill();
   context.lineWidth = Math.max(0.5, radius / 5);
   context.strokeStyle = usual ? style.surface : style.drained;

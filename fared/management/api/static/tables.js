@@ -20,9 +20,7 @@ function filtered(panel, label, all, cells, words, columns) {
 
 export function routersTable(panel) {
   const { model } = panel;
-  const collator = new Intl.Collator("en", { numeric: true });
-  const all = () => [...model.nodes.values()].sort((x, y) =>
-    (y.tier ?? -1) - (x.tier ?? -1) || (x.pod ?? 0) - (y.pod ?? 0) || collator.compare(x.name, y.name));
+  const all = () => model.inOrder;
   const cells = (node) => [
     panel.router(node.id), node.role ?? (node.network ? "network" : ""), node.pod ? String(node.pod) : "", node.plane ? String(node.plane) : "",
     String(model.of.get(node.id)?.filter((link) => link.rows.length).length ?? 0), node.transit ? (node.last_resort ? "last resort" : "") : "no transit",
@@ -35,7 +33,7 @@ export function linksTable(panel) {
   const { model } = panel;
   const all = () => {
     const worst = model.unusual();
-    return [...worst, ...[...model.links.values()].filter((link) => link.state === null)];
+    return [...worst, ...model.sorted([...model.links.values()].filter((link) => link.state === null))];
   };
   const cells = (link) => [panel.link(link), panel.state(link), bandwidth(link.capacity), link.load === null ? "" : share(link.load), link.state ? link.reason : ""];
   const words = (link) => `${model.name(link.a)} ${model.name(link.b)} ${link.state ?? ""}`;
