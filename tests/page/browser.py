@@ -12,6 +12,7 @@ import pytest
 from tests.waiting import wait_for
 
 _HELPERS = Path(__file__).with_name("helpers.js").read_text()
+_PICTURES = Path(__file__).resolve().parents[2] / "docs"
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 _SWITCHES = (
     "--headless=new",
@@ -84,6 +85,16 @@ class Page:
         for key in keys:
             active = self.driver.switch_to.active_element
             active.send_keys(getattr(Keys, key, key))
+
+    def picture(self, name: str) -> None:
+        """Take a picture; with UPDATE_PICTURES=1 it is the one of the documents."""
+        self.until("return !document.querySelector('[aria-busy]')", "all is there")
+        self.js("document.activeElement?.blur()")
+        text = self.driver.get_screenshot_as_png()
+        assert len(text) > 20_000
+        if os.environ.get("UPDATE_PICTURES"):
+            (_PICTURES / name).write_bytes(text)
+        assert (_PICTURES / name).is_file()
 
     def requests(self) -> list[str]:
         """The addresses that were requested since the last call."""

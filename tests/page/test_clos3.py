@@ -124,7 +124,7 @@ def test_the_last_changes_show_the_routes_that_they_changed(fabric, page):
     page.until("return fared.model.unusual().length === 1", "the link is reduced")
     page.js("fared.panel.open('changes')")
     page.until("return document.querySelector('.change')", "a change")
-    assert "te-link" in page.text(".change")
+    assert "S1 > L2: 100M to 25M" in page.text(".change")
     page.js("document.querySelector('.change').click()")
     page.until("return tests.rows('.routes').length", "its routes")
     assert "10.0.2.0/24" in page.text(".routes")

@@ -74,6 +74,7 @@ def test_leaves_are_below_and_super_spines_on_top(fabric, tmp_path, viewer, fram
         if frames:
             own = [places[name][0] for name in names if name.startswith("p1-")]
             assert max(own) < places["p2-S1"][0]
+            page.picture("page-spine.png")
         page.check_quiet()
 
 

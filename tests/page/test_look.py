@@ -1,7 +1,6 @@
 """How the page looks, in which sizes, and whether everybody can use it: axe, keyboard, pictures."""
 
 import asyncio
-import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +18,7 @@ from fared.management.documents.link import Derated
 from tests.api.watched import TedRouter, serving
 from tests.page.browser import browser
 
-ROOT = Path(__file__).resolve().parents[2]
 AXE = (Path(__file__).parent / "axe.min.js").read_text()
-PICTURES = ROOT / "docs"
 DASH = "\N{EN DASH}"
 PODS, LEAVES, PLANES, SUPERS = 3, 4, 4, 2
 
@@ -123,17 +120,6 @@ def select(page, *names):
     page.js(f"fared.choose({{ nodes: {nodes} }})", list(names))
 
 
-def picture(page, name):
-    """Take a picture; with UPDATE_PICTURES=1 it is the one of the documents."""
-    page.until("return !document.querySelector('[aria-busy]')", "all is there")
-    page.js("document.activeElement?.blur()")
-    text = page.driver.get_screenshot_as_png()
-    assert len(text) > 20_000
-    if os.environ.get("UPDATE_PICTURES"):
-        (PICTURES / name).write_bytes(text)
-    assert (PICTURES / name).is_file()
-
-
 def fits(page):
     """Nothing is wider than the window."""
     width = "return [document.documentElement.scrollWidth, window.innerWidth]"
@@ -151,7 +137,7 @@ def test_the_page_in_the_light(page):
         page.js("return [...fared.drawing.rows.keys()].map((y) => fared.drawing.named(y))")
         == [True] * 3
     )
-    picture(page, "page-light.png")
+    page.picture("page-light.png")
 
 
 def test_all_paths_in_the_dark(page):
@@ -160,7 +146,7 @@ def test_all_paths_in_the_dark(page):
     select(page, "p1-L1", "p3-L3")
     page.until("return tests.rows('.paths > .scroll').length > 8", "the paths")
     assert fits(page)
-    picture(page, "page-dark.png")
+    page.picture("page-dark.png")
 
 
 def test_a_router_on_a_phone(page):
@@ -169,7 +155,7 @@ def test_a_router_on_a_phone(page):
     select(page, "p3-L3")
     assert "Neighbors" in page.text()
     assert fits(page)
-    picture(page, "page-phone.png")
+    page.picture("page-phone.png")
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ class DrawnJob(Facts):
 
 
 class FabricDocument(Answer, tag="fared-fabric/1"):
-    """``show fabric``: all routers and links that this router knows, and their places.
+    """``show fabric``: all routers and links in the areas of this router, and their places.
 
     ``clos``: whether places were found. ``missing``: the links that should be there.
     """
@@ -203,7 +203,7 @@ def _show_marks(fabric: FabricDocument, paper: Paper) -> None:
 DOCUMENT = Document(
     FabricDocument,
     "fabric:fabric",
-    "The whole fabric: tiers, pods and planes, and links that are unusual.",
+    "All known routers by tier, pod and plane, and links that are unusual.",
     narrowed=True,
     rare=True,
 )

@@ -1,7 +1,8 @@
-"""The view of the whole fabric: routers with their places, links with capacity, load and state.
+"""The view of the fabric, as the areas of this router show it.
 
-Rows are made where they are read: the document in slices (``Rows``), the changes between two
-images for changed routers only (``fabric_changes``).
+Routers have their places, links capacity, load and state. Rows are made where they are read: the
+document in slices (``Rows``), the changes between two images for changed routers only
+(``fabric_changes``).
 """
 
 from __future__ import annotations
