@@ -48,7 +48,7 @@ def known_to(fabric, viewer):
 
 @pytest.mark.parametrize(
     ("viewer", "frames"),
-    [("p1-L1", []), ("p1-S1", ["pod", "another pod"]), ("plane1-SS1", [])],
+    [("p1-L1", []), ("p1-S1", ["plane", "pod", "another pod"]), ("plane1-SS1", [])],
 )
 def test_leaves_are_below_and_super_spines_on_top(fabric, tmp_path, viewer, frames):
     links = known_to(fabric, viewer)
@@ -84,3 +84,4 @@ def test_every_router_shows_all_others_in_their_tiers(fabric):
         found = {node["hostname"]: node["role"] for node in document["nodes"]}
         names = set().union(*known_to(fabric, router.name))
         assert found == {name: role_of(name) for name in names}
+        assert document["missing"] == []

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fared.paths.ted.siblings import lacking
 from fared.paths.ted.tiers import places
-from tests.ted.test_tiers import clos3, clos5, graph, hosts
+from tests.ted.test_tiers import clos3, clos5, graph, heights_of, hosts, plane, pod
 
 
 def missed(links, gone=()):
@@ -22,6 +22,16 @@ def missed(links, gone=()):
 @pytest.mark.parametrize("links", [clos3(2, 2), clos3(4, 8), clos5(2, 2, 2, 2), clos5(4, 4, 4, 2)])
 def test_a_whole_fabric_lacks_nothing(links):
     assert missed(links) == {}
+
+
+@pytest.mark.parametrize("size", [(2, 4, 4, 2), (8, 4, 4, 2), (3, 2, 2, 2), (8, 4, 1, 2)])
+def test_what_a_router_sees_of_areas_lacks_nothing(size):
+    """A spine does not see the super-spines of the others of its pod, nor the leaves of others."""
+    whole = clos5(*size)
+    for links in (pod(0, whole), plane(0, whole), pod(0, whole) | plane(0, whole)):
+        neighbors = graph(links)
+        found = places(neighbors, hosts(links), heights_of(links))
+        assert lacking(neighbors, found) == []
 
 
 def test_a_lost_link_is_missed_as_the_larger_group_of_siblings_has_it():

@@ -137,7 +137,9 @@ def test_a_border_router_sees_its_pod_and_its_plane(size):
     assert {name: place.pod for name, place in found.items()} == {
         name: 1 if name.startswith("p0-") else None for link in links for name in link
     }
-    assert {place.plane for place in found.values()} == {None}
+    assert {name for name, place in found.items() if place.plane == 1} == {
+        name for link in plane(0, whole) for name in link if size[2] > 1
+    }
 
 
 def test_a_border_router_of_two_planes_numbers_them():

@@ -33,7 +33,9 @@ _NO_HEIGHTS: Mapping[NodeId, int] = MappingProxyType({})
 class TierPlace(NamedTuple):
     """The place of a router: its tier, and the number of its pod and plane, from 1.
 
-    None: it has none, as a spine of three stages, or a leaf, which is in every plane.
+    None: it has none, as a spine of three stages, or a leaf, which is in every plane. Where all
+    spines are in one plane it has no number. Of another pod, or plane, whose links are in no area
+    of the viewer, spines have none.
     """
 
     tier: int
@@ -69,7 +71,10 @@ def places(
             pods += [group.members for group in found.leaves]
             planes += [group.members for group in found.supers]
     pod_of = _numbered(tiers, LEAF, pods, neighbors)
-    plane_of = _numbered(tiers, SUPER, planes, neighbors) if len(planes) > 1 else {}
+    plane_of = _numbered(tiers, SUPER, planes, neighbors)
+    beyond = any(tier == SPINE and node not in plane_of for node, tier in tiers.items())
+    if len(planes) == 1 and not (heights and beyond):
+        plane_of = {}
     return {node: TierPlace(t, pod_of.get(node), plane_of.get(node)) for node, t in tiers.items()}
 
 

@@ -108,10 +108,11 @@ function row(nodes, left, right, group = () => null) {
 /** Frames around the routers of each pod, of each plane, and of other pods. */
 function framesOf(spines, far, leaves, supers, places) {
   const groups = [];
-  for (const [plane, members] of d3.group(supers, (node) => node.plane)) {
+  const planes = d3.group(supers, (node) => node.plane);
+  for (const [plane, members] of planes) {
     if (plane === null) continue;
     const [x0, x1] = d3.extent(members, (node) => places.get(node.id).x);
-    groups.push({ label: `plane ${plane}`, x: x0, y: places.get(members[0].id).y - 20, width: x1 - x0, height: 14, below: false });
+    groups.push({ label: planes.size > 1 ? `plane ${plane}` : "plane", x: x0, y: places.get(members[0].id).y - 20, width: x1 - x0, height: 14, below: false });
   }
   const framed = (label, members) => {
     const [x0, x1] = d3.extent(members, (node) => places.get(node.id).x);
