@@ -275,12 +275,12 @@ def _places(vertices: Mapping[NodeId, FabricVertex], seen: Sight) -> Mapping[Nod
 
 def _neighbors(vertices: Mapping[NodeId, FabricVertex]) -> dict[NodeId, frozenset[NodeId]]:
     """Return the neighbors of each vertex over links that both ends list."""
-    return {
-        node: frozenset(
-            end for end in vertex.ends if end in vertices and node in vertices[end].ends
-        )
-        for node, vertex in vertices.items()
-    }
+    found: dict[NodeId, frozenset[NodeId]] = {}
+    for node, vertex in vertices.items():
+        one_way = [e for e in vertex.ends if e not in vertices or node not in vertices[e].ends]
+        # nearly always there are none: the same set, not a copy
+        found[node] = vertex.ends.difference(one_way) if one_way else vertex.ends
+    return found
 
 
 def _ends(
