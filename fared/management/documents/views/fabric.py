@@ -7,6 +7,7 @@ document in slices (``Rows``), the changes between two images for changed router
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from fared.core.ids import NodeId, format_node
@@ -18,6 +19,7 @@ from fared.management.documents.fabric import (
     LinkColumns,
     LinkMark,
 )
+from fared.management.documents.lost import MissingLink
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Sliced, Work, beside
 from fared.management.documents.views.fabric_image import (
@@ -32,7 +34,9 @@ from fared.management.documents.views.fabric_image import (
 from fared.management.documents.views.fabric_marks import UnusualLink
 from fared.management.documents.views.lost import lost_links, missing_links
 from fared.paths.ted.model import MAX_LINK_METRIC
+from fared.paths.ted.siblings import lacking
 from fared.paths.ted.tiers import ROLES
+from fared.router.lost import LostLink
 
 _LEAST = MIN_CAPACITY * 1.5
 """A drained link is advertised with the least capacity."""
@@ -44,7 +48,7 @@ _REDUCED = 0.9
 def fabric(context: ViewContext) -> Work[FabricDocument]:
     """``show fabric``."""
     image = yield from beside(partial(image_of, sight(context)))
-    missing = yield from beside(partial(missing_links, image, lost_links(context), context.unix))
+    missing = yield from beside(partial(_missing, image, lost_links(context), context.unix))
     return FabricDocument(
         router_id=context.root,
         hostname=context.router.settings.hostname or "",
@@ -54,6 +58,12 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
         missing=missing,
         jobs=[job for plugged in context.plugged.values() for job in plugged.drawn()],
     )
+
+
+def _missing(
+    image: FabricImage, lost: list[LostLink], unix: Callable[[float], float]
+) -> list[MissingLink]:
+    return missing_links(image, lost, lacking(image.neighbors, image.shape.places), unix)
 
 
 def mark_of(

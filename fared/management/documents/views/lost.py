@@ -10,12 +10,12 @@ import msgspec
 
 from fared.core.ids import NodeId, format_node
 from fared.management.documents.lost import MissingLink
-from fared.paths.ted.siblings import Lacking, lacking
 from fared.router.lost import LostLink
 
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
     from fared.management.documents.views.fabric_image import FabricImage
+    from fared.paths.ted.siblings import Lacking
 
 _Pair = tuple[NodeId, NodeId]
 
@@ -37,7 +37,10 @@ def lost_links(context: ViewContext) -> list[LostLink]:
 
 
 def missing_links(
-    image: FabricImage, lost: Iterable[LostLink], unix: Callable[[float], float]
+    image: FabricImage,
+    lost: Iterable[LostLink],
+    lacks: Iterable[Lacking],
+    unix: Callable[[float], float],
 ) -> list[MissingLink]:
     """Return what a fabric misses, by pair; ``unix`` converts the router's clock."""
     missed: dict[_Pair, _Missed] = {}
@@ -47,7 +50,7 @@ def missing_links(
         pair = _pair(first.get(link.a, link.a), first.get(link.b, link.b))
         if image.one_protocol or pair[1] not in neighbors.get(pair[0], ()):
             missed.setdefault(pair, _Missed()).lost = link
-    for each in lacking(neighbors, image.shape.places):
+    for each in lacks:
         missed.setdefault(_pair(each.node, each.end), _Missed()).lacking = each
     return [_entry(image, pair, found, unix) for pair, found in sorted(missed.items())]
 
