@@ -85,3 +85,67 @@ def test_rejected_packets_are_counted_by_interface_and_reason(context):
     assert [(row.reason, row.packets) for row in detail.rejected] == [("auth-digest", 1)]
     (other,) = protocol.interfaces(context, "S2").detail
     assert other.rejected == []
+
+
+def prefixes(context, **args):
+    return [row["prefix"] for row in run_view(context, "show routes", args)["routes"]]
+
+
+def test_routes_are_selected_by_prefix_next_hop_and_type(context, fabric):
+    leaf = str(fabric.leaf_prefixes["L2"])
+    assert leaf in prefixes(context, prefix="10.0.0.0/8", longer=True)
+    assert prefixes(context, prefix=leaf, longer=True) == [leaf]
+    (neighbor,) = protocol.neighbors(context, "S2").neighbors
+    by_name = prefixes(context, via="S2", af="ipv4")
+    assert leaf in by_name
+    for name in (neighbor.router_id, "10.128.0.3"):
+        assert prefixes(context, via=name, af="ipv4") == by_name
+    everything = prefixes(context)
+    connected = prefixes(context, type="connected")
+    assert set(connected) < set(everything)
+    assert not set(connected) & set(prefixes(context, via="S2"))
+
+
+def test_routes_are_selected_by_age(context, fabric):
+    """A route without a recorded change has been there since the start."""
+    assert prefixes(context, newer="2h", via="S1") == prefixes(context, via="S1")
+    assert prefixes(context, older="2h", via="S1") == []
+    fabric.network.run_for(7200.0)
+    now = seen_from(fabric, "L1")
+    assert prefixes(now, newer="1h", via="S1") == []
+    rows = run_view(now, "show routes", {"via": "S1"})["routes"]
+    assert all(now.wall - row["changed_at"] > 7200.0 for row in rows)
+    assert all(row["installed"] for row in rows)
+
+
+def test_the_summary_counts_routes_by_type(context):
+    counts = run_view(context, "show routes", {"summary": True})["summary"]
+    assert sum(row["routes"] for row in counts) == len(prefixes(context))
+    assert {row["type"]: row["installed"] for row in counts}["connected"] == 0
+    assert all(row["routes"] == row["installed"] for row in counts if row["type"] != "connected")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"via": "S9"}, "no next hop S9; known: S1, S2"),
+        ({"type": "bgp"}, "'bgp' is not a type: intra-area"),
+        ({"older": "soon"}, "older must be a duration such as 90s or 5m"),
+        ({"longer": True}, "longer needs a prefix"),
+        ({"prefix": "11.0.0.0/8", "longer": True}, "no route within 11.0.0.0/8"),
+    ],
+)
+def test_filters_that_select_nothing_known_are_refused(context, args, message):
+    with pytest.raises(CommandError, match=message):
+        run_view(context, "show routes", args)
+
+
+def test_the_fib_shows_one_route_with_its_objects(context, fabric):
+    leaf = str(fabric.leaf_prefixes["L2"])
+    found = run_view(context, "show fib", {"prefix": leaf.replace("0/24", "77")})
+    (route,), (group,) = found["routes"], found["groups"]
+    assert (route["prefix"], route["nexthop_id"]) == (leaf, group["id"])
+    assert group["routes"] > 1
+    assert {hop["id"] for hop in found["nexthops"]} == {m["nexthop_id"] for m in group["members"]}
+    with pytest.raises(CommandError, match=r"no route to 11\.0\.0\.0/8 is in the kernel"):
+        run_view(context, "show fib", {"prefix": "11.0.0.0/8"})

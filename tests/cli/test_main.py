@@ -80,6 +80,34 @@ def test_every_document_has_its_show_command(daemon, what):
     assert json.loads(after.stdout)["format"] == document_of(what).format
 
 
+@pytest.mark.parametrize(
+    ("words", "args"),
+    [
+        ("routes 10.0.0.0/8 --longer", {"prefix": "10.0.0.0/8", "longer": True}),
+        ("routes summary", {"summary": True}),
+        ("routes summ 10.0.0.0/8", {"summary": True, "prefix": "10.0.0.0/8"}),
+        ("routes --via S1 --older 5m", {"via": "S1", "older": 300.0}),
+        ("routes --type intra-area --newer 90s", {"type": "intra-area", "newer": 90.0}),
+        ("fib 10.0.2.0/24", {"prefix": "10.0.2.0/24"}),
+        ("neighbors S1", {"name": "S1"}),
+        ("interfaces swp1", {"name": "swp1"}),
+    ],
+)
+def test_documents_are_filtered_by_words_and_options(daemon, words, args):
+    """A word that begins a flag is that flag, wherever it stands."""
+    assert run(daemon, "show", *words.split()).exit_code == 0
+    ((command, given),) = daemon.asked
+    assert (command, given) == (f"show {words.split()[0]}", args)
+
+
+@pytest.mark.parametrize(
+    "words", ["routes --older soon", "routes --type bgp", "routes 10.0.0.0/8 summary x", "fib a b"]
+)
+def test_what_no_filter_is_is_a_usage_error(daemon, words):
+    assert run(daemon, "show", *words.split()).exit_code == 2
+    assert not daemon.asked
+
+
 @pytest.mark.parametrize("proto", PROTOCOLS)
 @pytest.mark.parametrize("what", narrowed())
 def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, what):

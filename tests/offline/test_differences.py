@@ -61,7 +61,7 @@ def test_seen_from_everywhere(document):
 def test_routes_look_like_those_of_the_daemon(document):
     result = run_spf(document)
     lines = result.stdout.splitlines()
-    assert lines[0].split()[:4] == ["Prefix", "Type", "Metric", "Next"]
+    assert lines[0].split()[:4] == ["Prefix", "Metric", "Next", "hop"]
     assert max(map(len, lines)) <= 80
     assert "Ignored" not in result.stdout
 

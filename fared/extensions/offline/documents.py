@@ -37,7 +37,7 @@ class IgnoredEntry(Facts):
     reason: str
 
 
-class OfflineRoutes(Routes, tag="fared-routes/1"):
+class OfflineRoutes(Routes, tag="fared-routes/1", kw_only=True):
     """``fared-cli spf``: ``fared-routes/1`` with the SPF result and ignored entries."""
 
     nodes: list[SpfNode]

@@ -31,6 +31,8 @@ _HINTS: Final = (
     _Hint("bad-argument", "", "is not a prefix", "write a prefix as 10.0.2.0/24 or 2001:db8::/64,"
           " or an address that the route serves"),
     _Hint("not-found", "path", "", "'fared-cli show topology' lists the routers, by name and id"),
+    _Hint("not-found", "show routes", "no route", "'fared-cli show routes' lists the routes;"
+          " 'fared-cli show routes PREFIX --longer' those within a prefix"),
     _Hint("not-found", "", "no route to", "'fared-cli show routes' lists the routes;"
           " 'fared-cli show neighbors' tells whether neighbors are up"),
     _Hint("not-found", "show database", "", "'fared-cli show database' lists types and ids"),

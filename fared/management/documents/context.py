@@ -267,16 +267,20 @@ class ViewContext(msgspec.Struct, dict=True):
         assert solver is not None, "a route was computed by the solver of its family"
         return solver
 
+    @staticmethod
+    def wanted_prefix(text: str) -> Prefix:
+        """Read a prefix, or an address. Raises CommandError."""
+        try:
+            return parse_prefix(text)
+        except ValueError as error:
+            raise CommandError("bad-argument", f"{text!r} is not a prefix: {error}") from None
+
     def find_route(self, text: str) -> Prefix:
         """Find a prefix of the table: the exact one, or the longest match of an address.
 
         Raises CommandError.
         """
-        try:
-            wanted = parse_prefix(text)
-        except ValueError as error:
-            raise CommandError("bad-argument", f"{text!r} is not a prefix: {error}") from None
-        routes = self.routes
+        wanted, routes = self.wanted_prefix(text), self.routes
         if wanted in routes:
             return wanted
         if "/" in text:

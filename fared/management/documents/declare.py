@@ -30,17 +30,23 @@ class Argument(msgspec.Struct, frozen=True):
     """An argument of a document: ``name`` in requests, ``parameter`` of the view.
 
     ``kind``: ``text``; ``number``; ``flag``: true or false, on the command line the word itself;
-    ``switch``: the same as an option.
-    ``choices``: on the command line an option, not a word. ``word``: its name in help texts.
+    ``switch``: the same as an option; ``option``: text that is an option on the command line, not a
+    word, as is all that has ``choices``; ``duration``: the same, such as ``5m``. ``word``: its name
+    in help texts.
     """
 
     name: str
-    kind: Literal["text", "number", "flag", "switch"] = "text"
+    kind: Literal["text", "number", "flag", "switch", "option", "duration"] = "text"
     required: bool = False
     choices: tuple[str, ...] = ()
     help: str = ""
     word: str = ""
     parameter: str = ""
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a word on the command line, not an option."""
+        return self.kind in ("text", "flag") and not self.choices
 
     @property
     def target(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from fared.core.units import parse_duration
 from fared.management.documents.context import ViewContext
 from fared.management.documents.declare import Argument, Document
 from fared.management.documents.each import load_views
@@ -51,11 +52,13 @@ def begin_view(context: ViewContext, document: Document, args: Json) -> Answer |
     return made
 
 
-def _read(argument: Argument, args: Json) -> str | int | bool | None:
+def _read(argument: Argument, args: Json) -> str | float | bool | None:
     if argument.kind in ("flag", "switch"):
         return args.get(argument.name) in (True, "true", "1", 1)
     if argument.kind == "number":
         return _number(args, argument.name)
+    if argument.kind == "duration":
+        return _duration(args, argument.name)
     found = _text(args, argument.name)
     if found is None and argument.required:
         raise CommandError("bad-argument", f"{argument.name} must be text")
@@ -75,3 +78,11 @@ def _number(args: Json, name: str) -> int | None:
         return None if value is None else int(value)
     except (TypeError, ValueError):
         raise CommandError("bad-argument", f"{name} must be a number") from None
+
+
+def _duration(args: Json, name: str) -> float | None:
+    value = args.get(name)
+    try:
+        return None if value is None else parse_duration(value)
+    except (TypeError, ValueError):
+        raise CommandError("bad-argument", f"{name} must be a duration such as 90s or 5m") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fared.management.documents.cells import Columns, dim, judged, red
-from fared.management.documents.declare import Answer, Argument, Document
+from fared.management.documents.declare import PREFIX, Answer, Argument, Document
 from fared.management.documents.facts import Facts
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class FibDocument(Answer, tag="fared-fib/1"):
     """``show fib``: the state that the daemon has programmed into the kernel.
 
     Argument ``diff`` true: ``diff`` instead of lists, the differences from a fresh dump of the
-    kernel.
+    kernel. Argument ``prefix``: only that route, for an address the best, and what it refers to.
     """
 
     table: int
@@ -117,6 +117,7 @@ _DIFFERENCES: Columns = {
 DOCUMENT = Document(
     FibDocument,
     "kernel:fib",
-    "The installed FIB. With `diff`, its differences from the kernel: exit 1 if there are any.",
-    (Argument("diff", "flag"),),
+    "The installed FIB, or (PREFIX) one route with its objects.\n\n"
+    "With `diff`, its differences from the kernel: exit 1 if there are any.",
+    (PREFIX, Argument("diff", "flag")),
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from fared.management.documents import human
-from fared.management.documents.cells import Cell, dim
-from fared.management.documents.declare import AF, PREFIX, Answer, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, Ratio
+from fared.management.documents.cells import Cell, Columns, dim
+from fared.management.documents.declare import AF, PREFIX, Answer, Argument, Document
+from fared.management.documents.facts import BytesPerSecond, Facts, Ratio, UnixTime
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -21,7 +23,12 @@ _TYPES = {
     "level-1": "L1",
     "level-2": "L2",
 }
-_COLUMNS = ("Prefix", "Type", ">Metric", "Next hop", "Interface", ">Weight", ">Share", ">Path")
+CONNECTED, DISCARD = "connected", "discard"
+ROUTE_TYPES = (*_TYPES, CONNECTED, DISCARD)
+"""What ``--type`` selects."""
+_COLUMNS = ("Prefix", ">Metric", "Next hop", "Interface", ">Weight", ">Share", ">Path")
+_LIVE = ("  Prefix", ">Age", *_COLUMNS[1:])
+"""The same for a router that runs; installed routes have a star."""
 
 
 class NextHopFacts(Facts):
@@ -64,7 +71,9 @@ class RouteEntry(Facts):
     IS-IS. ``connected``: this router itself advertises the prefix; ``redistributed``: as an
     external one. ``discard``: an active area range; packets without a longer match are dropped,
     without next hop. ``tag``: the external route tag of OSPF (0: no tag), or the first
-    administrative tag of IS-IS (RFC 5130); None: it has no such field.
+    administrative tag of IS-IS (RFC 5130); None: it has no such field. ``changed_at``: when route
+    or weights last changed, at the latest the start of the daemon; None: that is not remembered.
+    ``installed``: the kernel has the route. Offline there is neither.
     """
 
     prefix: str
@@ -78,10 +87,30 @@ class RouteEntry(Facts):
     discard: bool
     tag: int | None
     nexthops: Sequence[RouteNextHop]
+    changed_at: UnixTime | UnsetType | None = UNSET
+    installed: bool | UnsetType = UNSET
+
+
+class RouteCount(Facts):
+    """How many routes of a protocol, family and type there are; ``weighted``: unequal weights.
+
+    ``type`` as in ``RouteEntry``, or connected or discard; ``installed``: those in the kernel.
+    """
+
+    protocol: str
+    af: str
+    type: str
+    routes: int
+    weighted: int
+    installed: int
 
 
 class Routes(Answer, tag="fared-routes/1"):
     """``show routes``; argument ``prefix`` optional: only that one, or for an address the best.
+
+    With ``longer`` all routes within the prefix; ``via`` (a router, address or interface), ``type``
+    and the least and the largest age, ``older`` and ``newer``, select more. ``summary`` true: their
+    number, and no ``routes``.
 
     Arguments ``af`` (ipv4, ipv6) and ``proto`` (ospf, isis) narrow the list. With ``proto`` all
     routes of that protocol are shown, also those that another protocol's route overrides. ``af``:
@@ -91,9 +120,13 @@ class Routes(Answer, tag="fared-routes/1"):
     root: str
     af: str
     routes: Sequence[RouteEntry]
+    summary: Sequence[RouteCount] | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
         """Print a table for each family, since the lengths of addresses differ much."""
+        if self.summary is not UNSET:
+            paper.table(self.summary, _COUNTS)
+            return
         families: dict[bool, list[RouteEntry]] = {}
         for route in self.routes:
             families.setdefault(":" in route.prefix, []).append(route)
@@ -102,12 +135,24 @@ class Routes(Answer, tag="fared-routes/1"):
         for index, found in enumerate(families.values()):
             if index:
                 paper.line()
-            paper.grid(_COLUMNS, (row for route in found for row in _rows(route)))
+            live = found[0].installed is not UNSET
+            rows = (row for route in found for row in _rows(route, paper))
+            paper.grid(_LIVE if live else _COLUMNS, rows)
+        if any(route.installed is True for route in self.routes):
+            paper.line(dim("* in the kernel"))
 
 
-def _rows(route: RouteEntry) -> Iterator[Sequence[Cell]]:
+def _head(route: RouteEntry, paper: Paper) -> tuple[Cell, ...]:
+    metric = f"{_TYPES.get(route.type, route.type)} {route.metric}"
+    if route.installed is UNSET or route.changed_at is UNSET:
+        return route.prefix, metric
+    age = human.DASH if route.changed_at is None else paper.ago(route.changed_at)
+    return f"{'*' if route.installed else ' '} {route.prefix}", age, metric
+
+
+def _rows(route: RouteEntry, paper: Paper) -> Iterator[Sequence[Cell]]:
     """Yield a row for each next hop of a route."""
-    head = (route.prefix, _TYPES.get(route.type, route.type), str(route.metric))
+    head = _head(route, paper)
     if route.connected or route.discard:
         local = "redistributed" if route.redistributed else "connected"
         yield *head, dim(local if route.connected else "discard")
@@ -115,7 +160,7 @@ def _rows(route: RouteEntry) -> Iterator[Sequence[Cell]]:
     for hop in route.nexthops:
         weight, share = str(hop.weight), human.share(hop.share)
         yield *head, _next_hop(hop), hop.via, weight, share, human.bandwidth(hop.capacity)
-        head = ("", "", "")
+        head = ("",) * len(head)
 
 
 def _next_hop(hop: RouteNextHop) -> str:
@@ -124,10 +169,31 @@ def _next_hop(hop: RouteNextHop) -> str:
     return hop.name if link_local else hop.address or "direct"
 
 
+_COUNTS: Columns = {
+    "Protocol": lambda row: human.PROTOCOLS.get(row.protocol, row.protocol),
+    "Family": "af",
+    "Type": "type",
+    ">Routes": "routes",
+    ">Weighted": "weighted",
+    ">In the kernel": "installed",
+}
+
 DOCUMENT = Document(
     Routes,
     "routes:routes",
-    "Routes with their weighted next hops.",
-    (PREFIX, AF),
+    "Routes with their weighted next hops.\n\n"
+    "PREFIX: that route, or of an address the best; `summary`: their number, by type.",
+    (
+        PREFIX,
+        Argument("summary", "flag"),
+        AF,
+        Argument("longer", "switch", help="All routes within PREFIX."),
+        Argument(
+            "via", "option", word="NEXTHOP", help="Only via a router, an address, an interface."
+        ),
+        Argument("type", choices=ROUTE_TYPES, parameter="kind", help="Only routes of one type."),
+        Argument("older", "duration", help="Only routes unchanged for so long, such as 5m."),
+        Argument("newer", "duration", help="Only routes that changed within so long."),
+    ),
     narrowed=True,
 )

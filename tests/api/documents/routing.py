@@ -17,16 +17,36 @@ def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
     return sample(routes.RouteEntry, prefix=prefix, **given)
 
 
+def live(prefix: str, nexthops: list[Json], **more: Any) -> Json:
+    """A route of a router that runs."""
+    return route(prefix, nexthops, **({"changed_at": NOW - 93_700, "installed": True} | more))
+
+
 ROUTES: Json = sample(
     routes.Routes,
     root="10.255.0.5",
     af="ipv4",
     routes=[
-        route("10.0.1.0/24", [], metric=10, connected=True),
-        route("10.0.0.0/16", [], metric=0, type="inter-area", discard=True),
-        route("10.0.2.0/24", DEGRADED),
-        route("10.0.3.0/24", EQUAL),
-        route("0.0.0.0/0", EQUAL[:1], type="external-2", metric=1, area=None),
+        live("10.0.1.0/24", [], metric=10, connected=True, installed=False),
+        live("10.0.0.0/16", [], metric=0, type="inter-area", discard=True),
+        live("10.0.2.0/24", DEGRADED, changed_at=NOW - 192),
+        live("10.0.3.0/24", EQUAL),
+        live("0.0.0.0/0", EQUAL[:1], type="external-2", metric=1, area=None, changed_at=None),
+    ],
+)
+
+ROUTES_OFFLINE: Json = sample(
+    routes.Routes, root="10.255.0.5", af="ipv4", routes=[route("10.0.2.0/24", DEGRADED)]
+)
+
+ROUTES_SUMMARY: Json = sample(
+    routes.Routes,
+    root="10.255.0.5",
+    af="ipv4",
+    summary=[
+        sample(routes.RouteCount, protocol="ospf", af="ipv4", type=kind, routes=n, installed=m)
+        | {"weighted": w}
+        for kind, n, m, w in (("connected", 9, 0, 0), ("intra-area", 45, 44, 7))
     ],
 )
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from fared.core.ids import Prefix
 from fared.management.documents.context import ViewContext, gateway
+from fared.management.documents.errors import CommandError
 from fared.management.documents.fib import (
     FibDifference,
     FibDocument,
@@ -27,8 +28,10 @@ K = TypeVar("K", int, Prefix)
 
 
 @Sliced
-def fib(context: ViewContext, *, diff: bool = False) -> Work[FibDocument]:
-    """``show fib`` or ``show fib diff``."""
+def fib(
+    context: ViewContext, prefix: str | None = None, *, diff: bool = False
+) -> Work[FibDocument]:
+    """``show fib [PREFIX]`` or ``show fib diff``. Raises CommandError."""
     settings = context.config.fib
     document = FibDocument(table=settings.table, protocol=settings.protocol, metric=settings.metric)
     installed = context.router.planner.installed
@@ -36,6 +39,9 @@ def fib(context: ViewContext, *, diff: bool = False) -> Work[FibDocument]:
         document.diff = differences(context, installed, context.dump())
         return document
     users = Counter(installed.routes.values())
+    if prefix is not None:
+        wanted = _installed_prefix(context, installed, prefix)
+        installed = _behind(installed, installed.routes[wanted], wanted)
     document.nexthops = [
         FibNextHop(
             id=nexthop_id,
@@ -62,6 +68,28 @@ def fib(context: ViewContext, *, diff: bool = False) -> Work[FibDocument]:
     document.groups = Rows((yield from in_order(groups, _FIRST)), group)
     document.routes = Rows((yield from in_order(routes, _FIRST)), _fib_route)
     return document
+
+
+def _installed_prefix(context: ViewContext, installed: FibState, text: str) -> Prefix:
+    """Find an installed prefix: the exact one, or the longest match of an address."""
+    wanted = context.wanted_prefix(text)
+    covering = (wanted,) if "/" in text else installed.routes
+    found = [each for each in covering if each in installed.routes and each.covers(wanted)]
+    if not found:
+        raise CommandError("not-found", f"no route to {text} is in the kernel")
+    return max(found, key=lambda each: each.length)
+
+
+def _behind(installed: FibState, target: int, prefix: Prefix) -> FibState:
+    """Return the part of the state that one route refers to."""
+    members = installed.groups.get(target, ())
+    ids = {target, *(member.nexthop_id for member in members)}
+    return FibState(
+        nexthops={key: hop for key, hop in installed.nexthops.items() if key in ids},
+        groups={target: members} if members else {},
+        routes={prefix: target},
+        resilient=installed.resilient & ids,
+    )
 
 
 def _fib_route(entry: tuple[Prefix, int]) -> FibRoute:

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from fared.core.ids import Prefix
 from fared.management.documents.context import (
@@ -18,9 +19,17 @@ from fared.management.documents.context import (
     finite,
     gateway,
 )
-from fared.management.documents.routes import RouteEntry, RouteNextHop, Routes
+from fared.management.documents.errors import CommandError
+from fared.management.documents.routes import (
+    CONNECTED,
+    DISCARD,
+    RouteCount,
+    RouteEntry,
+    RouteNextHop,
+    Routes,
+)
 from fared.management.documents.rows import Rows, Shared
-from fared.management.documents.sliced import PORTION, Sliced, Work, each, in_order
+from fared.management.documents.sliced import PORTION, Sliced, Work, chosen, each, in_order
 from fared.management.documents.views.adaptation import (
     announcements,
     loop,
@@ -28,6 +37,8 @@ from fared.management.documents.views.adaptation import (
     state,
     vector_of,
 )
+from fared.management.documents.views.route_filter import changed_at, wanted_routes
+from fared.management.documents.views.status import weighted_routes
 from fared.management.documents.weights import WeightMember, Weights, WeightVector
 from fared.paths.rib.model import NextHop, NextHopSet, Route
 from fared.paths.weights.few_flows import skew_for_few_flows
@@ -37,18 +48,66 @@ MAX_EXAMPLES = 3
 
 
 @Sliced
-def routes(context: ViewContext, prefix: str | None = None, af: str | None = None) -> Work[Routes]:
+def routes(
+    context: ViewContext,
+    prefix: str | None = None,
+    *,
+    summary: bool = False,
+    af: str | None = None,
+    longer: bool = False,
+    via: str | None = None,
+    kind: str | None = None,
+    older: float | None = None,
+    newer: float | None = None,
+) -> Work[Routes]:
     """``show routes [PREFIX]``. Raises CommandError."""
     family = family_number(af)
-    found = yield from _chosen(context, prefix, family)
-    rows = _RouteRows(context)
+    if longer and prefix is None:
+        raise CommandError("bad-argument", "longer needs a prefix")
+    within = context.wanted_prefix(prefix) if longer and prefix is not None else None
+    found = yield from _chosen(context, None if within else prefix, family)
+    wanted = wanted_routes(context, via, kind, older, newer)
+    if within is not None:
+        wanted.append(lambda row: within.covers(row[1]))
+    if wanted:
+        found = yield from chosen(found, lambda row: all(each(row) for each in wanted))
+    if within is not None and not found:
+        raise CommandError("not-found", f"no route within {prefix}")
     known = sorted({f for instance in context.instances for f in instance.solvers})
     listed = [family] if family is not None else known
-    return Routes(
+    document = Routes(
         root=context.root,
         af="both" if len(listed) > 1 else family_name(listed[0]),
-        routes=Rows(found, rows.row),
+        routes=[] if summary else Rows(found, _RouteRows(context).row),
     )
+    if summary:
+        document.summary = yield from _summary(context, found)
+    return document
+
+
+def _summary(
+    context: ViewContext, found: Sequence[tuple[str, Prefix, Route]]
+) -> Work[list[RouteCount]]:
+    """Count routes by protocol, family and type."""
+    alike: dict[tuple[str, int, str], dict[Prefix, Route]] = {}
+    for number, (proto, prefix, route) in enumerate(found):
+        if number % PORTION == 0:
+            yield
+        label = CONNECTED if route.nexthops is None else route.path_type.label
+        key = (proto, prefix.family, DISCARD if route.discard else label)
+        alike.setdefault(key, {})[prefix] = route
+    installed = context.router.planner.installed.routes
+    return [
+        RouteCount(
+            protocol=proto,
+            af=family_name(family),
+            type=label,
+            routes=len(alike[proto, family, label]),
+            weighted=weighted_routes(alike[proto, family, label]),
+            installed=len(alike[proto, family, label].keys() & installed.keys()),
+        )
+        for proto, family, label in sorted(alike)
+    ]
 
 
 def _chosen(
@@ -75,6 +134,9 @@ class _RouteRows:
     def __init__(self, context: ViewContext) -> None:
         self._context = context
         self._preferences = context.router.preferences
+        self._live = bool(context.runtime.pid)
+        """Whether it is a router that runs, not one that computes for ``fared-cli spf``."""
+        self._installed = context.router.planner.installed.routes
         self._tags = {i.name: i.engine.tags() for i in context.instances}
         self._nexthops: dict[int, tuple[NextHopSet, Sequence[RouteNextHop]]] = {}
         """By the id of the set, which is kept alive so that its id is not used again."""
@@ -94,6 +156,8 @@ class _RouteRows:
             discard=route.discard,
             tag=self._tags[proto](prefix, route.area, route.destinations),
             nexthops=self._hops(None if route.discard else route.nexthops),
+            changed_at=changed_at(self._context, proto, prefix) if self._live else UNSET,
+            installed=prefix in self._installed if self._live else UNSET,
         )
 
     def _hops(self, nexthops: NextHopSet | None) -> Sequence[RouteNextHop]:
