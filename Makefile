@@ -38,7 +38,7 @@ check: install
 bench: install
 	$(BIN)/python bench/run.py
 
-# Debian 12: build/deb/fared_VERSION_ARCH.deb and fared-tools_VERSION_ARCH.deb.
+# Debian 12 and 13: build/deb/fared_VERSION_ARCH.deb and fared-tools_VERSION_ARCH.deb.
 deb: install
 	$(BIN)/python deb/build.py
 

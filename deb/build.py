@@ -1,6 +1,7 @@
-"""Builds the Debian packages ``fared`` and ``fared-tools`` for Debian 12: ``make deb``.
+"""Builds the Debian packages ``fared`` and ``fared-tools``: ``make deb``, on Debian 12 or 13.
 
-Uses dpkg-deb alone. Everything is staged below ``build/deb``; bundled dependencies are kept there,
+The packages are for the Debian whose Python builds them: bundled wheels and compiled modules are
+for its version. Uses dpkg-deb alone. Everything is staged below ``build/deb``; bundled dependencies are kept there,
 so that a second build takes seconds. A package installs compiled modules, so that nothing is
 written to /usr after the installation.
 """
@@ -30,8 +31,10 @@ import fared  # noqa: E402
 from deb import contents, manual  # noqa: E402
 
 PACKAGES = ("fared", "fared-tools")
-PYTHON = (3, 11)
-"""Of Debian 12: the wheels that are bundled are for it."""
+DEBIAN = {(3, 11): "", (3, 13): "+deb13"}
+"""The versions of Python that Debian has, 12 and 13, with what they add to a package's version:
+that for a later Debian is the later one, so that an upgrade of Debian upgrades fared too."""
+PYTHON = sys.version_info[:2]
 _SCRIPTS = ("postinst", "prerm", "postrm")
 _PRUNED = ("tests", "include", "bin", "__pycache__")
 """Directories of bundled packages that no program runs."""
@@ -65,7 +68,7 @@ Description: {description}
 """
 _RELATIONS = {
     "fared": """\
-Depends: python3 (>= 3.11), python3 (<< 3.12), {debian}, libc6 (>= 2.28), libstdc++6, zlib1g, \
+Depends: python3 (>= {python}), python3 (<< {next_python}), {debian}, libc6 (>= 2.28), libstdc++6, zlib1g, \
 passwd, systemd | systemd-standalone-sysusers
 Recommends: iproute2
 Suggests: fared-tools, nftables""",
@@ -92,14 +95,15 @@ def main() -> None:
     made.add_argument("--version", default=fared.__version__, help="of the programs and packages")
     made.add_argument("--fast", action="store_true", help="compress little")
     options = made.parse_args()
-    if sys.version_info[:2] != PYTHON or shutil.which("dpkg-deb") is None:
-        sys.exit("make deb needs dpkg-deb, and Python 3.11, which Debian 12 has (PYTHON=...)")
+    if PYTHON not in DEBIAN or shutil.which("dpkg-deb") is None:
+        sys.exit("make deb needs dpkg-deb, and the Python of Debian 12 or 13 (PYTHON=...)")
     for package in PACKAGES:
         print(build(package, options.out, options.version, fast=options.fast))
 
 
 def build(package: str, out: Path, version: str, *, fast: bool = False) -> Path:
     """Build one package below ``out``; return its file."""
+    version += DEBIAN.get(PYTHON, "")
     root = out / package
     shutil.rmtree(root, ignore_errors=True)
     stage(package, root, version)
@@ -156,7 +160,7 @@ def _launcher(root: Path, program: str, module: str) -> None:
 def bundled(package: str, out: Path) -> Path:
     """Install the bundled dependencies of a package once; return their directory."""
     wanted = ROOT / "deb" / contents.BUNDLED[package]
-    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]
+    digest = hashlib.sha256(f"{PYTHON}".encode() + wanted.read_bytes()).hexdigest()[:12]
     directory = out / f"bundled-{package}-{digest}"
     if directory.exists():
         return directory
@@ -198,7 +202,12 @@ def _control(package: str, root: Path, version: str) -> None:
     sums = (f"{_md5(file)}  {file.relative_to(root)}\n" for file in files)
     size = sum(file.stat().st_size for file in files) // 1024
     debian = {**contents.DEBIAN} if package == "fared" else contents.DEBIAN_TOOLS
-    relations = _RELATIONS[package].format(version=version, debian=", ".join(debian.values()))
+    relations = _RELATIONS[package].format(
+        version=version,
+        debian=", ".join(debian.values()),
+        python=".".join(map(str, PYTHON)),
+        next_python=f"{PYTHON[0]}.{PYTHON[1] + 1}",
+    )
     _write(root / "DEBIAN/md5sums", "".join(sums))
     text = _CONTROL.format(
         package=package,

@@ -21,7 +21,7 @@ DEBIAN = {
     "h11": "python3-h11",
     "pyyaml": "python3-yaml",
 }
-"""Dependencies of the router that Debian 12 has new enough, and their packages."""
+"""Dependencies of the router that Debian has new enough from 12 on, and their packages."""
 DEBIAN_TOOLS = {"dpkt": "python3-dpkt"}
 """The same for the tools."""
 

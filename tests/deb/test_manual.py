@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from deb import build, manual, sample
+from deb import build, contents, manual, sample
 from fared.config.model import Config
 from fared.config.shapes import fields_of
 from fared.daemon.main import parser
@@ -209,6 +209,30 @@ def test_the_staged_router_runs_without_the_tools_and_names_the_package_that_has
     missing = run("fared.management.cli.main", "spf", "--lsdb", "x")
     assert missing.returncode == 2
     assert "'spf' is in another package: install fared-tools" in missing.stderr
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is missing")
+@pytest.mark.parametrize(
+    ("python", "version", "depends"),
+    [
+        ((3, 11), "9.9.9", "python3 (>= 3.11), python3 (<< 3.12)"),
+        ((3, 13), "9.9.9+deb13", "python3 (>= 3.13), python3 (<< 3.14)"),
+    ],
+)
+def test_a_package_is_for_the_debian_whose_python_builds_it(
+    python, version, depends, tmp_path, monkeypatch
+):
+    """Its wheels and compiled modules are for no other; the later Debian has the later package."""
+    monkeypatch.setattr(build, "PYTHON", python)
+    monkeypatch.setattr(contents, "CONFFILES", ())
+    monkeypatch.setattr(build, "stage", lambda _, root, __: root.mkdir())
+    monkeypatch.setattr(build, "bundled", lambda *_: tmp_path / "empty")
+    (tmp_path / "empty").mkdir()
+    file = build.build("fared", tmp_path, "9.9.9", fast=True)
+    assert file.name == f"fared_{version}_{build.architecture()}.deb"
+    told = (tmp_path / "fared" / "DEBIAN" / "control").read_text()
+    assert f"Version: {version}\n" in told
+    assert f"Depends: {depends}," in told
 
 
 def test_the_staged_lab_has_the_topologies(staged, tmp_path):
