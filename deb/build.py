@@ -1,9 +1,9 @@
 """Builds the Debian packages ``fared`` and ``fared-tools``: ``make deb``, on Debian 12 or 13.
 
 The packages are for the Debian whose Python builds them: bundled wheels and compiled modules are
-for its version. Uses dpkg-deb alone. Everything is staged below ``build/deb``; bundled dependencies are kept there,
-so that a second build takes seconds. A package installs compiled modules, so that nothing is
-written to /usr after the installation.
+for its version. Uses dpkg-deb alone. Everything is staged below ``build/deb``; bundled dependencies
+are kept there, so that a second build takes seconds. A package installs compiled modules, so that
+nothing is written to /usr after the installation.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ Description: {description}
 """
 _RELATIONS = {
     "fared": """\
-Depends: python3 (>= {python}), python3 (<< {next_python}), {debian}, libc6 (>= 2.28), libstdc++6, zlib1g, \
-passwd, systemd | systemd-standalone-sysusers
+Depends: python3 (>= {python}), python3 (<< {next_python}), {debian}, libc6 (>= 2.28), \
+libstdc++6, zlib1g, passwd, systemd | systemd-standalone-sysusers
 Recommends: iproute2
 Suggests: fared-tools, nftables""",
     "fared-tools": """\

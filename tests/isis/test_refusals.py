@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fared.core.bfd import BfdSettings
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.protocols.igp.events import LogRecord
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
@@ -100,6 +101,13 @@ def test_a_neighbor_that_does_not_receive_us_is_told():
     net.cables[0].deaf = set()
     net.run(10)
     assert problem(net, 1) is None
+
+
+@pytest.mark.rfc("RFC 6213 §3.2")
+def test_strict_bfd_that_is_not_up_is_told():
+    net = pair(settings=replace(FAST, bfd=BfdSettings(strict=True)))
+    net.run(10)
+    assert [problem(net, number).cause for number in (1, 2)] == ["bfd-down"] * 2
 
 
 @pytest.mark.rfc("RFC 3719 §6")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fared.core.bfd import BfdSettings
 from fared.core.ids import dotted
 from fared.protocols.igp.events import LogRecord
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
@@ -117,6 +118,15 @@ def test_a_neighbor_that_does_not_receive_us_is_told_and_no_other():
     net.cables[0].deaf = set()
     net.run(5)
     assert [problem(net, number) for number in (1, 2)] == [None, None]
+
+
+@pytest.mark.rfc("RFC 9355 §4")
+def test_strict_bfd_that_is_not_up_is_told_and_not_that_hellos_are_lost():
+    """Neither end lists the other meanwhile."""
+    strict = replace(FAST, bfd=BfdSettings(strict=True))
+    net = pair(settings=strict)
+    net.run(10)
+    assert [problem(net, number) for number in (1, 2)] == ["bfd-down"] * 2
 
 
 def test_a_packet_that_comes_before_the_hello_of_its_sender_is_no_warning():

@@ -59,6 +59,7 @@ _OF_ISIS = {
 }
 _OF_NO_REFUSAL = {  # but no neighbor to use either
     "not-heard": "it does not list us: our hellos are lost on their way, or it refuses them",
+    "bfd-down": "BFD is not up, without which there is no adjacency here (strict)",
     "mtu-mismatch": "its MTU differs",
     "topology-mismatch": "only one end has multi-topology: IPv6 has no adjacency",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fared.core.bfd import BfdStatus
 from fared.protocols.igp.refusals import NeighborProblem, explain
 from fared.protocols.isis.circuit import Adjacency, AdjacencyState
 from fared.protocols.isis.pdu.tlvs import MT_IPV4, NLPIDS, TOPOLOGIES
@@ -23,9 +24,17 @@ def problem_of(settings: IsisSettings, adjacency: Adjacency, now: float) -> Neig
             return None
         return NeighborProblem("topology-mismatch", explain("topology-mismatch"))
     interval = adjacency.circuit.settings.hello_interval
-    waits = adjacency.state is AdjacencyState.INITIALIZING and adjacency.awaited is None
-    if not waits or now - adjacency.since < _PATIENCE * interval:
+    initializes = adjacency.state is AdjacencyState.INITIALIZING
+    if not initializes or now - adjacency.since < _PATIENCE * interval:
         return None
+    return _why_it_initializes(adjacency)
+
+
+def _why_it_initializes(adjacency: Adjacency) -> NeighborProblem | None:
+    """Return why an adjacency has not come up, though hellos of the neighbor arrive."""
+    if adjacency.awaited is not None:
+        down = BfdStatus.DOWN in adjacency.bfd.values()
+        return NeighborProblem("bfd-down", explain("bfd-down")) if down else None
     # RFC 3719 §6: both pad their hellos to their MTU, so that those of the larger end are lost
     theirs, ours = adjacency.padded_to + LLC_SIZE, adjacency.circuit.link.mtu
     if adjacency.padded_to and not theirs <= ours <= theirs + _MISSING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fared.core.bfd import BfdStatus
 from fared.protocols.igp.refusals import NeighborProblem, explain
 from fared.protocols.ospf.interface import Interface, InterfaceState, Neighbor
 from fared.protocols.ospf.neighbor import NeighborState
@@ -18,9 +19,12 @@ def problem_of(neighbor: Neighbor, now: float) -> NeighborProblem | None:
     if mtus is not None:
         text = f"{explain('mtu-mismatch', mtus)}, {_what_follows(neighbor, *mtus)}"
         return NeighborProblem("mtu-mismatch", text)
-    interval = neighbor.interface.settings.hello_interval
-    unheard = neighbor.state is NeighborState.INIT and not neighbor.lists_us
-    if unheard and now - neighbor.since >= _PATIENCE * interval:
+    if now - neighbor.since < _PATIENCE * neighbor.interface.settings.hello_interval:
+        return None
+    if neighbor.awaits_bfd:  # neither end lists the other (RFC 9355 §4)
+        down = neighbor.bfd is BfdStatus.DOWN
+        return NeighborProblem("bfd-down", explain("bfd-down")) if down else None
+    if neighbor.state is NeighborState.INIT and not neighbor.lists_us:
         return NeighborProblem("not-heard", explain("not-heard"))
     return None
 
