@@ -1,5 +1,7 @@
 """The whole fabric as a document, and what changes of it."""
 
+from itertools import product
+
 import pytest
 from msgspec.structs import replace
 
@@ -175,6 +177,37 @@ def test_each_router_of_areas_sees_its_own_ones_the_right_way_up(
     assert counts == [leaves, spines, supers]
     pods = {name for name, node in found.items() if node.pod is not None}
     assert pods == ({n for n in found if n.startswith("p1.")} if leaves and supers else set())
+
+
+@pytest.mark.parametrize("build", [clos5_areas, clos5_levels])
+def test_a_spine_without_links_to_its_leaves_sees_what_it_had_the_right_way_up(build):
+    """Its PoD stays in its database for a while: two parts without a link between them."""
+    made = started(build(2, 3, 4, 2, network=Network(seed=1)))
+    for leaf in ("p1.L1", "p1.L2", "p1.L3"):
+        made.network.set_link("p1.S1", leaf, up=False)
+    made.network.run_until_quiet(60)
+    for viewer, count in (("p1.S1", 10), ("p1.L1", 7), ("p1.S2", 10), ("SS1.1", 4)):
+        found = nodes(seen_from(made, viewer))
+        assert {name: node.role for name, node in found.items() if node.links.to} == {
+            name: role_of(name) for name, node in found.items() if node.links.to
+        }
+        assert sum(bool(node.links.to) for node in found.values()) == count
+
+
+@pytest.mark.parametrize("failed", ["S2", "L3"])
+def test_a_router_that_failed_keeps_its_place(failed):
+    """Its LSA is in the databases of the others for up to an hour, and lists its links."""
+    made = started(clos3(3, 5, network=Network(seed=2)))
+    for spine, leaf in product(("S1", "S2", "S3"), ("L1", "L2", "L3", "L4", "L5")):
+        made.network.set_link(spine, leaf, up=failed not in (spine, leaf))
+    made.network.run_until_quiet(60)
+    context = seen_from(made, "L1")
+    found = nodes(context)
+    assert len(found) == 8
+    assert {name: node.role for name, node in found.items()} == {n: role_of(n) for n in found}
+    assert {(near, state) for (near, _), (state, _) in marks(context).items()} == {
+        (failed, "one-way")
+    }
 
 
 def test_a_router_that_becomes_a_border_router_changes_the_places():

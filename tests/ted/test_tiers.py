@@ -168,6 +168,14 @@ def test_pods_may_reach_up_to_super_spines_that_are_border_routers():
     assert {name: place.tier for name, place in found.items()} == expected_of(links)
 
 
+def test_half_of_the_border_routers_need_not_say_so():
+    """One that has lost its pod has nothing to readvertise."""
+    links = plane(1, clos5(2, 4, 4, 2))
+    heights = heights_of(links) | {"p0-S1": CORE}
+    found = places(graph(links), dict.fromkeys(heights, 1), heights)
+    assert {name: place.tier for name, place in found.items()} == expected_of(links)
+
+
 def test_one_border_router_among_spines_or_leaves_turns_nothing_upside_down():
     links = clos3(4, 8)
     for border, others in product(("S1", "L1"), (INNER, CORE)):

@@ -66,17 +66,18 @@ class Evidence:
         """Return how many prefixes these routers have, usually."""
         return median(self.hosts.get(node, 0) for node in nodes)
 
-    def lean(self, nodes: Iterable[NodeId], ends: Neighbors) -> int | None:
+    def lean(self, nodes: list[NodeId], ends: Neighbors) -> int | None:
         """Return whether routers are below or above most of their neighbors; None: neither."""
-        if not self.heights:
-            return None
-        balance = links = 0
-        for node in nodes:
-            links += len(ends[node])
-            balance += self.higher(node, ends) - self.lower(node, ends)
-        if 2 * abs(balance) <= links:
+        balance = self.balance(nodes, ends)
+        if 2 * abs(balance) <= sum(len(ends[node]) for node in nodes):
             return None
         return LEAF if balance > 0 else SUPER
+
+    def balance(self, nodes: Iterable[NodeId], ends: Neighbors) -> int:
+        """Return how many more links lead up from routers than down."""
+        if not self.heights:
+            return 0
+        return sum(self.higher(node, ends) - self.lower(node, ends) for node in nodes)
 
     def higher(self, node: NodeId, ends: Neighbors) -> int:
         """Return how many neighbors of a router are above it."""
@@ -155,10 +156,11 @@ class _StageSearch:
             upper, lower = sorted((one, other), key=lambda side: self._rank(side[0].members))
         else:
             lower, upper = (one, other) if lean == LEAF else (other, one)
-        if lean is not None and self._mostly(lower, BORDER):
-            return Stages([], lower, upper, certain=True)
         few, many = (evidence.host_prefixes(side[0].members) for side in (upper, lower))
-        return Stages(lower, upper, [], certain=lean is not None or few < many)
+        certain = lean is not None or few < many
+        if (lean is not None or few == many) and self._mostly(lower, BORDER):
+            return Stages([], lower, upper, certain)
+        return Stages(lower, upper, [], certain)
 
     def _five(
         self, middle: list[NodeId], groups: list[AlikeGroup], *, crowded: bool
@@ -244,10 +246,11 @@ class _StageSearch:
             kind.update({at: SUPER - k if turned else k for at, k in found.items()})
         return [kind[number] for number in range(len(groups))]
 
-    def _rank(self, nodes: list[NodeId]) -> tuple[float, int, float, list[NodeId]]:
+    def _rank(self, nodes: list[NodeId]) -> tuple[float, int, int, float, list[NodeId]]:
         """Return the key of a set of routers: the greatest is that of leaves."""
-        degree = median(len(self._across[node]) for node in nodes)
-        return self._evidence.host_prefixes(nodes), len(nodes), -degree, sorted(nodes)
+        evidence, degree = self._evidence, median(len(self._across[node]) for node in nodes)
+        balance = evidence.balance(nodes, self._across)
+        return evidence.host_prefixes(nodes), balance, len(nodes), -degree, sorted(nodes)
 
     def _against(self, found: Stages) -> int:
         """Return the number of links that lead up here, and down by heights, or reversely."""
@@ -261,9 +264,9 @@ class _StageSearch:
         return below + above
 
     def _mostly(self, groups: list[AlikeGroup], height: int) -> bool:
-        """Whether most routers have this height."""
+        """Whether half of the routers have this height, or more."""
         nodes = [node for group in groups for node in group.members]
-        return 2 * sum(self._evidence.heights.get(node) == height for node in nodes) > len(nodes)
+        return 2 * sum(self._evidence.heights.get(node) == height for node in nodes) >= len(nodes)
 
     def _enough(self, groups: list[AlikeGroup]) -> bool:
         """Whether few routers with several links are left out."""

@@ -6,6 +6,7 @@ milliseconds and hardly any memory.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -114,32 +115,32 @@ class FabricImage(msgspec.Struct, dict=True):
 def sight(context: ViewContext, before: FabricImage | None = None) -> Sight:
     """Look at the router; this takes a millisecond, an image may be made in another thread.
 
-    ``before`` is the image that the new one will be made from: it has ``hosts``, which matter
-    where links or heights differ only.
+    ``before`` is the image that the new one will be made from: ``hosts`` are counted again if links
+    or heights differ, since places depend on them, and ``prefixes``, for whole documents, never.
     """
     blocks, heights_by_id = _blocks(context), heights(context)
     first = _first_ids(blocks)
     high = {first[node]: height for node, height in heights_by_id.items() if node in first}
-    if (
-        before is not None
-        and before.seen.heights == high
-        and _same_rows(before.seen.blocks, blocks)
-    ):
-        hosts = before.seen.hosts
-    else:
-        hosts = own_hosts(context, first)
     root, marks = context.instances[0].root, own_marks(context, first)
-    return Sight(root, blocks, first, _prefixes(context), hosts, high, marks)
+    if before is None:
+        return Sight(
+            root, blocks, first, _prefixes(context), own_hosts(context, first, high), high, marks
+        )
+    seen = before.seen
+    same = seen.heights == high and _same_rows(seen.blocks, blocks)
+    hosts = seen.hosts if same else own_hosts(context, first, high)
+    return Sight(root, blocks, first, seen.prefixes, hosts, high, marks)
 
 
 def _same_rows(
     known: Mapping[NodeId, list[NodeBlock]], found: Mapping[NodeId, list[NodeBlock]]
 ) -> bool:
     """Whether all routers certainly have the same links: other arrays may be equal."""
-    return known.keys() == found.keys() and all(
-        len(blocks) == len(known[node])
-        and all(a.neighbors is b.neighbors for a, b in zip(known[node], blocks, strict=True))
-        for node, blocks in found.items()
+    rows = [[b.neighbors for mine in of.values() for b in mine] for of in (known, found)]
+    return (
+        known.keys() == found.keys()
+        and len(rows[0]) == len(rows[1])
+        and all(map(operator.is_, *rows))
     )
 
 
@@ -270,7 +271,13 @@ def _prefixes(context: ViewContext) -> dict[NodeId, int]:
 def _places(vertices: Mapping[NodeId, FabricVertex], seen: Sight) -> Mapping[NodeId, TierPlace]:
     if any(block.network for vertex in vertices.values() for block in vertex.blocks):
         return {}
-    return places(_neighbors(vertices), seen.hosts, seen.heights)
+    neighbors = _neighbors(vertices)
+    # what a router said before it failed stays in the database: it keeps its place
+    for node in [node for node, ends in neighbors.items() if not ends]:
+        neighbors[node] = vertices[node].ends.intersection(vertices)
+        for end in neighbors[node]:
+            neighbors[end] |= {node}
+    return places(neighbors, seen.hosts, seen.heights)
 
 
 def _neighbors(vertices: Mapping[NodeId, FabricVertex]) -> dict[NodeId, frozenset[NodeId]]:

@@ -39,8 +39,14 @@ def _heights(instance: ProtocolInstance) -> dict[NodeId, int]:
     return found if BORDER in found.values() else {}
 
 
-def own_hosts(context: ViewContext, first: Mapping[NodeId, NodeId]) -> dict[NodeId, int]:
-    """Return how many prefixes each vertex has that no other router advertises."""
+def own_hosts(
+    context: ViewContext, first: Mapping[NodeId, NodeId], high: Mapping[NodeId, int]
+) -> dict[NodeId, int]:
+    """Return how many prefixes each vertex has that no other router advertises.
+
+    ``high`` are the heights of vertices. In level 2, prefixes that a border router readvertises
+    look like its own ones: of these, only its loopback counts.
+    """
     found: dict[NodeId, int] = {}
     for instance in context.instances:
         externals = list(instance.engine.externals())
@@ -48,4 +54,6 @@ def own_hosts(context: ViewContext, first: Mapping[NodeId, NodeId]) -> dict[Node
             for node, count in solver.own_prefixes(externals).items():
                 vertex = first.get(node, node)
                 found[vertex] = max(found.get(vertex, 0), count)
-    return found
+    borders = [node for node in found if high.get(node) == BORDER]
+    # if all are border routers, they are compared with each other
+    return found | dict.fromkeys(borders, 1) if len(borders) < len(found) else found
