@@ -230,6 +230,14 @@ class ViewContext(msgspec.Struct, dict=True):
         """Return the hostname of a vertex, or its id."""
         return self.hostnames.get(node) or format_node(node)
 
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {format_node(node): hostname for node, hostname in self.hostnames.items()}
+
+    def named(self, id_: str) -> str:
+        """Return the hostname of an id that is text, or the id."""
+        return self._names.get(id_, id_)
+
     def find_node(self, text: str, instance: ProtocolInstance) -> int | None:
         """Find a node of a protocol by router id, system id or hostname; None: not found."""
         nodes = {

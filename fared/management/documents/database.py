@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
 
 from fared.management.documents import human
-from fared.management.documents.cells import Columns, count, plain
+from fared.management.documents.cells import Columns, count
+from fared.management.documents.contents import nested
 from fared.management.documents.declare import Answer, Argument, Document
 from fared.management.documents.facts import Facts
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
 
 Body = dict[str, Any] | UnsetType
+Words = list[str] | UnsetType
 _LSP_BITS = {"attached": "ATT", "partition_repair": "P", "overload": "OL"}
 
 
@@ -23,7 +25,8 @@ class DatabaseLsa(Facts):
     """One LSA, with the field names of ``fared-decode/1``.
 
     ``type`` is the decoder's name (``router``, ``te-link``...), ``hostname`` that of the
-    advertising router; ``body`` only where LSAs were requested by ``id``.
+    advertising router; ``about``: what it is about, in a few words (``S1 > L1, 100M``). ``body``
+    only where LSAs were requested by ``id`` or router; ``words``: the same, line by line.
     """
 
     type: str
@@ -35,7 +38,9 @@ class DatabaseLsa(Facts):
     checksum: int
     length: int
     self_originated: bool
+    about: str
     body: Body = UNSET
+    words: Words = UNSET
 
 
 class DatabaseArea(Facts):
@@ -51,8 +56,8 @@ class DatabaseLsp(Facts):
     """One LSP, with the field names of ``fared-decode/1``.
 
     ``type`` is lsp or pseudonode; ``lifetime`` the remaining lifetime, seconds; ``length`` in
-    bytes. ``purged``: only its header is kept. ``body`` (the whole PDU as decoded) only if LSPs
-    were requested by ``id``.
+    bytes. ``purged``: only its header is kept. ``body`` (the whole PDU as decoded) and ``words``
+    (the same, line by line) only if LSPs were requested by ``id`` or router.
     """
 
     type: str
@@ -68,6 +73,7 @@ class DatabaseLsp(Facts):
     purged: bool
     self_originated: bool
     body: Body = UNSET
+    words: Words = UNSET
 
 
 class DatabaseLevel(Facts):
@@ -82,8 +88,9 @@ class DatabaseDocument(Answer, tag="fared-database/1"):
     """``show database``; arguments ``type`` (a word or the beginning of one) and ``id``, optional.
 
     ``as_scope``: LSAs that belong to no area (AS-external, AS-scoped opaque). ``levels``: the
-    LSPs of IS-IS; types are lsp, pseudonode, level-1 and level-2, an id is that of an LSP, or a
-    system id or hostname for all LSPs of a router.
+    LSPs of IS-IS; types are lsp, pseudonode, level-1 and level-2. An id is that of an LSA or LSP,
+    or the id or hostname of a router, or ``self``; it may stand in the place of the type, where
+    ``self`` only lists. Contents (``body``, ``words``) are those of entries asked for by id.
     """
 
     router_id: str
@@ -101,8 +108,9 @@ class DatabaseDocument(Answer, tag="fared-database/1"):
             paper.table(lsas, _LSAS, bold=lambda lsa: lsa.self_originated)
             for lsa in lsas:
                 if isinstance(lsa.body, dict):
-                    paper.heading(f"{lsa.type} {lsa.id} by {lsa.adv_router}")
-                    paper.indented(nested(lsa.body))
+                    by = human.router(lsa.adv_router, lsa.hostname)
+                    paper.heading(f"{lsa.type} {lsa.id} by {by}")
+                    paper.indented(lsa.words or nested(lsa.body))
         if self.levels and scopes:
             paper.line()
         for index, level in enumerate(self.levels):
@@ -112,38 +120,7 @@ class DatabaseDocument(Answer, tag="fared-database/1"):
             for lsp in level.lsps:
                 if isinstance(lsp.body, dict):
                     paper.heading(f"{lsp.lsp_id} of {lsp.hostname}" if lsp.hostname else lsp.lsp_id)
-                    paper.indented(nested(lsp.body["tlvs"]))
-
-
-def nested(value: dict[str, Any], indent: str = "") -> Iterable[str]:
-    """Format a nested document as indented lines, one record of a list per line.
-
-    Nested values of a record follow below it.
-    """
-    for name, item in value.items():
-        if item is None or item == []:
-            continue
-        if isinstance(item, dict):
-            yield f"{indent}{name}:"
-            yield from nested(item, indent + "  ")
-        elif isinstance(item, list) and isinstance(item[0], dict):
-            yield f"{indent}{name}:"
-            for entry in item:
-                flat = {k: v for k, v in entry.items() if v is not None and type(v) is not dict}
-                yield indent + "  " + "  ".join(f"{k} {_value(k, v)}" for k, v in flat.items())
-                for inner in (v for v in entry.values() if isinstance(v, dict)):
-                    yield from nested(inner, indent + "    ")
-        else:
-            yield f"{indent}{name}: {_value(name, item)}"
-
-
-def _value(name: str, value: object) -> str:
-    """Format a value: bandwidths with units, eight equal ones (one for each priority) as one."""
-    if not name.endswith(("bandwidth", "capacity")):
-        return plain(value)
-    if isinstance(value, list):
-        return ", ".join(dict.fromkeys(_value(name, item) for item in value))
-    return human.bandwidth(value) if isinstance(value, (int, float)) else plain(value)
+                    paper.indented(lsp.words or nested(lsp.body["tlvs"]))
 
 
 def _bits(lsp: DatabaseLsp) -> str:
@@ -156,8 +133,7 @@ _LSAS: Columns = {
     "Advertised by": lambda lsa: human.router(lsa.adv_router, lsa.hostname),
     ">Age": "age",
     ">Seq": lambda lsa: f"{lsa.seq:08x}",
-    ">Cksum": lambda lsa: f"{lsa.checksum:04x}",
-    ">Len": "length",
+    "~About": "about",
 }
 _LSPS: Columns = {
     "LSP id": "lsp_id",
@@ -173,8 +149,8 @@ DOCUMENT = Document(
     DatabaseDocument,
     "protocol:database",
     "The link-state database. With ID, also the contents of these LSAs or LSPs.\n\n"
-    "IS-IS: TYPE is lsp, pseudonode, level-1 or level-2 and optional; ID is that of an LSP, or"
-    " a system id or hostname.",
+    "TYPE is one of the list (router, te-link), in IS-IS lsp, pseudonode, level-1 or level-2, and"
+    " optional; ID is that of an LSA or LSP, the id or hostname of a router, or self: own ones.",
     (
         Argument("type", word="TYPE", parameter="kind"),
         Argument("id", word="ID", parameter="entry_id"),

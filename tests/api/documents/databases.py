@@ -20,6 +20,7 @@ def lsa(kind: str, id_: str, router: int, **more: Any) -> Json:
         "checksum": 0xA4F3,
         "length": 108,
         "self_originated": router == 5,
+        "about": "2 links, 1 stub",
     }
     return sample(DatabaseLsa, **(usual | more))
 
@@ -34,7 +35,7 @@ def database(*lsas: Json) -> Json:
 DATABASE = database(
     lsa("router", "10.255.0.1", 1),
     lsa("router", "10.255.0.5", 5, age=3, length=132),
-    lsa("te-link", "1.0.0.2", 1),
+    lsa("te-link", "1.0.0.2", 1, about="spine1 > leaf1, 400G, 276.6G free"),
 )
 
 DATABASE_DETAIL = database(
@@ -46,6 +47,19 @@ DATABASE_DETAIL = database(
             "flags": 0,
             "links": [{"type": 1, "id": "10.255.0.5", "data": "10.128.0.0", "metric": 10}],
         },
+    )
+)
+
+DATABASE_WORDS = database(
+    lsa(
+        "router",
+        "10.255.0.1",
+        1,
+        body={"flags": 0},
+        words=[
+            "link to another router (point-to-point): leaf1, from 10.128.0.0, metric 10",
+            "stub network 10.0.2.0/24, metric 10",
+        ],
     )
 )
 

@@ -26,7 +26,9 @@ from fared.management.documents.neighbor import FloodingSpeed, IsisNeighborEntry
 from fared.management.documents.protocol_status import IsisStatus, LevelStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen
+from fared.management.documents.views.database_words import WantedEntries, wanted_entries
 from fared.management.documents.views.isis_lsdb import address_text, isis_lsdb_document
+from fared.management.documents.views.isis_words import words
 from fared.management.documents.views.link import (
     by_interface,
     due_in,
@@ -199,18 +201,17 @@ def database(
     context: ViewContext, kind: str | None, lsp_id: str | None
 ) -> Work[Mapping[str, Sequence[Any]]]:
     """Return the LSPs of each level; a word that is no type is an id."""
-    if kind is not None and lsp_id is None and not _is_type(kind):
-        kind, lsp_id = None, kind
+    asked = wanted_entries(context, kind, lsp_id, _is_type)
     copies = [
         (level.label, checksum_text(lsdb.checksum), lsdb.ordered())
         for level, lsdb in sorted(context.isis.instance.databases.items())
     ]
-    row = partial(_database_lsp, context, detailed=lsp_id is not None)
+    row = partial(_database_lsp, context, detailed=asked.detailed)
     rows: list[DatabaseLevel] = []
     for level, checksum, entries in copies:
-        wanted = partial(_wanted, context, level=level, kind=kind, lsp_id=lsp_id)
+        wanted = partial(_wanted, context, asked, level)
         found = yield from chosen(entries, wanted)
-        if found or (kind is None and lsp_id is None):
+        if found or asked.everything:
             rows.append(DatabaseLevel(level=level, checksum=checksum, lsps=Rows(found, row)))
     return {"levels": rows}
 
@@ -224,12 +225,11 @@ def lsp_type(lsp_id: LspId) -> str:
     return PSEUDONODE if pseudonode_of(lsp_id) else LSP
 
 
-def _wanted(
-    context: ViewContext, entry: StoredLsp, *, level: str, kind: str | None, lsp_id: str | None
-) -> bool:
-    found = entry.lsp_id
+def _wanted(context: ViewContext, asked: WantedEntries, level: str, entry: StoredLsp) -> bool:
+    found, kind = entry.lsp_id, asked.kind
     of_kind = kind is None or lsp_type(found).startswith(kind) or level.startswith(kind)
-    return of_kind and (lsp_id is None or _has_id(context, found, lsp_id))
+    of_router = entry.own if asked.own else asked.id is None or _has_id(context, found, asked.id)
+    return of_kind and of_router
 
 
 def _has_id(context: ViewContext, found: LspId, wanted: str) -> bool:
@@ -243,6 +243,7 @@ def _has_id(context: ViewContext, found: LspId, wanted: str) -> bool:
 
 def _database_lsp(context: ViewContext, entry: StoredLsp, *, detailed: bool) -> DatabaseLsp:
     lsp, lifetime = entry.lsp, entry.remaining_lifetime(context.now)
+    body = render_pdu(lsp, entry.raw) | {"lifetime": lifetime} if detailed else UNSET
     return DatabaseLsp.of(
         lsp,
         type=lsp_type(entry.lsp_id),
@@ -253,7 +254,8 @@ def _database_lsp(context: ViewContext, entry: StoredLsp, *, detailed: bool) -> 
         length=len(entry.raw),
         purged=entry.purged,
         self_originated=entry.own,
-        body=render_pdu(lsp, entry.raw) | {"lifetime": lifetime} if detailed else UNSET,
+        body=body,
+        words=UNSET if body is UNSET else words(body["tlvs"], context.named),
     )
 
 

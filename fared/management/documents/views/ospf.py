@@ -20,6 +20,7 @@ from fared.management.documents.neighbor import MtuMismatch, OspfNeighborEntry
 from fared.management.documents.protocol_status import AreaStatus, OspfStatus
 from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen, in_order
+from fared.management.documents.views.database_words import WantedEntries, wanted_entries
 from fared.management.documents.views.link import (
     by_interface,
     due_in,
@@ -31,6 +32,7 @@ from fared.management.documents.views.link import (
     unready_neighbor,
 )
 from fared.management.documents.views.ospf_lsdb import lsdb_document
+from fared.management.documents.views.ospf_words import about, words
 from fared.management.documents.views.restart import ended_restart, running_restart
 from fared.protocols.ospf.adjacency.problems import mtu_mismatch, problem_of
 from fared.protocols.ospf.counted import COUNTABLE
@@ -48,6 +50,13 @@ from fared.router.protocols import OSPF
 if TYPE_CHECKING:
     from fared.management.documents.lsdb import OspfLsdb
     from fared.management.documents.neighbor import RefusedHelloEntry
+
+
+_TYPES = (
+    *(name.lower().replace("_", "-") for name in (*LsType.__members__, *OpaqueType.__members__)),
+    *("te-link", "te-router-address"),
+)
+"""What ``show database`` calls LSAs."""
 
 
 def interfaces(context: ViewContext) -> list[OspfInterfaceEntry]:
@@ -182,8 +191,9 @@ def database(
     every = [area for _, area in sorted(instance.areas.items())]
     copies = [(area, checksum_text(area.lsdb.checksum), tuple(area.lsdb)) for area in every]
     external = tuple(instance.as_scope)
-    wanted = partial(_wanted, kind=kind, lsa_id=lsa_id)
-    row = partial(_database_lsa, context, detailed=lsa_id is not None)
+    asked = wanted_entries(context, kind, lsa_id, _is_type)
+    wanted = partial(_wanted, context, asked)
+    row = partial(_database_lsa, context, detailed=asked.detailed)
 
     def rows(entries: Sequence[LsaEntry]) -> Work[Rows[DatabaseLsa]]:
         found = yield from chosen(entries, wanted)
@@ -192,7 +202,7 @@ def database(
     areas: list[DatabaseArea] = []
     for area, checksum, entries in copies:
         lsas = yield from rows(entries)
-        if len(lsas) or (kind is None and lsa_id is None):
+        if len(lsas) or asked.everything:
             name, stub = dotted(area.area_id), "stub" if area.settings.stub else "normal"
             areas.append(DatabaseArea(area=name, type=stub, checksum=checksum, lsas=lsas))
     return {"areas": areas, "as_scope": (yield from rows(external))}
@@ -213,11 +223,22 @@ def kind_name(kind: int) -> str:
     return name.lower().replace("_", "-")
 
 
-def _wanted(entry: LsaEntry, *, kind: str | None, lsa_id: str | None) -> bool:
+def _is_type(word: str) -> bool:
+    return any(_matches(name, word) for name in _TYPES)
+
+
+def _wanted(context: ViewContext, asked: WantedEntries, entry: LsaEntry) -> bool:
     key = entry.key
-    if kind is not None and not _matches(kind_name(kind_of(key, entry.raw)), kind):
+    if asked.kind is not None and not _matches(kind_name(kind_of(key, entry.raw)), asked.kind):
         return False
-    return lsa_id is None or lsa_id in (dotted(key.link_state_id), dotted(key.advertising_router))
+    router = key.advertising_router
+    if asked.own and router != context.ospf.instance.router_id:
+        return False
+    return (
+        asked.id is None
+        or router in asked.routers
+        or asked.id in (dotted(key.link_state_id), dotted(router))
+    )
 
 
 def _matches(name: str, kind: str) -> bool:
@@ -239,7 +260,9 @@ def _database_lsa(context: ViewContext, entry: LsaEntry, *, detailed: bool) -> D
         checksum=header.ls_checksum,
         length=header.length,
         self_originated=header.advertising_router == context.ospf.instance.router_id,
+        about=about(lsa, context.name),
         body=(render_lsa(lsa)["body"] or {}) if detailed else UNSET,
+        words=words(lsa, context.name) if detailed else UNSET,
     )
 
 
