@@ -9,7 +9,9 @@
 - Values: ``shapes`` reads them by the annotations of a field; ``values`` and ``quantities`` are
   their types, ``globs`` the keys that name interfaces, ``secrets`` the keys of authentication.
 - Reading: ``document`` keeps lines and columns of YAML, ``files`` opens files with limits,
-  ``reading`` collects ``errors``, ``checks`` compares entries with each other.
+  ``reading`` collects ``errors``, ``checks`` compares entries with each other,
+  ``traps`` warns of what is probably not meant, ``here`` of what this machine does not have;
+  ``hints`` explains errors.
 - ``changes`` are the differences of two configurations; ``template`` writes a first one; ``saved``
   is the process that reads a file for a running daemon.
 """

@@ -5,7 +5,7 @@ The checks read the plain data, so that they also work on a file with other erro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from fared.config import values
@@ -19,9 +19,11 @@ from fared.config.errors import (
 )
 from fared.config.globs import GlobIndex, TooManyGlobsError, is_glob
 from fared.config.model import Config
+from fared.config.traps import Trap, traps
 from fared.core.ids import BACKBONE, AreaId, dotted, parse_area
 
 _LOOPBACK = "lo"
+Compare = Callable[[Config, Places], Iterable[Trap]]
 
 
 def cross_checks(file: str, data: object, places: Places) -> Iterator[ConfigError]:
@@ -32,9 +34,12 @@ def cross_checks(file: str, data: object, places: Places) -> Iterator[ConfigErro
 
 
 def warnings_of(
-    file: str, config: Config, places: Places, exposed: Collection[str]
+    file: str, config: Config, places: Places, exposed: Collection[str], compare: Compare
 ) -> Iterator[ConfigWarning]:
-    """Yield the warnings about a valid file; ``exposed``: key files that others can write."""
+    """Yield the warnings about a valid file.
+
+    ``exposed``: key files that others can write; ``compare`` yields more traps.
+    """
     if exposed:
         for path, name in places.find("key-file"):
             if name in exposed:
@@ -44,6 +49,8 @@ def warnings_of(
         if suppressed is True and path[-2] == _LOOPBACK:
             yield _warning(file, path, places, "ignored: a loopback is always advertised")
     yield from _unannounced(file, config, places)
+    for path, message in (*traps(config, places), *compare(config, places)):
+        yield _warning(file, path, places, message)
     sections = list(config.protocols.items())
     for name, section in sections[1:]:
         first, counting = sections[0]

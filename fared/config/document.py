@@ -158,7 +158,7 @@ def parse(text: str) -> tuple[object, Places]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
-        why = _TAG.sub("a tag", error.problem or "")
+        why = _why_broken(text, error.problem or "", place)
         if "nesting depth" in why:  # libyaml has a limit of its own, and reads ahead of us
             raise YamlError(place, (), f"at most {_MAX_DEPTH} levels", "deeper nesting") from error
         raise _broken(place, why) from error
@@ -173,6 +173,18 @@ def parse(text: str) -> tuple[object, Places]:
     places = Places(root)
     places.duplicates = composer.duplicates
     return root.data, places
+
+
+def _why_broken(text: str, problem: str, place: Place) -> str:
+    """Say what is wrong in the words of a person who edits the file."""
+    lines = text.splitlines()
+    line = lines[place.line - 1] if place.line <= len(lines) else ""
+    before, at = line[: place.column - 1], line[place.column - 1 : place.column]
+    if at == "\t":
+        return "a tab: indent with spaces"
+    if before.endswith("*"):
+        return 'a pattern needs quotes: "*"'
+    return _TAG.sub("a tag", problem)
 
 
 def _broken(place: Place, why: str) -> YamlError:

@@ -14,6 +14,11 @@ MOST_SHOWN: Final = 20
 """The most errors of one file that are shown; the rest are counted."""
 
 
+_UNKNOWN: Final = "the unknown key"
+_ELSEWHERE: Final = "it is a key of"
+_LONG: Final = 60
+
+
 class ConfigError(msgspec.Struct, frozen=True):
     """One error in a file: its place, what is expected there, and what is given.
 
@@ -33,7 +38,12 @@ class ConfigError(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}:{self.column}: "
         subject = f"{self.path}: " if self.path else ""
-        text = f"{where}{subject}expected {self.expected}, got {self.got}"
+        meant = self.nearest or self.hint.startswith(_ELSEWHERE)
+        known_better = meant and len(self.expected) > _LONG
+        if known_better and self.got.startswith(_UNKNOWN):  # a long list would hide it
+            text = f"{where}{subject}{self.got.removeprefix('the ')}"
+        else:
+            text = f"{where}{subject}expected {self.expected}, got {self.got}"
         if self.hint:
             text += f" ({self.hint})"
         if self.nearest:

@@ -6,14 +6,14 @@ There are three passes, each of which reports all its errors: the YAML itself, t
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from fared.config.checks import cross_checks, warnings_of
+from fared.config.checks import Compare, cross_checks, warnings_of
 from fared.config.document import Place, Places, YamlError, parse
 from fared.config.errors import (
     MOST_SHOWN,
@@ -25,10 +25,12 @@ from fared.config.errors import (
     show_value,
 )
 from fared.config.files import NotRegularError, read_regular
+from fared.config.hints import belongs, foreign, nearest
 from fared.config.model import Config
 from fared.config.reading import Problem, Reading
 from fared.config.secrets import presentable, shown
 from fared.config.shapes import shape_of
+from fared.config.traps import Trap
 
 _MAX_FILE: Final = 4 << 20
 """Bytes: enough for some 30,000 interfaces with a few settings each."""
@@ -46,6 +48,10 @@ class Loaded(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
+def _nothing(_config: Config, _places: Places) -> Iterable[Trap]:
+    return ()
+
+
 def load(source: str | Path) -> Config:
     """Load a configuration from a file (``Path``) or from text. Raises ConfigErrors."""
     if isinstance(source, str):
@@ -53,14 +59,15 @@ def load(source: str | Path) -> Config:
     return _load(_read(source), str(source)).config
 
 
-def load_runnable(source: Path, text: str | None = None) -> Loaded:
+def load_runnable(source: Path, text: str | None = None, compare: Compare = _nothing) -> Loaded:
     """Like ``load``, for a daemon: a file without a routing protocol is an error too.
 
-    With ``text`` nothing is read, and ``source`` names the text in errors. Raises ConfigErrors.
+    With ``text`` nothing is read, and ``source`` names the text in errors. ``compare`` yields more
+    warnings. Raises ConfigErrors.
     """
     if text is not None and len(text) > _MAX_FILE:
         raise _unreadable(source, f"at most {_MAX_FILE >> 20} MB", "more")
-    loaded = _load(_read(source) if text is None else text, str(source))
+    loaded = _load(_read(source) if text is None else text, str(source), compare)
     if not loaded.config.protocols:
         raise _unreadable(source, "an ospf or an isis section", "none")
     return loaded
@@ -89,7 +96,7 @@ def _unreadable(source: Path, expected: str, got: str) -> ConfigErrors:
     return ConfigErrors((ConfigError(str(source), 1, 1, "", expected, got),))
 
 
-def _load(text: str, file: str) -> Loaded:
+def _load(text: str, file: str, compare: Compare = _nothing) -> Loaded:
     try:
         data, places = parse(text)
     except YamlError as error:
@@ -105,6 +112,8 @@ def _load(text: str, file: str) -> Loaded:
         )
         for path, place, first in places.duplicates
     ]
+    if isinstance(data, str) and (other := foreign(text)):
+        raise _not_ours(file, other)
     found += cross_checks(file, data, places)
     reading = Reading()
     config: Config = shape_of(Config).read(data, (), reading)
@@ -114,7 +123,14 @@ def _load(text: str, file: str) -> Loaded:
         problems.sort(key=lambda problem: problem.order)
         shown_ones = tuple(problem.error() for problem in problems[:MOST_SHOWN])
         raise ConfigErrors(shown_ones, len(problems))
-    return Loaded(config, tuple(warnings_of(file, config, places, reading.exposed)), text)
+    warnings = warnings_of(file, config, places, reading.exposed, compare)
+    return Loaded(config, tuple(sorted(warnings, key=lambda w: (w.line, w.column))), text)
+
+
+def _not_ours(file: str, other: str) -> ConfigErrors:
+    hint = "'fared-cli config template leaf' writes one for this machine"
+    expected = "a configuration of fared, in YAML"
+    return ConfigErrors((ConfigError(file, 1, 1, "", expected, f"one of {other}", hint),))
 
 
 class _Placed(msgspec.Struct, frozen=True):
@@ -148,7 +164,10 @@ def _in_words(file: str, problem: Problem, place: Place) -> ConfigError:
         got = shown(path, _as_given(problem.given, reason.field), show_value)
     else:
         got = shown(path, problem.given, show_value)
-    return error_at(file, path, place, reason.expected, got, hint=reason.hint)
+    given = problem.given
+    meant = nearest(given, reason.words) if reason.words and isinstance(given, str) else None
+    error = error_at(file, path, place, reason.expected, got, hint=reason.hint)
+    return error if meant is None else replace(error, nearest=meant)
 
 
 def _as_given(section: object, key: str) -> object:
@@ -162,8 +181,8 @@ def _unknown_key(file: str, problem: Problem, place: Place) -> ConfigError:
     if not presentable(path):
         hint = "key: VALUE needs a space"
         return error_at(file, path[:-1], place, one_of, "another key", hint=hint)
-    key = str(path[-1]).replace("_", "-").lower()
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    near = nearest(path[-1], known)
+    where = "" if near else belongs(path)
     return ConfigError(
         file,
         place.line,
@@ -171,5 +190,6 @@ def _unknown_key(file: str, problem: Problem, place: Place) -> ConfigError:
         format_path(path),
         one_of,
         f"the unknown key {show_value(path[-1])}",
-        nearest=near[0] if near else None,
+        hint=f"it is a key of {where}" if where else "",
+        nearest=near,
     )

@@ -15,11 +15,15 @@ from fared.config.document import PathKey
 class Refused(Exception):  # noqa: N818 - it is an answer, and becomes one error of many
     """A value that is not as ``expected``.
 
-    ``hint`` explains why; ``field`` names the key to report if a whole section is refused.
+    ``hint`` explains why; ``field`` names the key to report if a whole section is refused;
+    ``words`` are those among which it must be.
     """
 
-    def __init__(self, expected: str, hint: str = "", field: str = "") -> None:
+    def __init__(
+        self, expected: str, hint: str = "", field: str = "", words: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(expected)
+        self.words = words
         self.expected = expected
         self.hint = hint
         self.field = field

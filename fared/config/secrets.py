@@ -22,6 +22,7 @@ from fared.config.values import expected
 HIDDEN: Final = "<hidden>"
 SECTION: Final = "authentication"
 _KEY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z_-]{0,19}")
+_WORD: Final = re.compile(r"(hmac|keyed|meticulous)?-?(sha|md5)-?\d{0,3}|plain|text|none|null")
 _MAX_FILE: Final = 4096
 _WHAT_KEY: Final = "a key as text"
 _WHAT_FILE: Final = "an absolute path of a file whose first line is the key"
@@ -135,7 +136,9 @@ def shown(path: tuple[Any, ...], value: object, show: Callable[[object], str]) -
         return value.isoformat()
     number = path[-1] == "key-id" and isinstance(value, int)
     file = path[-1] == "key-file" and str(value).startswith("/")
-    return show(value) if number or file else "something else"
+    # a word for an algorithm, unless it is a key in its place
+    word = path[-1] == "algorithm" and isinstance(value, str) and bool(_WORD.fullmatch(value))
+    return show(value) if number or file or word else "something else"
 
 
 def presentable(path: tuple[Any, ...]) -> bool:

@@ -70,7 +70,8 @@ class Scalar(msgspec.Struct, frozen=True, eq=False):
         except Refused as refused:
             reading.refuse(path, refused, data)
         except ValueError:
-            reading.refuse(path, Refused(self.words), data)
+            choices = tuple(word for word in self.schema.get("enum", ()) if isinstance(word, str))
+            reading.refuse(path, Refused(self.words, words=choices), data)
 
     def write(self, value: Any) -> object:  # noqa: ANN401
         """Return the form of the file."""
@@ -225,7 +226,7 @@ class _SectionShape(msgspec.Struct, frozen=True, eq=False):
             return None
         given = {} if prepared is None else prepared
         if not isinstance(given, dict):
-            reading.refuse(path, Refused(_A_MAPPING), data)
+            reading.refuse(path, Refused(_A_MAPPING, _as_mapping(data, fields)), data)
             return None
         values = {}
         for key, content in given.items():
@@ -265,6 +266,13 @@ class _SectionShape(msgspec.Struct, frozen=True, eq=False):
     @property
     def words(self) -> str:
         return f"section ``{self.kind.__name__}``"
+
+
+def _as_mapping(data: object, fields: Mapping[str, Field]) -> str:
+    """Say how a list of keys is written; empty: it is none."""
+    keys = data if isinstance(data, list) else []
+    known = [key for key in keys if isinstance(key, str) and key in fields]
+    return f"write {{{', '.join(f'{key}: {{}}' for key in known)}}}" if known else ""
 
 
 def describe_section(kind: type[Section], definitions: Json) -> Json:

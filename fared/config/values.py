@@ -105,7 +105,8 @@ def _parse_ttl_security(value: object) -> bool | str:
 def _parse_any_prefix_text(value: object) -> Prefix:
     prefix = parse_prefix(str(value))
     if prefix.length == 0:
-        raise ValueError
+        what = "a prefix such as 10.1.0.0/16"
+        raise expected(what, hint="for the default route, redistribute has default:")
     return prefix
 
 

@@ -37,7 +37,7 @@ def main() -> None:
         release()
     if options.schema:
         _print_schema()
-    loaded = _load(path, fallback=options.fallback and not options.check)
+    loaded = _load(path, fallback=options.fallback and not options.check, here=options.check)
     if options.check:
         for warning in loaded.warnings:
             sys.stderr.write(f"warning: {warning}\n")
@@ -50,10 +50,17 @@ def main() -> None:
         _fail(str(error), EXIT_FAILED)
 
 
-def _load(path: str, *, fallback: bool) -> Loaded:
-    """Load the file, or what ran last if it is refused; without either, end with the errors."""
+def _load(path: str, *, fallback: bool, here: bool = False) -> Loaded:
+    """Load the file, or what ran last if it is refused; without either, end with the errors.
+
+    ``here``: compare it with this machine.
+    """
     try:
-        return load_runnable(Path(path))
+        if not here:
+            return load_runnable(Path(path))
+        from fared.config.here import absent  # noqa: PLC0415 - only for --check
+
+        return load_runnable(Path(path), compare=absent)
     except ConfigErrors as errors:
         sys.stderr.write(f"{errors}\n")
         if fallback:

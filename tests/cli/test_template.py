@@ -62,7 +62,8 @@ def test_the_daemon_accepts_what_is_written_for_a_machine(machine, tmp_path, rol
     file = tmp_path / "fared.yaml"
     file.write_text(result.stdout)
     command = [sys.executable, "-m", "fared.daemon.main", "-c", str(file), "--check"]
-    checked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    with inside(machine):
+        checked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
 
 

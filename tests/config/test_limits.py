@@ -208,7 +208,8 @@ def test_prefix_suppression_of_a_loopback_gives_a_warning(tmp_path):
 def test_a_setting_of_isis_that_ospf_overrides_gives_a_warning(tmp_path):
     """Where both run, routes are computed as the section of OSPF says."""
     file = tmp_path / "fared.yaml"
-    isis = "isis:\n  net: 49.0001.0102.5500.0001.00\n  max-paths: 2\n  spf: {holddown: 9s}\n"
+    isis = "isis:\n  net: 49.0001.0102.5500.0001.00\n  max-paths: 2\n"
+    isis += "  interfaces: {lo: {}}\n  spf: {holddown: 9s}\n"
     file.write_text(isis)
     assert load_runnable(file).warnings == ()
     file.write_text(isis + "ospf: {max-paths: 4, spf: {holddown: 9s}}\n")

@@ -170,7 +170,7 @@ adaptive: {metric: speed, floor: 200%}
     assert found[2].nearest == "hello-interval"
     assert (found[3].expected, found[3].got) == ("an integer 1..65535", "0")
     assert found[4].expected == "more than hello-interval (5)"
-    assert str(found[1]).startswith("fared.yaml:2:1: hostnam: expected one of ")
+    assert str(found[1]).startswith("fared.yaml:2:1: hostnam: unknown key ")
     assert str(found[1]).endswith("did you mean 'hostname'?")
 
 

@@ -137,7 +137,9 @@ def test_links_with_unchanged_settings_are_not_updated(tmp_path):
 
 def test_a_reload_warns_in_its_answer_and_in_the_log(tmp_path):
     file = tmp_path / "fared.yaml"
-    file.write_text(OSPF % 10 + "isis: {net: 49.0001.0102.5500.0001.00, max-paths: 3}\n")
+    file.write_text(
+        OSPF % 10 + "isis: {net: 49.0001.0102.5500.0001.00, interfaces: {lo: }, max-paths: 3}\n"
+    )
     host = Host(file)
     (warning,) = asyncio.run(host.reloader().reload()).warnings
     assert warning.startswith(f"{file}:2:")

@@ -10,6 +10,7 @@ import click
 from msgspec.structs import asdict
 
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
+from fared.config.here import absent
 from fared.config.template import Proto, Role, links_guessed, template
 from fared.management.api.requests import ConfigApplyRequest
 from fared.management.cli.request import given_of, with_options
@@ -41,7 +42,7 @@ def config() -> None:
 
 def _load(file: str) -> tuple[ConfigWarning, ...]:
     """Return the warnings about a file. Raises ConfigErrors."""
-    return load_runnable(Path(file)).warnings
+    return load_runnable(Path(file), compare=absent).warnings
 
 
 def _refuse(errors: ConfigErrors) -> Failure:

@@ -1,0 +1,80 @@
+"""Accepted entries that are probably not meant: each a warning, at its place in the file.
+
+``here`` compares the file with this machine; the traps here are in the file itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fared.config.document import PathKey, Places
+from fared.config.model import Config
+from fared.core.ids import ADDRESS_BITS, parse_prefix
+
+_LARGE: Final = 10
+"""Seconds, for intervals that other routers take in milliseconds."""
+_MILLISECONDS: Final = ("min-tx", "min-rx", "initial-delay", "short-delay", "long-delay")
+_EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - addresses to warn of
+
+Trap = tuple[PathKey, str]
+"""The path of an entry, and what is wrong with it."""
+
+
+def traps(config: Config, places: Places) -> Iterator[Trap]:
+    """Yield what is accepted and probably not meant."""
+    yield from _bfd(places)
+    yield from _milliseconds(places)
+    yield from _host_bits(places)
+    yield from _empty(places)
+    listen = config.api.http
+    if listen is not None and listen.host in _EVERYWHERE:
+        message = "everybody who reaches this machine can read and ask: 127.0.0.1 is the default"
+        yield ("api", "http"), message
+
+
+def _bfd(places: Places) -> Iterator[Trap]:
+    """Settings of BFD on an interface that does not use it."""
+    for path, given in places.find("bfd"):
+        if "interfaces" in path and isinstance(given, dict) and given and "enabled" not in given:
+            yield path, "BFD is off here: add 'enabled: true'"
+
+
+def _milliseconds(places: Places) -> Iterator[Trap]:
+    for key in _MILLISECONDS:
+        for path, given in places.find(key):
+            plain = isinstance(given, int | float) and not isinstance(given, bool)
+            if plain and given >= _LARGE:
+                yield path, f"these are {given} seconds: {given}ms are milliseconds"
+
+
+def _host_bits(places: Places) -> Iterator[Trap]:
+    """Prefixes with bits of a host, which are ignored."""
+    for path, given in places.find("prefixes"):
+        for index, text in enumerate(given if isinstance(given, list) else ()):
+            if (used := _without_host_bits(text)) is not None:
+                yield (*path, index), f"bits of a host are ignored: {used} is used"
+    for path, given in places.find("ranges"):
+        for text in given if isinstance(given, dict) else ():
+            if (used := _without_host_bits(text)) is not None:
+                yield (*path, text), f"bits of a host are ignored: {used} is used"
+
+
+def _without_host_bits(text: Any) -> str | None:  # noqa: ANN401 - what YAML holds
+    """Return the prefix without bits of a host; None: it has none."""
+    address = str(text).partition("/")[0]
+    prefix = parse_prefix(str(text))
+    whole = parse_prefix(f"{address}/{ADDRESS_BITS[prefix.family]}")
+    return None if whole.network == prefix.network else str(prefix)
+
+
+def _empty(places: Places) -> Iterator[Trap]:
+    """Areas, or all of IS-IS, without an interface."""
+    for path, given in places.find("areas"):
+        if path == ("ospf", "areas"):
+            for area, content in given.items():
+                if not (content or {}).get("interfaces"):
+                    yield (*path, area), "no interface: OSPF does not run in this area"
+    for path, given in places.find("isis"):
+        if path == ("isis",) and not given.get("interfaces"):
+            yield path, "no interface: IS-IS runs on none"
