@@ -16,4 +16,10 @@
 - ``sysctl`` has the settings that fared needs, ``netconf`` receives their changes; ``privileges``
   checks capabilities, ``errors`` has the exceptions.
 - ``bfdd/`` is the process ``fared-bfd``.
+
+pyroute2's package is entered without executing it (``runtime.startup``).
 """
+
+from fared.runtime.startup import import_when_needed
+
+import_when_needed("pyroute2")

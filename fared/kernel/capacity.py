@@ -11,22 +11,22 @@ import contextlib
 import errno
 
 import msgspec
-
-from fared.kernel import netlink, rtnl
-from fared.kernel.errors import NetlinkError
-from fared.kernel.requests import RequestSocket
-from fared.kernel.rtnetlink import (
+from pyroute2.netlink import GENL_ID_CTRL
+from pyroute2.netlink.rtnl import (
     RTM_DELQDISC,
     RTM_DELTCLASS,
     RTM_GETQDISC,
     RTM_GETTCLASS,
     RTM_NEWQDISC,
     RTM_NEWTCLASS,
+    TC_H_ROOT,
 )
+
+from fared.kernel import netlink, rtnl
+from fared.kernel.errors import NetlinkError
+from fared.kernel.requests import RequestSocket
 from fared.kernel.rtnl import QueueMessage
 
-GENL_ID_CTRL = 16  # linux/genetlink.h
-TC_H_ROOT = 0xFFFFFFFF  # linux/pkt_sched.h
 _NO_SPEED = (errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL)
 """Errors for an interface that was removed, or whose kind has no speed."""
 TC_MESSAGES = frozenset((RTM_NEWQDISC, RTM_DELQDISC, RTM_NEWTCLASS, RTM_DELTCLASS))
@@ -153,9 +153,9 @@ class LinkSpeeds:
         if self._resolved:
             return
         try:
-            for _, body in self._netlink.query(GENL_ID_CTRL, rtnl.ethtool_family()):
-                self._family = rtnl.read_family(body) or self._family
-                self.monitor_group = rtnl.read_monitor_group(body) or self.monitor_group
+            for kind, body in self._netlink.query(GENL_ID_CTRL, rtnl.ethtool_family()):
+                self._family = rtnl.read_family(kind, body) or self._family
+                self.monitor_group = rtnl.read_monitor_group(kind, body) or self.monitor_group
         except NetlinkError as error:
             # ENOENT: the kernel has no ethtool netlink (before Linux 5.6).
             if error.errno != errno.ENOENT:

@@ -9,22 +9,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
+from pyroute2.netlink.rtnl import RTM_DELADDR, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK
+from pyroute2.netlink.rtnl.ifaddrmsg import (
+    IFA_F_DADFAILED,
+    IFA_F_NOPREFIXROUTE,
+    IFA_F_OPTIMISTIC,
+    IFA_F_SECONDARY,
+    IFA_F_TENTATIVE,
+)
 
 from fared.core.ids import FAMILY_IPV4
 from fared.core.links import InterfaceAddress, Link
 from fared.kernel.capacity import TC_MESSAGES, Shapers
-from fared.kernel.rtnetlink import (
-    BYTES,
-    FAMILY,
-    RTM_DELADDR,
-    RTM_DELLINK,
-    RTM_NEWADDR,
-    RTM_NEWLINK,
-)
+from fared.kernel.rtnetlink import BYTES, FAMILY
 from fared.kernel.rtnl import read_address, read_link
 
-IFA_F_SECONDARY, IFA_F_OPTIMISTIC, IFA_F_DADFAILED = 0x1, 0x4, 0x8  # linux/if_addr.h
-IFA_F_TENTATIVE, IFA_F_NOPREFIXROUTE = 0x40, 0x200
 IFF_UP, IFF_LOOPBACK, IFF_RUNNING, IFF_LOWER_UP = 0x1, 0x8, 0x40, 0x10000  # linux/if.h
 _WORKING = IFF_UP | IFF_RUNNING | IFF_LOWER_UP
 
@@ -124,7 +123,7 @@ class LinkTable:
         return ifindex
 
     def _take_address(self, kind: int, body: bytes) -> int | None:
-        message = read_address(body)
+        message = read_address(kind, body)
         if message is None:
             return None
         ifindex, af, length, flags, address, peer = message

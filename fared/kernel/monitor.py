@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 
 import msgspec
+from pyroute2.netlink.rtnl import RTM_GETADDR, RTM_GETLINK
 
 from fared.core.links import Link
 from fared.kernel import netlink, rtnl
@@ -29,8 +30,6 @@ from fared.kernel.routes import LocalRoutes, LocalRoutesChanged
 from fared.kernel.rtnetlink import (
     RTM_DELNEXTHOP,
     RTM_DELROUTE,
-    RTM_GETADDR,
-    RTM_GETLINK,
     RTM_NEWNEXTHOP,
     RTM_NEWROUTE,
 )

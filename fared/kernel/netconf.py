@@ -12,8 +12,10 @@ import socket
 import struct
 from collections.abc import Callable, Mapping
 
+from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
+
 from fared.core.links import Link
-from fared.kernel.netlink import attributes, join, messages, notifications, open_socket
+from fared.kernel.netlink import attributes, messages, notifications, open_socket
 
 _RTM_NEWNETCONF = 80
 _RTNLGRP_IPV4_NETCONF, _RTNLGRP_IPV6_NETCONF = 24, 25
@@ -55,7 +57,8 @@ class SettingsWatch:
         self._links = links
         self._socket = open_socket()
         self._socket.setblocking(False)
-        join(self._socket, _RTNLGRP_IPV4_NETCONF, _RTNLGRP_IPV6_NETCONF)
+        for group in (_RTNLGRP_IPV4_NETCONF, _RTNLGRP_IPV6_NETCONF):
+            self._socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:

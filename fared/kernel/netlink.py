@@ -1,10 +1,10 @@
 """Netlink sockets and framing, independent of the meaning of messages.
 
 The sockets are our own because pyroute2's are unusable after one ENOBUFS and filter dumps in
-Python. ``requests`` sends requests, ``dumps`` reads long tables. Attributes are packed by hand:
-pyroute2 does not know some messages (next hops), and encodes others a hundred times slower than the
-kernel processes them. Layouts are those of linux/netlink.h and linux/rtnetlink.h, in host byte
-order.
+Python. ``requests`` sends requests, ``dumps`` reads long tables. Attributes are packed by hand for
+messages that pyroute2 does not know (next hops) or encodes a hundred times slower than the kernel
+processes them (routes, counters); all others are pyroute2's, in ``rtnl``. Layouts are those of
+linux/netlink.h and linux/rtnetlink.h, in host byte order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ NLA_TYPE_MASK = 0x3FFF
 NLMSG_ERROR = 2
 NLMSG_DONE = 3
 _SOL_NETLINK = 270
-_NETLINK_ADD_MEMBERSHIP = 1
 _NETLINK_CAP_ACK, _NETLINK_EXT_ACK, _NETLINK_GET_STRICT_CHK = 10, 11, 12
 _SO_RCVBUFFORCE = 33
 _NOTIFICATION_SIZE = 1 << 16
@@ -121,12 +120,6 @@ def open_socket(
     except OSError:  # EADDRINUSE: let the kernel choose a port id
         sock.bind((0, 0))
     return sock
-
-
-def join(sock: socket.socket, *groups: int) -> None:
-    """Let a socket receive the notifications of these groups. Raises OSError."""
-    for group in groups:
-        sock.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, group)
 
 
 def notifications(sock: socket.socket) -> Iterator[bytes | None]:

@@ -17,7 +17,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from fared.kernel.netlink import attributes, join, messages, notifications, open_socket
+from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
+
+from fared.kernel.netlink import attributes, messages, notifications, open_socket
 
 _TIMEOUT = 10.0
 _NOT_FOUND, _TOO_LONG = "No such file or directory", "Message too long"
@@ -95,7 +97,8 @@ def subscribe(protocol: int, *groups: int) -> socket.socket:
     """Return a socket of a netlink protocol that receives the notifications of groups."""
     sock = open_socket(protocol)
     sock.setblocking(False)
-    join(sock, *groups)
+    for group in groups:
+        sock.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
     return sock
 
 

@@ -6,20 +6,15 @@ them once, and no privileges.
 
 from __future__ import annotations
 
+from pyroute2.netlink.rtnl import RTM_GETADDR, RTM_GETLINK, RTM_NEWROUTE
+
 from fared.core.links import PresentLink
 from fared.kernel import rtnl
 from fared.kernel.capacity import LinkSpeeds
 from fared.kernel.linktable import LinkTable
 from fared.kernel.netlink import attributes, u32
 from fared.kernel.requests import RequestSocket
-from fared.kernel.rtnetlink import (
-    FAMILY,
-    RTM_GETADDR,
-    RTM_GETLINK,
-    RTM_GETROUTE,
-    RTM_NEWROUTE,
-    RTMSG,
-)
+from fared.kernel.rtnetlink import FAMILY, RTM_GETROUTE, RTMSG
 
 _LINK_HEAD = 16  # struct ifinfomsg
 _IFLA_MASTER, _IFLA_LINKINFO, _INFO_KIND = 10, 18, 1

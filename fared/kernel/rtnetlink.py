@@ -1,4 +1,4 @@
-"""Numbers of messages, and layouts of routes and next hops (linux/rtnetlink.h, linux/nexthop.h).
+"""Numbers and layouts of route and next-hop messages, from linux/rtnetlink.h and linux/nexthop.h.
 
 Routes that the kernel dumps in a fixed layout are unpacked in one call; attributes of others are
 looked up by type.
@@ -13,11 +13,7 @@ from collections.abc import Callable, Mapping
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.kernel.netlink import Message, u32_attribute
 
-RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK = 16, 17, 18
-RTM_NEWADDR, RTM_DELADDR, RTM_GETADDR = 20, 21, 22
 RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
-RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
-RTM_NEWTCLASS, RTM_DELTCLASS, RTM_GETTCLASS = 40, 41, 42
 RTM_NEWNEXTHOP, RTM_DELNEXTHOP, RTM_GETNEXTHOP = 104, 105, 106
 NHA_ID, NHA_GROUP, NHA_GROUP_TYPE, NHA_BLACKHOLE, NHA_OIF, NHA_GATEWAY = 1, 2, 3, 4, 5, 6
 NHA_RES_GROUP = 12

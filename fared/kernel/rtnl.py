@@ -1,10 +1,12 @@
 """Builds and decodes messages about links, addresses, queueing disciplines and speeds.
 
-Only the few attributes that fared needs are packed and read: pyroute2's classes, which know all,
-take 3 ms and 0.5 MB to import for addresses alone, and delay the detection of a lost carrier. The
-sockets of ``netlink`` carry the bytes. Layouts: linux/rtnetlink.h, linux/if_addr.h,
-linux/pkt_sched.h, linux/genetlink.h, linux/ethtool_netlink.h. Decoding never raises: malformed
-bytes give None.
+pyroute2's classes serve address and control messages. Its sockets are unusable after one ENOBUFS,
+and its ``Ethtool`` queries one interface at a time from an event loop of its own, so the sockets of
+``netlink`` carry the bytes. Messages that pyroute2 does not express (next hops), or processes too
+slowly (routes, counters, the state of a link), are packed and read by hand, here, in ``fib`` and in
+``counters``; so are two attributes each of queueing disciplines and link modes, whose classes would
+take 50 ms of start-up to import. Layouts: linux/rtnetlink.h, linux/pkt_sched.h,
+linux/ethtool_netlink.h. Decoding never raises: malformed bytes give None.
 """
 
 from __future__ import annotations
@@ -12,32 +14,32 @@ from __future__ import annotations
 import struct
 import sys
 from functools import lru_cache
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fared.kernel.netlink import NLA_F_NESTED, attribute, attributes, u32, u32_attribute
-from fared.kernel.rtnetlink import BYTES, FAMILY, RTM_DELLINK, RTM_NEWLINK
+from pyroute2.netlink import CTRL_CMD_GETFAMILY, ctrlmsg, nlmsg
+from pyroute2.netlink.exceptions import NetlinkDecodeError
+from pyroute2.netlink.rtnl import RTM_DELLINK, RTM_NEWLINK
+from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
+
+from fared.kernel.netlink import HEADER, NLA_F_NESTED, attribute, attributes, u32, u32_attribute
 
 _FLAG_COMPACT_BITSETS = 1  # ETHTOOL_FLAG_COMPACT_BITSETS: numbers, not names
 _SPEED_UNKNOWN = 0xFFFFFFFF
-_MONITOR_GROUP = b"monitor"
+_MONITOR_GROUP = "monitor"
 _MBIT = 1e6 / 8
 _ETHERNET = 1  # ARPHRD_ETHER
 _LINK_HEAD = struct.Struct("=BxHiI4x")  # struct ifinfomsg
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_CARRIER_DOWN_COUNT = 1, 3, 4, 48
-_HALF, _WORD, _WIDE, _MAC = 2, 4, 8, 6
-_ADDRESS_HEAD = struct.Struct("=BBBxI")  # struct ifaddrmsg
-_IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS = 1, 2, 8
+_WORD, _WIDE, _MAC = 4, 8, 6
 _TC_HEAD = struct.Struct("=BxxxiIII")  # struct tcmsg
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _PARMS = 1  # TCA_TBF_PARMS, TCA_HTB_PARMS: each begins with a struct tc_ratespec
 _RATE64 = MappingProxyType({"tbf": 4, "htb": 6})  # TCA_TBF_RATE64, TCA_HTB_RATE64
 _RATE = struct.Struct("=8xI")  # struct tc_ratespec
 _GENL_HEAD = struct.Struct("=BBxx")  # struct genlmsghdr
-_CTRL_GETFAMILY, _CTRL_VERSION = 3, 1
-_FAMILY_ID, _FAMILY_NAME, _MCAST_GROUPS = 1, 2, 7  # CTRL_ATTR_...
-_GROUP_NAME, _GROUP_ID = 1, 2  # CTRL_ATTR_MCAST_GRP_...
-_ETHTOOL, _ETHTOOL_VERSION, _LINKMODES_GET = b"ethtool", 1, 4
+_ETHTOOL, _ETHTOOL_VERSION, _LINKMODES_GET = "ethtool", 1, 4
 _LINKMODES_HEADER, _LINKMODES_SPEED = 1, 5
 _HEADER_DEV_INDEX, _HEADER_FLAGS = 1, 3
 
@@ -80,7 +82,10 @@ class QueueMessage(NamedTuple):
 
 
 def read_link(kind: int, body: bytes) -> LinkMessage | None:
-    """Decode a link message of type ``kind``, given without its header."""
+    """Decode a link message of type ``kind``, given without its header.
+
+    By hand, in a twentieth of pyroute2's time: this delays the detection of a lost carrier.
+    """
     if kind not in (RTM_NEWLINK, RTM_DELLINK) or len(body) < _LINK_HEAD.size:
         return None
     family, device, ifindex, flags = _LINK_HEAD.unpack_from(body)
@@ -99,25 +104,25 @@ def read_link(kind: int, body: bytes) -> LinkMessage | None:
     )
 
 
-def read_address(body: bytes) -> AddressMessage | None:
-    """Decode an address message, given without its header."""
-    if len(body) < _ADDRESS_HEAD.size:
+def read_address(kind: int, body: bytes) -> AddressMessage | None:
+    """Decode an address message of type ``kind``, given without its header."""
+    message = _decode(ifaddrmsg, kind, body)
+    if message is None:
         return None
-    af, length, flags, ifindex = _ADDRESS_HEAD.unpack_from(body)
-    found = attributes(body, _ADDRESS_HEAD.size)
     # On a point-to-point link IFA_ADDRESS is the far end; IPv6 may leave out IFA_LOCAL.
-    far, near = (_address(found.get(kind), af) for kind in (_IFA_ADDRESS, _IFA_LOCAL))
+    far = _address(message.get_attr("IFA_ADDRESS"))
+    near = _address(message.get_attr("IFA_LOCAL"))
     if near is None:
         near = far
     if near is None:
         return None
     # The header has 8 bits of flags; IFA_FLAGS has all 32.
-    wide = found.get(_IFA_FLAGS, b"")
+    flags = message.get_attr("IFA_FLAGS")
     return AddressMessage(
-        ifindex,
-        af,
-        length,
-        u32(wide) if len(wide) == _WORD else flags,
+        message["index"],
+        message["family"],
+        message["prefixlen"],
+        flags if isinstance(flags, int) else message["flags"],
         near,
         far if far != near else None,
     )
@@ -145,19 +150,22 @@ def read_speed(body: bytes) -> tuple[int, float] | None:
     return u32(index), u32(speed) * _MBIT
 
 
-def read_family(body: bytes) -> int | None:
+def read_family(kind: int, body: bytes) -> int | None:
     """Decode the answer to ``ethtool_family``: the present message type of ethtool."""
-    family = attributes(body, _GENL_HEAD.size).get(_FAMILY_ID, b"")
-    return int.from_bytes(family, sys.byteorder) if len(family) == _HALF else None
+    message = _decode(ctrlmsg, kind, body)
+    family = message.get_attr("CTRL_ATTR_FAMILY_ID") if message is not None else None
+    return family if isinstance(family, int) else None
 
 
-def read_monitor_group(body: bytes) -> int | None:
+def read_monitor_group(kind: int, body: bytes) -> int | None:
     """Decode the same answer: the multicast group that notifies changed settings."""
-    groups = attributes(attributes(body, _GENL_HEAD.size).get(_MCAST_GROUPS, b""))
-    for group in map(attributes, groups.values()):
-        number = group.get(_GROUP_ID, b"")
-        if group.get(_GROUP_NAME, b"").rstrip(b"\0") == _MONITOR_GROUP:
-            return u32(number) if len(number) == _WORD else None
+    message = _decode(ctrlmsg, kind, body)
+    groups = message.get_attr("CTRL_ATTR_MCAST_GROUPS") if message is not None else None
+    for group in groups if isinstance(groups, list) else ():
+        found = dict(group["attrs"])
+        if found.get("CTRL_ATTR_MCAST_GRP_NAME") == _MONITOR_GROUP:
+            number = found.get("CTRL_ATTR_MCAST_GRP_ID")
+            return number if isinstance(number, int) else None
     return None
 
 
@@ -168,7 +176,7 @@ def all_links() -> bytes:
 
 def all_addresses() -> bytes:
     """Body of RTM_GETADDR."""
-    return bytes(_ADDRESS_HEAD.size)
+    return _encode(ifaddrmsg())
 
 
 def queues(ifindex: int = 0) -> bytes:
@@ -178,8 +186,10 @@ def queues(ifindex: int = 0) -> bytes:
 
 def ethtool_family() -> bytes:
     """Body of the request to generic netlink for the message type of ethtool."""
-    name = attribute(_FAMILY_NAME, _ETHTOOL + b"\0")
-    return _GENL_HEAD.pack(_CTRL_GETFAMILY, _CTRL_VERSION) + name
+    message = ctrlmsg()
+    message["cmd"], message["version"] = CTRL_CMD_GETFAMILY, 1
+    message["attrs"] = [("CTRL_ATTR_FAMILY_NAME", _ETHTOOL)]
+    return _encode(message)
 
 
 def link_modes(ifindex: int | None) -> bytes:
@@ -190,9 +200,23 @@ def link_modes(ifindex: int | None) -> bytes:
     return _GENL_HEAD.pack(_LINKMODES_GET, _ETHTOOL_VERSION) + asked
 
 
-def _address(payload: bytes | None, af: int) -> int | None:
-    size = BYTES.get(FAMILY.get(af, 0))
-    return int.from_bytes(payload, "big") if payload is not None and len(payload) == size else None
+def _decode(layout: type[nlmsg], kind: int, body: bytes) -> nlmsg | None:
+    # pyroute2 decodes whole messages, but attributes only when accessed.
+    message = layout(HEADER.pack(HEADER.size + len(body), kind, 0, 0, 0) + body)
+    try:
+        message.decode()
+    except (NetlinkDecodeError, struct.error):
+        return None
+    return message
+
+
+def _encode(message: nlmsg) -> bytes:
+    message.encode()
+    return bytes(message.data[HEADER.size :])
+
+
+def _address(text: object) -> int | None:
+    return int(ip_address(text)) if isinstance(text, str) else None
 
 
 def _rate(discipline: str, options: bytes) -> float | None:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import socket
 
+from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
+from pyroute2.netlink.rtnl import (
+    RTNLGRP_IPV4_IFADDR,
+    RTNLGRP_IPV4_ROUTE,
+    RTNLGRP_IPV6_IFADDR,
+    RTNLGRP_IPV6_ROUTE,
+    RTNLGRP_LINK,
+    RTNLGRP_TC,
+)
+
 from fared.kernel import netlink
-from fared.kernel.netlink import join, open_socket
+from fared.kernel.netlink import open_socket
 from fared.kernel.socketfilter import ALL, EQUAL, LOAD_WORD, RETURN, attach_filter
 
-_RTNLGRP_LINK, _RTNLGRP_TC, _RTNLGRP_NEXTHOP = 1, 4, 32  # linux/rtnetlink.h
-_RTNLGRP_IPV4_IFADDR, _RTNLGRP_IPV6_IFADDR = 5, 9
-_RTNLGRP_IPV4_ROUTE, _RTNLGRP_IPV6_ROUTE = 7, 11
-LINK_GROUPS = (_RTNLGRP_LINK, _RTNLGRP_TC, _RTNLGRP_IPV4_IFADDR, _RTNLGRP_IPV6_IFADDR)
-FIB_GROUPS = (_RTNLGRP_IPV4_ROUTE, _RTNLGRP_IPV6_ROUTE, _RTNLGRP_NEXTHOP)
+_RTNLGRP_NEXTHOP = 32
+LINK_GROUPS = (RTNLGRP_LINK, RTNLGRP_TC, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR)
+FIB_GROUPS = (RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE, _RTNLGRP_NEXTHOP)
 _BUFFER = 16 << 20
 
 
@@ -30,7 +38,8 @@ def subscribe(
     # The filter first: messages queued before it would get through.
     if ignored_port is not None:
         _drop_echoes(sock, ignored_port)
-    join(sock, *groups)
+    for group in groups:
+        sock.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
     return sock
 
 

@@ -15,7 +15,6 @@ NEVER = (
     "hypothesis",
     "dpkt",
     "pydantic",
-    "pyroute2",
     "typing_extensions",
     "_hashlib",
     "_lzma",

@@ -49,6 +49,7 @@ _LIBRARIES: Final = (
     "msgspec",
     "numpy",
     "prometheus-client",
+    "pyroute2",
     "pyyaml",
     "rich",
     "structlog",
