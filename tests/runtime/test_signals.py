@@ -44,7 +44,7 @@ def test_a_signal_waits_for_the_next_program_in_the_same_process(number: signal.
 def test_a_check_of_a_file_can_be_interrupted():
     code = (
         "import signal, sys; from fared.daemon import main\n"
-        "def held(*_): sys.exit(bool(signal.pthread_sigmask(signal.SIG_BLOCK, ())))\n"
+        "def held(*_, **__): sys.exit(bool(signal.pthread_sigmask(signal.SIG_BLOCK, ())))\n"
         "main.load_runnable = held\n"
         "sys.argv = ['fared', '--check']; main.main()"
     )
