@@ -13,11 +13,11 @@ from fared.management.cli.top_page import Snapshot, page
 from tests.api.documents.common import NOW
 from tests.api.documents.links import INTERFACES, NEIGHBORS
 from tests.api.documents.router import LOG, STATUS
-from tests.api.documents.routing import WEIGHTS
+from tests.api.documents.routing import CONVERGENCE, WEIGHTS
 from tests.cli.terminal import Terminal
 from tests.cli.test_main import Daemon
 
-SNAPSHOT = Snapshot(STATUS, INTERFACES, NEIGHBORS, WEIGHTS, LOG)
+SNAPSHOT = Snapshot(STATUS, INTERFACES, NEIGHBORS, WEIGHTS, LOG, CONVERGENCE)
 SWP1 = next(e for e in INTERFACES["interfaces"] if e["interface"] == "swp1")
 LEFT = "\x1b[?1049l"
 CURSOR_SHOWN = "\x1b[?25h"
@@ -45,6 +45,13 @@ def test_a_page_has_links_weights_and_events():
     assert any(line.startswith("swp1  spine1      Full") and "88%" in line for line in lines)
     assert "10.0.2.0/24  ▃███  spine1 7.7%  spine2 30.8%" in text
     assert "neighbor-changed interface=swp1 previous=Full state=Down" in text
+
+
+def test_changes_are_told_in_words_among_the_events_of_the_log():
+    lines = [*LOG["lines"], {"time": NOW - 12, "level": "info", "event": "converged", "fields": {}}]
+    text = shown(SNAPSHOT._replace(log={**LOG, "lines": lines}), height=40)
+    assert any("spine1 > leaf2: 100G to 25G  1 route in 50.3ms" in line for line in text)
+    assert not any("converged" in line for line in text)
 
 
 def test_equal_weights_are_not_listed():

@@ -64,6 +64,7 @@ def _fetch(session: Session) -> Snapshot:
         session.ask("show neighbors", timeout=_PATIENCE),
         session.ask("show weights", timeout=_PATIENCE),
         session.ask("show log", {"lines": _EVENTS}, timeout=_PATIENCE),
+        session.ask("show convergence", timeout=_PATIENCE),
     )
 
 

@@ -30,6 +30,8 @@ _LEAST_EVENTS = 4
 _WEIGHTS_PART = 4
 """Weights have at most one line in so many, and at least two."""
 _MEMBERS_SHOWN = 64
+_CHANGED = "converged"
+"""The event of the log that tells a change by LSAs or LSPs."""
 
 
 class Snapshot(NamedTuple):
@@ -40,6 +42,7 @@ class Snapshot(NamedTuple):
     neighbors: Json
     weights: Json
     log: Json
+    convergence: Json
 
 
 class _LinkRow(NamedTuple):
@@ -76,7 +79,7 @@ def page(found: Snapshot, now: float, width: int, height: int, problem: str = ""
         _title("Weights apart from equal", _weights_summary(found.weights, vectors), width),
         *_shortened(_weight_lines(vectors, width), for_weights, "none: all are equal"),
         _title("Events", "the last one first", width),
-        *_events(found.log),
+        *_events(found.log, found.convergence),
     ][: height - 1]
     lines += [Text()] * (height - 1 - len(lines))
     lines.append(Text("q quit   fared-cli explain PREFIX: why a route has its weights", "dim"))
@@ -282,14 +285,29 @@ def _moved(hop: Json) -> str:
     return "yellow" if moved < 1 - _APART else "green" if moved > 1 + _APART else ""
 
 
-def _events(log: Json) -> Iterator[Text]:
-    for line in reversed(log["lines"]):
-        text = Text(time.strftime("%H:%M:%S ", time.localtime(line["time"])), style="dim")
-        text.append(_clean(line["event"]), style=f"not dim {_LEVELS.get(line['level'], '')}")
-        for key, value in line["fields"].items():
-            text.append(f" {key}=", style="dim")
-            text.append(_clean(plain(value)), style="not dim")
-        yield text
+def _events(log: Json, convergence: Json) -> Iterator[Text]:
+    """Yield the lines of the log, with changes in words in place of the log's own of them."""
+    lines = [(line["time"], _line(line)) for line in log["lines"] if line["event"] != _CHANGED]
+    begun = min((at for at, _ in lines), default=0.0)
+    changes = ((each["at"], _change(each)) for each in convergence["changes"])
+    lines += [(at, line) for at, line in changes if at >= begun]
+    for at, text in sorted(lines, key=lambda line: float(line[0]), reverse=True):
+        yield Text(time.strftime("%H:%M:%S ", time.localtime(at)), style="dim").append_text(text)
+
+
+def _line(line: Json) -> Text:
+    text = Text(_clean(line["event"]), style=f"not dim {_LEVELS.get(line['level'], '')}")
+    for key, value in line["fields"].items():
+        text.append(f" {key}=", style="dim")
+        text.append(_clean(plain(value)), style="not dim")
+    return text
+
+
+def _change(change: Json) -> Text:
+    what = "; ".join(change["changes"] or change["causes"])
+    text = Text(_clean(what), style="not dim bold")
+    routes = count(change["routes"], "route")
+    return text.append(f"  {routes} in {human.duration(change['total'])}", style="not bold dim")
 
 
 # -- parts -----------------------------------------------------------------------------------
