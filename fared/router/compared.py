@@ -87,6 +87,8 @@ class ComparedRun:
         self._links: dict[DatabaseChange, Where] = {}
         """Links of pairs, and a router of each."""
         self._others: dict[DatabaseChange, None] = {}
+        self._listed: dict[int, DatabaseChange] = {}
+        """Prefixes beside the links of a router: told if nothing else is."""
 
     @property
     def done(self) -> bool:
@@ -109,8 +111,10 @@ class ComparedRun:
         moved = self._moved(as_of)
         found = [DatabaseChange(what, node) for node, what in moved.items()]
         found += [c for c in self._links if c.node not in moved and c.end not in moved]
-        found += self._others
+        pairs = {(change.node, change.end) for change in self._links}
+        found += [c for c in self._others if (min(c.node, c.end), max(c.node, c.end)) not in pairs]
         shown = {change.node for change in found} | {change.end for change in found}
+        found += [change for node, change in self._listed.items() if node not in shown]
         counted = ((where.node, number) for where, number in self._prefixes.items())
         found += [
             DatabaseChange("prefixes", n, after=number) for n, number in counted if n not in shown
@@ -141,10 +145,9 @@ class ComparedRun:
                 values = _number(each.before), _number(each.after)
                 self._note(DatabaseChange(each.what, where.node, each.end, *values))
         old_prefixes, new_prefixes = set(before.prefixes), set(after.prefixes)
-        # those of its links come and go with these
-        if old_prefixes != new_prefixes and len(before.neighbors) == len(after.neighbors):
+        if old_prefixes != new_prefixes:
             counts = len(old_prefixes), len(new_prefixes)
-            self._note(DatabaseChange("prefixes", where.node, 0, *counts))
+            self._listed[where.node] = DatabaseChange("prefixes", where.node, 0, *counts)
         return ends
 
     def _note(self, change: DatabaseChange) -> None:

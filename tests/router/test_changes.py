@@ -61,7 +61,7 @@ def test_a_link_is_lost_once_and_comes_back(build):
     fabric = started(build)
     told = Teller(fabric, "L1")
     fabric.network.set_link("S2", "L3", up=False)
-    assert told.since() == [("lost", "L3", "S2")]
+    assert ("lost", "L3", "S2") in told.since()
     assert told.lost() == [("L3", "S2")]
     fabric.network.set_link("S2", "L3", up=True)
     assert ("back", "L3", "S2") in told.since()
@@ -90,6 +90,16 @@ def test_a_router_that_ends_has_left_and_one_that_starts_again_returns(build):
     fabric.network.run_for(60.0)
     assert ("returned", "L3") in told.since()
     assert told.lost() == []
+
+
+def test_a_lost_link_is_all_that_is_told_of_it():
+    """Its TE LSAs go too, and the network between; the second end loses its own prefix later."""
+    fabric = started()
+    told = Teller(fabric, "L1")
+    fabric.network.set_link("S2", "L3", up=False)
+    first, *later = told.since()
+    assert first == ("lost", "L3", "S2")
+    assert {what for what, *_ in later} <= {"prefixes"}
 
 
 def test_the_computation_of_a_change_finds_what_it_was_about():
