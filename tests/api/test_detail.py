@@ -149,3 +149,51 @@ def test_the_fib_shows_one_route_with_its_objects(context, fabric):
     assert {hop["id"] for hop in found["nexthops"]} == {m["nexthop_id"] for m in group["members"]}
     with pytest.raises(CommandError, match=r"no route to 11\.0\.0\.0/8 is in the kernel"):
         run_view(context, "show fib", {"prefix": "11.0.0.0/8"})
+
+
+def test_the_topology_of_one_router_has_both_directions_of_its_links_only(context):
+    (area,) = run_view(context, "show topology", {"node": "S1"})["areas"]
+    names = {node["id"]: node["hostname"] for node in area["nodes"]}
+    ends = [(names[link["from"]], names[link["to"]]) for link in area["links"]]
+    leaves = ["L1", "L2", "L3"]
+    assert sorted(ends) == sorted(
+        [(leaf, "S1") for leaf in leaves] + [("S1", leaf) for leaf in leaves]
+    )
+    assert {row["prefix"] for row in area["prefixes"]} >= {"10.255.0.1/32", "10.128.0.0/31"}
+    everything = run_view(context, "show topology", {})
+    assert "nodes" not in everything
+    assert "prefixes" not in everything["areas"][0]
+
+
+def test_the_paths_to_one_router_are_listed_from_this_one_on(context):
+    found = run_view(context, "show spf", {"node": "L2"})
+    paths = found["paths"][0]
+    assert [[node["hostname"] for node in path] for path in paths["paths"]] == [
+        ["L1", "S1", "L2"],
+        ["L1", "S2", "L2"],
+    ]
+    assert (paths["number"], paths["metric"]) == (2, 20)
+    assert [node["hostname"] for node in paths["parents"]] == ["S1", "S2"]
+    assert [node["hostname"] for node in paths["first_hops"]] == ["S1", "S2"]
+    assert {node["hostname"] for node in found["nodes"]} == {"L2"}
+
+
+def test_a_lost_link_leaves_one_path(context):
+    """S2 has no link to L3."""
+    (paths,) = run_view(context, "show spf", {"node": "L3"})["paths"]
+    assert [[node["hostname"] for node in path] for path in paths["paths"]] == [["L1", "S1", "L3"]]
+
+
+@pytest.mark.parametrize("command", ["show topology", "show spf"])
+def test_a_router_that_nobody_knows_is_refused_with_those_that_are_known(context, command):
+    with pytest.raises(CommandError, match="no router S9; known: L1, L2, L3, S1, S2"):
+        run_view(context, command, {"node": "S9"})
+
+
+def test_of_many_paths_some_are_listed_and_all_are_counted():
+    """Over 20 spines."""
+    fabric = clos3(20, 2)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60.0)
+    (paths,) = run_view(seen_from(fabric, "L1"), "show spf", {"node": "L2"})["paths"]
+    assert (len(paths["paths"]), paths["number"]) == (16, 20)

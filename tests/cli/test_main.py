@@ -90,6 +90,8 @@ def test_every_document_has_its_show_command(daemon, what):
         ("routes --type intra-area --newer 90s", {"type": "intra-area", "newer": 90.0}),
         ("fib 10.0.2.0/24", {"prefix": "10.0.2.0/24"}),
         ("neighbors S1", {"name": "S1"}),
+        ("topology L2", {"node": "L2"}),
+        ("spf L2", {"node": "L2"}),
         ("interfaces swp1", {"name": "swp1"}),
     ],
 )
@@ -161,7 +163,7 @@ def test_unique_beginnings_of_words_are_enough(daemon):
         (["show", "i"], "ambiguous: interfaces, ina, isis"),
         (["show", "isis", "neighbours"], "did you mean 'neighbors'?"),
         (["show", "routes", "--af", "ipx"], "'ipx' is not one of"),
-        (["show", "spf", "lgo"], "did you mean 'log'?"),
+        (["show", "bfd", "detial"], "did you mean 'detail'?"),
         (["show", "xyzzy"], "known: status,"),
         (["explain"], "Missing argument 'PREFIX'"),
         (["show", "status", "--jsn"], "No such option"),

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fared.management.documents import human
 from fared.management.documents.cells import Columns, dim, plural_list
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import NamedNode, Seconds
+from fared.management.documents.facts import Facts, NamedNode, Seconds
 from fared.management.documents.happened import WhatChanged
 
 if TYPE_CHECKING:
@@ -44,19 +45,53 @@ class SpfRun(WhatChanged):
     backoff: str
 
 
+class SpfPaths(Facts):
+    """The shortest paths to a node of an area, each from this router on; ``number``: of all.
+
+    ``parents`` are the last nodes before it. Families with other paths have an entry of their own.
+    """
+
+    proto: str
+    area: str
+    families: list[str]
+    metric: int
+    first_hops: list[NamedNode]
+    parents: list[NamedNode]
+    paths: list[list[NamedNode]]
+    number: int
+
+    def show(self, paper: Paper) -> None:
+        """Print where the paths begin, where they end, and the paths."""
+        node, more = self.paths[0][-1], self.number - len(self.paths)
+        where = f"{human.area_title(self.area)}, {', '.join(self.families)}"
+        paper.heading(f"{node.name} ({node.id}): {where}", first=True)
+        paper.facts(self, _PATHS)
+        paper.indented(" > ".join(node.name for node in path) for path in self.paths)
+        if more > 0:
+            paper.line(f"  and {more} more")
+
+
 class Spf(Answer, tag="fared-spf/1"):
     """``show spf`` (``nodes``) and ``show spf log`` (argument ``log`` true: ``log`` instead).
 
-    Argument ``proto`` optional; ``root`` is the id in the first protocol that is shown.
+    Argument ``node``: only that one, with its ``paths``. Argument ``proto`` optional; ``root`` is
+    the id in the first protocol that is shown.
     """
 
     root: str
     backoff: str
     nodes: list[SpfNode] | msgspec.UnsetType = msgspec.UNSET
     log: list[SpfRun] | msgspec.UnsetType = msgspec.UNSET
+    paths: list[SpfPaths] | msgspec.UnsetType = msgspec.UNSET
 
     def show(self, paper: Paper) -> None:
         """Print the shortest paths of each protocol, or the computations."""
+        if self.paths is not msgspec.UNSET:
+            for index, paths in enumerate(self.paths):
+                if index:
+                    paper.line()
+                paths.show(paper)
+            return
         for _, nodes in paper.by_protocol(self.nodes) if self.nodes is not msgspec.UNSET else ():
             _show_tree(nodes, paper)
         if self.log is not msgspec.UNSET:
@@ -70,6 +105,14 @@ class Spf(Answer, tag="fared-spf/1"):
             }
             paper.table(self.log, columns)
             paper.line(dim(f"back-off: {self.backoff}"))
+
+
+_PATHS: Columns = {
+    "Metric": "metric",
+    "First hops": lambda p: ", ".join(hop.name for hop in p.first_hops) or human.DASH,
+    "Parents": lambda p: ", ".join(node.name for node in p.parents) or human.DASH,
+    "Paths": "number",
+}
 
 
 def _show_tree(nodes: list[SpfNode], paper: Paper) -> None:
@@ -90,7 +133,8 @@ def _show_tree(nodes: list[SpfNode], paper: Paper) -> None:
 DOCUMENT = Document(
     Spf,
     "graph:spf",
-    "The shortest-path tree, or the log of computations.",
-    (Argument("log", "flag"),),
+    "The shortest-path tree, or the log of computations.\n\n"
+    "With NODE (a router's name or id) the paths to it.",
+    (Argument("node", word="NODE"), Argument("log", "flag")),
     narrowed=True,
 )

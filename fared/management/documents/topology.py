@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, count, dim, yellow
-from fared.management.documents.declare import Answer, Document
+from fared.management.documents.declare import Answer, Argument, Document
 from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode
 from fared.management.documents.lost import MissingLink, show_lost
 
@@ -44,10 +45,18 @@ class TopologyLink(Facts):
     families: list[str]
 
 
+class TopologyPrefix(Facts):
+    """A prefix that a node advertises, with its own metric; ``type`` as in ``show routes``."""
+
+    prefix: str
+    metric: int
+    type: str
+
+
 class TopologyArea(Facts):
     """The graph of one area of OSPF, or of one level of IS-IS (``level-2``).
 
-    ``lost``: links that it had in the last day.
+    ``lost``: links that it had in the last day. ``prefixes``: those of the node that is asked for.
     """
 
     proto: str
@@ -55,16 +64,26 @@ class TopologyArea(Facts):
     nodes: list[TopologyNode]
     links: list[TopologyLink]
     lost: list[MissingLink]
+    prefixes: list[TopologyPrefix] | UnsetType = UNSET
 
 
 class TopologyDocument(Answer, tag="fared-topology/1"):
-    """``show topology``: the traffic engineering database; argument ``proto`` optional."""
+    """``show topology``: the traffic engineering database; argument ``proto`` optional.
+
+    Argument ``node``: only that one, whose ids are ``nodes``, with its ``prefixes``; its links in
+    both directions, and the nodes at their far ends.
+    """
 
     router_id: str
     areas: list[TopologyArea]
+    nodes: list[str] | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
-        """Print the nodes and links of each area or level."""
+        """Print the nodes and links of each area or level, or one node."""
+        if self.nodes is not UNSET:
+            for index, area in enumerate(self.areas):
+                _show_node(paper, area, self.nodes, first=index == 0)
+            return
         for index, area in enumerate(self.areas):
             nodes, links = count(len(area.nodes), "node"), count(len(area.links), "link")
             title = f"{human.area_title(area.area)}, {nodes}, {links}"
@@ -75,6 +94,48 @@ class TopologyDocument(Answer, tag="fared-topology/1"):
             show_lost(paper, area.lost)
 
 
+def _show_node(paper: Paper, area: TopologyArea, ids: list[str], *, first: bool) -> None:
+    """Print one node: its links with both directions, the prefixes that it advertises."""
+    node = next(each for each in area.nodes if each.id in ids)
+    remark = human.kind(network=node.network, transit=node.transit, last_resort=node.last_resort)
+    where = human.area_title(area.area)
+    title = ", ".join(filter(None, (f"{where}: {node.name} ({node.id})", remark)))
+    paper.heading(title, first=first)
+    names = {each.id: each.name for each in area.nodes}
+    back: dict[str, list[TopologyLink]] = {}
+    for link in area.links:
+        if link.from_ != node.id:
+            back.setdefault(link.from_, []).append(link)
+    rows = [_both_ways(link, back, names) for link in area.links if link.from_ == node.id]
+    rows += [
+        (names.get(far, far), *_NOTHING, str(link.metric), *_rates(link), yellow("one way"))
+        for far, links in back.items()
+        for link in links
+    ]
+    paper.grid(("To", *_OUT, ">Back", *_OUT[1:], ""), rows)
+    if area.prefixes:
+        paper.more(area.prefixes, _PREFIXES)
+    show_lost(paper, area.lost)
+
+
+def _both_ways(
+    link: TopologyLink, back: dict[str, list[TopologyLink]], names: dict[str, str]
+) -> tuple[Cell, ...]:
+    """Return the row of a link; ``back`` loses the opposite direction."""
+    opposite = back.get(link.to) or []
+    other = opposite.pop(0) if opposite else None
+    there = _NOTHING if other is None else (str(other.metric), *_rates(other))
+    way = yellow("" if link.two_way else "one way")
+    return names.get(link.to, link.to), str(link.metric), *_rates(link), *there, way
+
+
+def _rates(link: TopologyLink) -> tuple[str, str]:
+    return human.bandwidth(link.capacity), human.bandwidth(link.available)
+
+
+_OUT = (">Metric", ">Capacity", ">Free")
+_NOTHING = (human.DASH,) * len(_OUT)
+_PREFIXES: Columns = {"Prefix": "prefix", "Type": "type", ">Metric": "metric"}
 _NODES: Columns = {
     "Node": "name",
     "Id": "id",
@@ -108,6 +169,8 @@ def _links(area: TopologyArea) -> Columns:
 DOCUMENT = Document(
     TopologyDocument,
     "graph:topology",
-    "The graph: nodes, links, metrics, capacities.",
+    "The graph: nodes, links, metrics, capacities.\n\n"
+    "With NODE (a router's name or id) its links in both directions, and its prefixes.",
+    (Argument("node", word="NODE"),),
     narrowed=True,
 )

@@ -164,3 +164,49 @@ SPF_LOG: Json = sample(
         ),
     ],
 )
+
+TOPOLOGY_NODE: Json = sample(
+    topology.TopologyDocument,
+    router_id="10.255.0.5",
+    nodes=["10.255.0.1"],
+    areas=[
+        TOPOLOGY["areas"][0]
+        | {
+            "links": [
+                link(1, 5, 400 * GBIT),
+                link(5, 1, 100 * GBIT),
+                link(1, 6, 400 * GBIT, two_way=False),
+                link(2, 1, 400 * GBIT, two_way=False),
+            ],
+            "prefixes": [
+                sample(topology.TopologyPrefix, prefix="10.0.1.0/24", type="intra-area", metric=10)
+            ],
+        }
+    ],
+)
+
+
+def named(number: int, hostname: str | None) -> Json:
+    return {"id": f"10.255.0.{number}", "hostname": hostname}
+
+
+SPF_NODE: Json = sample(
+    spf.Spf,
+    root="10.255.0.5",
+    paths=[
+        sample(
+            spf.SpfPaths,
+            proto="ospf",
+            area="0.0.0.0",
+            families=["ipv4"],
+            metric=20,
+            first_hops=[named(1, "spine1"), named(2, "spine2")],
+            parents=[named(1, "spine1"), named(2, "spine2")],
+            paths=[
+                [named(5, "leaf1"), named(1, "spine1"), named(6, None)],
+                [named(5, "leaf1"), named(2, "spine2"), named(6, None)],
+            ],
+            number=18,
+        )
+    ],
+)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
+from msgspec import UNSET
 
 from fared.core.ids import NodeId
+from fared.management.documents import human
 from fared.management.documents.context import ViewContext, family_name, finite
+from fared.management.documents.errors import CommandError, not_found
 from fared.management.documents.happened import told
-from fared.management.documents.sliced import Sliced, Work, each
+from fared.management.documents.sliced import PORTION, Sliced, Work, each
 from fared.management.documents.spf import Spf, SpfNode, SpfRun
 from fared.management.documents.topology import (
     TopologyArea,
     TopologyDocument,
     TopologyLink,
     TopologyNode,
+    TopologyPrefix,
 )
 from fared.management.documents.views.lost import in_area, lost_links
+from fared.management.documents.views.spf_paths import paths_to
 from fared.paths.ted.graph import Graph
 from fared.paths.ted.model import NodeBlock
 from fared.router.convergence import SpfRecord
@@ -31,13 +36,29 @@ Row = tuple[int, int, float | None, float | None, bool, int, int]
 
 
 @Sliced
-def topology(context: ViewContext) -> Work[TopologyDocument]:
-    """``show topology``: the flooded links, one-way ones included."""
+def topology(context: ViewContext, node: str | None = None) -> Work[TopologyDocument]:
+    """``show topology [NODE]``: the flooded links, one-way ones included. Raises CommandError."""
     areas: list[TopologyArea] = []
+    chosen = None if node is None else chosen_nodes(context, node)
     for instance in context.instances:
         for area in areas_of(instance):
-            areas.append((yield from _area(context, instance, area)))  # noqa: PERF401 - it pauses
-    return TopologyDocument(router_id=context.root, areas=areas)
+            found = yield from _area(context, instance, area, chosen)
+            if chosen is None or any(each.id in chosen.values() for each in found.nodes):
+                areas.append(found)
+    document = TopologyDocument(router_id=context.root, areas=areas)
+    if chosen is not None:
+        document.nodes = list(chosen.values())
+    return document
+
+
+def chosen_nodes(context: ViewContext, name: str) -> dict[NodeId, str]:
+    """Return the nodes with a name or id, one for each protocol. Raises CommandError."""
+    known = (context.find_node(name, instance) for instance in context.instances)
+    found = {NodeId(node): context.node(node) for node in known if node is not None}
+    if not found:
+        names = sorted(context.hostnames.values(), key=human.ordering)
+        raise not_found("router", name, names)
+    return found
 
 
 def areas_of(instance: ProtocolInstance) -> list[int]:
@@ -45,14 +66,21 @@ def areas_of(instance: ProtocolInstance) -> list[int]:
     return sorted({area for solver in instance.solvers.values() for area in solver.areas})
 
 
-def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[TopologyArea]:
-    """Merge the graphs of all families: common links are listed once."""
+def _area(
+    context: ViewContext, instance: ProtocolInstance, area: int, chosen: Mapping[NodeId, str] | None
+) -> Work[TopologyArea]:
+    """Merge the graphs of all families: common links are listed once.
+
+    ``chosen``: only these nodes, the far ends of their links, and their prefixes.
+    """
     teds = {
         family_name(family): (solver.ted(area).graph(), solver.ted(area).blocks)
         for family, solver in instance.solvers.items()
         if area in solver.areas
     }
     nodes = dict.fromkeys(node for _, blocks in teds.values() for node in blocks)
+    if chosen is not None:
+        nodes = yield from _around(nodes, [blocks for _, blocks in teds.values()], chosen)
     names = {node: context.node(node) for node in nodes}
     solvers = list(instance.solvers.values())
 
@@ -71,6 +99,8 @@ def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[T
         }
         for row, families in _shared(found):
             far, metric, capacity, available, two_way, *_ = row
+            if chosen is not None and node not in chosen and far not in chosen:
+                continue
             links.append(
                 TopologyLink(
                     from_=names[node],
@@ -87,8 +117,42 @@ def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[T
         area=context.area_name(instance.name, area),
         nodes=(yield from each(nodes, entry)),
         links=links,
-        lost=in_area(context, lost_links(context), instance.name, area),
+        lost=[
+            each
+            for each in in_area(context, lost_links(context), instance.name, area)
+            if chosen is None or not {each.from_, each.to}.isdisjoint(chosen.values())
+        ],
+        prefixes=UNSET if chosen is None else _prefixes(instance, area, chosen),
     )
+
+
+def _around(
+    nodes: Mapping[NodeId, None],
+    teds: list[Mapping[NodeId, NodeBlock]],
+    chosen: Mapping[NodeId, str],
+) -> Work[dict[NodeId, None]]:
+    """Return the chosen nodes, those that they list, and those that list them."""
+    found = {node: None for node in chosen if node in nodes}
+    for blocks in teds:
+        for node in chosen.keys() & blocks.keys():
+            found |= dict.fromkeys(map(NodeId, blocks[node].neighbors.tolist()))
+        for number, (node, block) in enumerate([*blocks.items()]):
+            if number % PORTION == 0:
+                yield
+            if any(block.lists(each) for each in chosen):
+                found[node] = None
+    return {node: None for node in nodes if node in found}
+
+
+def _prefixes(
+    instance: ProtocolInstance, area: int, chosen: Mapping[NodeId, str]
+) -> list[TopologyPrefix]:
+    return [
+        TopologyPrefix(prefix=str(found.prefix), metric=found.metric, type=found.path_type.label)
+        for solver in instance.solvers.values()
+        for node in chosen
+        for found in sorted(solver.advertised_by(area, node), key=lambda found: found.prefix)
+    ]
 
 
 def _node(
@@ -130,8 +194,8 @@ def _shared(found: dict[str, list[Row]]) -> Iterator[tuple[Row, list[str]]]:
 
 
 @Sliced
-def spf(context: ViewContext, *, log: bool = False) -> Work[Spf]:
-    """``show spf`` or ``show spf log``."""
+def spf(context: ViewContext, node: str | None = None, *, log: bool = False) -> Work[Spf]:
+    """``show spf [NODE]`` or ``show spf log``. Raises CommandError."""
     router = context.router
     found = Spf(root=context.root, backoff=router.schedule.backoff.state.value)
     if log:
@@ -139,9 +203,21 @@ def spf(context: ViewContext, *, log: bool = False) -> Work[Spf]:
         found.log = [_run(context, run, changes_at(run.at)) for run in router.journal.spf_runs]
         return found
     found.nodes = []
+    chosen = None if node is None else chosen_nodes(context, node)
     for instance in context.instances:
         for area in areas_of(instance):
             found.nodes += yield from _spf_nodes(context, instance, area)
+    if chosen is not None:
+        found.nodes = [each for each in found.nodes if each.id in chosen.values()]
+        found.paths = [
+            path
+            for instance in context.instances
+            for area in areas_of(instance)
+            for wanted in chosen
+            for path in paths_to(context, instance, area, wanted)
+        ]
+        if not found.nodes:
+            raise CommandError("not-found", f"no path to {node}")
     return found
 
 
