@@ -61,6 +61,8 @@ def test_leaves_are_below_and_super_spines_on_top(fabric, tmp_path, viewer, fram
             "(link) => [fared.model.name(link.a), fared.model.name(link.b)])"
         )
         assert {frozenset(ends) for ends in drawn} == links
+        ends = "spines" if "SS" in viewer else "leaves"
+        assert f"Two {ends} show all paths" in page.text()
         # in rows, one for each tier
         places = page.js("return tests.places()")
         heights = [{places[n][1] for n in names if role_of(n) == role} for role in ROLES]
@@ -75,6 +77,11 @@ def test_leaves_are_below_and_super_spines_on_top(fabric, tmp_path, viewer, fram
             own = [places[name][0] for name in names if name.startswith("p1-")]
             assert max(own) < places["p2-S1"][0]
             page.picture("page-spine.png")
+        # two routers of the lowest row are a pair, with all paths between them
+        pair = sorted(name for name, (_, y) in places.items() if y == rows[-1])[:2]
+        for name in pair:
+            page.click(name)
+        page.until("return tests.rows('.paths > .scroll').length >= 4", "paths")
         page.check_quiet()
 
 

@@ -20,7 +20,7 @@ const model = new Model();
 const panel = new Panel(model, $("tabs"), $("shown"), (selected) => choose(selected));
 const drawing = new Drawing(model, $("stage"), (found, more) => pick(found, more));
 
-/** Something in the drawing was clicked. A second leaf makes a pair, and shift any second router. */
+/** Something in the drawing was clicked. A second router of the lowest tier makes a pair, and shift any second one. */
 function pick(found, more) {
   if (!found) choose({});
   else if (found.link) choose({ link: found.link });
@@ -30,8 +30,8 @@ function pick(found, more) {
 function pairWith(id, more) {
   const { nodes } = panel.selected;
   if (nodes.length !== 1 || nodes[0] === id) return [id];
-  const leaves = [...nodes, id].every((one) => model.nodes.get(one)?.tier === 0);
-  return leaves || more ? [nodes[0], id] : [id];
+  const lowest = [...nodes, id].every((one) => model.isLowest(one));
+  return lowest || more ? [nodes[0], id] : [id];
 }
 
 function choose({ nodes = [], link = null, tree = null }) {

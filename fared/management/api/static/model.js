@@ -1,5 +1,6 @@
 // The fabric as this page knows it: routers, and links with both directions.
 // It is read once, and again after a reset; events change single links.
+/* global d3 */
 
 /** States of links, the worst first. */
 export const STATES = ["lost", "one-way", "sick", "drained", "reduced"];
@@ -174,6 +175,15 @@ export class Model {
       if (link.history.length > MOST_HISTORY) link.history.shift();
     }
     this.listeners.forEach((listen) => listen({ whole: false, links: [...changed] }));
+  }
+
+  /** The lowest tier: of a plane alone, that of spines; null: there are no tiers. */
+  get lowest() {
+    return this.clos ? d3.min(this.inOrder, (node) => node.tier) : null;
+  }
+
+  isLowest(id) {
+    return this.clos && this.nodes.get(id)?.tier === this.lowest;
   }
 
   /** Whether a router comes before another one: upper tiers first, then numbers in names as numbers. */

@@ -4,6 +4,8 @@ import { bandwidth, bar, count, h, share, table } from "./format.js";
 import { fetchDocument, loadOf } from "./model.js";
 
 const MOST = 40;
+/** What the routers of the lowest tier are called. */
+const ENDS = new Map([[0, "leaves"], [1, "spines"], [null, "routers (the other one with the shift key)"]]);
 
 /** Nothing is selected: this router, and what is unusual. */
 export function showOverview(panel) {
@@ -17,7 +19,7 @@ export function showOverview(panel) {
   panel.follows = (link) => unusual.includes(link) || link.state !== null;
   panel.renew = () => panel.render();
   return [
-    h("p", { class: "lead" }, "Choose a router or a link. Two leaves show all paths between them."),
+    h("p", { class: "lead" }, `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
     table("Unusual links", ["Link", "State", "Reason"], rows, { empty: "No link is down, drained, or slower than its siblings." }),
     more,
     model.here ? h("p", {}, panel.router(model.here, `Neighbors of ${model.name(model.here)}`)) : null,
@@ -77,7 +79,7 @@ function placeOf(node) {
 function pathsFrom(panel, id) {
   const { model } = panel;
   const ends = [...model.nodes.values()].filter((node) => node.id !== id && !node.network);
-  const chosen = model.clos && model.nodes.get(id)?.tier === 0 ? ends.filter((node) => node.tier === 0) : ends;
+  const chosen = model.isLowest(id) ? ends.filter((node) => model.isLowest(node.id)) : ends;
   const options = chosen.sort((x, y) => byName(model, x.id, y.id)).slice(0, 1000).map((node) => h("option", { value: node.id }, node.name));
   const select = h("select", { id: "to", change: () => select.value && panel.choose({ nodes: [id, select.value] }) },
     h("option", { value: "" }, "choose…"), options);
