@@ -3,11 +3,13 @@
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
 
+from fared.extensions.offline.plan.conclusion import conclusions
 from fared.extensions.offline.plan.run import PlanTask
 from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from fared.management.cli.main import main
@@ -211,28 +213,59 @@ def test_a_plan_resumes_where_it_was_interrupted(database, tmp_path, monkeypatch
     assert (other.exit_code, "of another plan" in other.output) == (1, True)
 
 
+def tree_of(page: Path) -> ET.Element:
+    """The page as XML: what has no end in HTML is left out."""
+    text = re.sub(r"<meta [^>]*>", "", page.read_text().partition("\n")[2])
+    return ET.fromstring(text)
+
+
+def test_the_page_begins_with_the_conclusion(database, tmp_path):
+    page = tmp_path / "plan.html"
+    given = ("--links", "--nodes", "--require", "n-1 > 75%", "--html", str(page))
+    assert run(database, *given).exit_code == 1
+    items = [(item.get("class"), item.text) for item in tree_of(page).findall(".//ul/li")]
+    bound, single, link, router = items
+    assert bound[0] == "bad"
+    assert bound[1].startswith("n-1 > 75% is broken")
+    assert single == ("good", "No failure of one link or router cuts a pair apart.")
+    assert link[1].startswith("The worst failure of one link, ")
+    assert router[1].startswith("The worst failure of one router, S")
+    assert "viewport" in page.read_text()
+    assert "prefers-color-scheme: dark" in page.read_text()
+
+
+def test_the_conclusion_names_single_points_of_failure_and_links_without_effect():
+    document = {
+        "single_points": [{"failure": "S1"}, {"failure": "L1-S1"}],
+        "never_matter": [{"failure": "L2-S2"}],
+        "sets": [],
+        "traffic": None,
+        "rows": [],
+    }
+    bad, spare = conclusions(document)
+    assert (bad.kind, bad.text) == ("bad", "There are 2 single points of failure: S1, L1-S1.")
+    assert spare.text == "1 link: without it no pair has less."
+
+
 def test_the_page_has_pictures_of_the_distribution_and_of_the_fabric(database, tmp_path):
     page = tmp_path / "plan.html"
     given = ("--links", "--nodes", "--require", "n-1 > 75%", "--html", str(page))
     assert run(database, *given).exit_code == 1
-    tree = ET.fromstring(page.read_text().partition("\n")[2].replace('<meta charset="utf-8">', ""))
-    pictures = tree.findall(".//svg")
-    assert len(pictures) == 3
-    failed = pictures[2].findall("line[@class='failed']")
-    assert len(failed) + len(pictures[2].findall("circle[@class='failed']")) >= 1
-    assert len(pictures[2].findall("circle")) == 12
-    assert "n-1 &gt; 75% is broken" in page.read_text()
-    names = [text.text for text in pictures[2].findall("text")]
+    tree = tree_of(page)
+    picture, *_ = tree.findall(".//svg")
+    failed = picture.findall("line[@class='failed']")
+    assert len(failed) + len(picture.findall("circle[@class='failed']")) >= 1
+    assert len(picture.findall("circle")) == 12
+    names = [text.text for text in picture.findall("text")]
     assert names[:8] == [f"L{n}" for n in range(1, 9)]
-    causes = [row[1].text for row in tree.findall(".//table")[1]][1:]
+    causes = [row[1].text for row in tree.findall(".//details//table")[0]][1:]
     assert set(causes) <= {f"L{leaf}-S{spine}" for leaf in range(1, 9) for spine in range(1, 5)}
 
 
 def test_the_page_draws_the_shortest_paths_of_the_worst_pair(database, tmp_path):
     page = tmp_path / "plan.html"
     run(database, "--links", "--drained", "S1", "--html", str(page))
-    tree = ET.fromstring(page.read_text().partition("\n")[2].replace('<meta charset="utf-8">', ""))
-    picture = tree.findall(".//svg")[1]
+    picture = tree_of(page).findall(".//svg")[0]
     kinds = Counter(line.get("class") for line in picture.findall("line"))
     assert kinds["failed"] == 1
     assert kinds["pair"] == 2 * 3 - 1  # not over S1

@@ -6,6 +6,7 @@ No daemon, root or network is needed.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -245,7 +246,7 @@ def failures(asked: FailuresAsked) -> None:
     document = plan_document(planned, given.described(), names, shown)
     document["required"] = [bound.check(document) for bound in asked.bounds]
     if asked.html is not None:
-        write_page(asked.html, plan_page(document, planned))
+        write_page(asked.html, plan_page(document, planned, time.time()))
     print_and_end(document, before, as_json=asked.as_json)
 
 

@@ -1,14 +1,18 @@
-"""A report as one HTML file: tables, the distribution of what remains, the fabric with the worst.
+"""A report as one HTML file: the conclusion, the fabric with the worst failure, then the tables.
 
-The pictures are inline SVG (``picture``), so that the file needs nothing else.
+The pictures are inline SVG (``picture``), so that the file needs nothing else; colors and font are
+those of the daemon's page.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
 from typing import Any
 
+from fared.extensions.offline.plan.conclusion import conclusions
 from fared.extensions.offline.plan.document import Planned
 from fared.extensions.offline.plan.picture import Marked, drawn
 from fared.management.documents import human
@@ -16,57 +20,94 @@ from fared.management.documents import human
 Json = dict[str, Any]
 _MARGIN, _BAR, _HEIGHT = 60, 26, 150
 _MOST_PAIRS = 10
+_FEW_BARS = 2
+"""A distribution over so few parts is said by the table above it."""
 _KEY = (
     "Red: what fails. Green: the pair that loses most. Blue: the shortest paths between them while"
     " nothing fails."
 )
 _STYLE = """
-:root { color-scheme: light dark; --ink: #222; --ground: #fff; --line: #c9ced3; --blue: #3f6f9c;
-  --red: #b3402e; --green: #2a7f4f }
-@media (prefers-color-scheme: dark) { :root { --ink: #dde2e7; --ground: #14181c; --line: #3d454d;
-  --blue: #6fa3d1; --red: #e8735f; --green: #58b883 } }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
-  color: var(--ink); background: var(--ground) }
-table { border-collapse: collapse; display: block; overflow-x: auto }
-td, th { padding: .15rem .8rem .15rem 0; text-align: left; white-space: nowrap }
-td.n, th.n { text-align: right }
-h2 { margin-top: 2rem; font-size: 1.15rem } th { font-weight: 600 } svg { max-width: 100% }
-h3 { font-size: 1rem; margin-bottom: .3rem }
-svg text { font: 11px system-ui, sans-serif; fill: var(--ink) }
-.bad { color: var(--red) } .good { color: var(--green) }
-line { stroke: var(--line) } line.pair { stroke: var(--blue); stroke-width: 1.5 }
-line.failed { stroke: var(--red); stroke-width: 3 }
-circle { fill: var(--blue) } circle.end { fill: var(--green) } circle.failed { fill: var(--red) }
-rect { fill: var(--blue) }
+body { font: 15px/1.55 var(--font); font-variant-numeric: tabular-nums; color: var(--ink);
+  background: var(--ground); margin: 0 auto; max-width: 64rem; padding: 1.5rem 1rem 4rem }
+h1 { font-size: 1.5rem; letter-spacing: -.02em; margin: 0 }
+h2 { font-size: 1.1rem; letter-spacing: -.01em; margin: 0 0 .6rem }
+h3 { font-size: .85rem; color: var(--dim); margin: 1.2rem 0 .3rem }
+p { margin: .3rem 0 .6rem } .dim { color: var(--dim) }
+section { background: var(--surface); border: 1px solid var(--line); border-radius: 10px;
+  padding: 1rem 1.2rem; margin-top: 1rem }
+ul.said { list-style: none; padding: 0; margin: 0; font-size: 1.05rem }
+ul.said li { padding: .25rem 0 .25rem 1.5rem; position: relative }
+ul.said li::before { content: ""; position: absolute; left: 0; top: .72rem; width: .6rem;
+  height: .6rem; border-radius: 50%; background: var(--dim) }
+ul.said li.good::before { background: var(--good) }
+ul.said li.bad::before { background: var(--bad) }
+ul.said li.bad { font-weight: 600 }
+.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .9rem; min-width: 60% }
+td, th { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid var(--line);
+  white-space: nowrap; vertical-align: top }
+tr:last-child td { border-bottom: 0 } th { font-weight: 500; color: var(--dim); font-size: .8rem }
+td.n, th.n { text-align: right } td.bad, .bad { color: var(--bad) } .good { color: var(--good) }
+svg { max-width: 100%; min-width: 34rem; height: auto; display: block }
+svg text { font: 11px var(--font); fill: var(--ink) }
+line { stroke: var(--line) } line.pair { stroke: var(--load1); stroke-width: 2 }
+line.failed { stroke: var(--bad); stroke-width: 3; stroke-dasharray: 2 5; stroke-linecap: round }
+circle { fill: var(--spine) } circle.end { fill: var(--good) } circle.failed { fill: var(--bad) }
+rect { fill: var(--load1) } summary { cursor: pointer; color: var(--dim); margin-top: .8rem }
 """
+_TOKENS_END = "* {"
 
 
-def plan_page(document: Json, plan: Planned) -> str:
-    """Return the page of a report."""
+def plan_page(document: Json, plan: Planned, at: float) -> str:
+    """Return the page of a report that was made ``at`` (Unix time)."""
     parts = [
-        f"<h1>What failures leave</h1><p>{_summary(document)}</p>",
-        *(
-            f"<p>What if: {_text(', '.join(document['changes']))}</p>"
-            for _ in document["changes"][:1]
-        ),
-        *_bounds(document["required"]),
-        "<h2>What remains between the worst pair</h2>",
-        _sets(document["sets"]),
-        *(_distribution(one) for one in document["sets"]),
-        *_traffic(document),
-        "<h2>Worst failures</h2>",
-        _worst(document["worst"]),
+        _head(document, at),
+        _section("", _said(document)),
         *_picture(document, plan),
-        "<h2>Single points of failure</h2>",
-        _names(document["single_points"]),
-        "<h2>Links whose failure takes no capacity from any pair</h2>",
-        _names(document["never_matter"]),
+        _section("Worst failures", _worst(document["worst"])),
+        _section(
+            "What remains between the worst pair",
+            _sets(document["sets"]) + "".join(map(_distribution, document["sets"])),
+        ),
+        *_traffic(document),
+        _section("Single points of failure", _names(document["single_points"])),
+        _section(
+            "Links whose failure takes no capacity from any pair",
+            _names(document["never_matter"]),
+        ),
     ]
     body = "\n".join(parts)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>fared plan</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>What failures leave</title><style>{_tokens()}{_STYLE}</style></head>\n"
+        f"<body>\n{body}\n</body></html>\n"
     )
+
+
+def _tokens() -> str:
+    """Return the colors and the font of the daemon's page, light and dark."""
+    style = files("fared.management.api").joinpath("static/page.css").read_text(encoding="utf-8")
+    return style.partition(_TOKENS_END)[0]
+
+
+def _head(document: Json, at: float) -> str:
+    made = time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+    changed = document["changes"]
+    what = f"<p>What if: {_text(', '.join(changed))}</p>" if changed else ""
+    return f'<h1>What failures leave</h1><p class="dim">{_summary(document)}; {made}</p>{what}'
+
+
+def _said(document: Json) -> str:
+    """The conclusion, with the bounds that were required first."""
+    lines = [*_bounds(document["required"])]
+    lines += [(said.kind, said.text) for said in conclusions(document)]
+    items = "".join(f'<li class="{kind}">{_text(text)}</li>' for kind, text in lines)
+    return f'<ul class="said">{items}</ul>'
+
+
+def _section(title: str, content: str) -> str:
+    heading = f"<h2>{_text(title)}</h2>" if title else ""
+    return f"<section>{heading}{content}</section>"
 
 
 def _text(value: object) -> str:
@@ -87,13 +128,10 @@ def _between(healthy: Json) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def _bounds(bounds: Iterable[Json]) -> list[str]:
-    found = []
+def _bounds(bounds: Iterable[Json]) -> Iterator[tuple[str, str]]:
     for bound in bounds:
         kind, words = ("good", "holds") if bound["met"] else ("bad", "is broken")
-        text = f"{_text(bound['bound'])} {words}: {human.share(bound['left'])} is left"
-        found.append(f'<p class="{kind}">{text}</p>')
-    return found
+        yield kind, f"{bound['bound']} {words}: {human.share(bound['left'])} is left"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int) -> str:
@@ -104,7 +142,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int) -> 
         joined = (f"<{tag}{k}>{_text(c)}</{tag}>" for k, c in zip(kinds, cells, strict=True))
         return f"<tr>{''.join(joined)}</tr>"
 
-    return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+    lines = "".join(line(row, "td") for row in rows)
+    return f'<div class="scroll"><table>{line(head, "th")}{lines}</table></div>'
 
 
 def _sets(sets: Iterable[Json]) -> str:
@@ -144,7 +183,7 @@ def _traffic(document: Json) -> list[str]:
         f"{traffic['demands']:,} rates, {human.bandwidth(traffic['rate'])} together; without "
         f"failures the busiest link is loaded to {traffic['utilization']:.0%}"
     )
-    return ["<h2>Traffic</h2>", f"<p>{words}</p>", _table(head, rows, 3)]
+    return [_section("Traffic", f"<p>{words}</p>{_table(head, rows, 3)}")]
 
 
 def _worst(worst: Iterable[Json]) -> str:
@@ -192,16 +231,18 @@ def _distribution(one: Json) -> str:
             )
     width = _MARGIN * 2 + len(counts) * _BAR
     title = f"{one['set']}: what the worst pair keeps, number of failures"
-    return (
-        f"<h2>{_text(title)}</h2>"
+    picture = (
+        f'<h3>{_text(title)}</h3><div class="scroll">'
         f'<svg role="img" aria-label="{_text(title)}" viewBox="0 0 {width} {_HEIGHT + 40}"'
-        f' width="{width}">{"".join(bars)}</svg>{_pairs(one["pairs"])}'
+        f' width="{width}">{"".join(bars)}</svg></div>'
     )
+    few = sum(map(bool, counts)) <= _FEW_BARS
+    return ("" if few else picture) + _pairs(one["set"], one["pairs"])
 
 
-def _pairs(pairs: Sequence[Json]) -> str:
+def _pairs(name: str, pairs: Sequence[Json]) -> str:
     """The worst pairs of a set, with the failure that causes it."""
-    head = ("Worst pairs", "Failure", "Left", "Capacity")
+    head = ("Pair", "Failure", "Left", "Capacity")
     rows = [
         (
             " > ".join(pair["pair"]),
@@ -211,7 +252,9 @@ def _pairs(pairs: Sequence[Json]) -> str:
         )
         for pair in pairs[:_MOST_PAIRS]
     ]
-    return _table(head, rows, 2) if rows else ""
+    table = _table(head, rows, 2)
+    title = f"{name}: the worst pairs"
+    return f"<details><summary>{_text(title)}</summary>{table}</details>" if rows else ""
 
 
 def _picture(document: Json, plan: Planned) -> list[str]:
@@ -226,11 +269,8 @@ def _picture(document: Json, plan: Planned) -> list[str]:
     title = f"The worst failure: {worst['failure']}, for {' > '.join(worst['pair'])}"
     names = plan.fabric.names
     ends = (names.index(worst["pair"][0]), names.index(worst["pair"][1]))
-    return [
-        f"<h2>{_text(title)}</h2>",
-        drawn(plan.fabric, Marked(links, nodes, ends), title),
-        f"<p>{_KEY}</p>",
-    ]
+    picture = drawn(plan.fabric, Marked(links, nodes, ends), title)
+    return [_section(title, f'<div class="scroll">{picture}</div><p class="dim">{_KEY}</p>')]
 
 
 def _place(document: Json, plan: Planned, row: Json) -> tuple[int, int]:
