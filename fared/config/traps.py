@@ -72,9 +72,9 @@ def _empty(places: Places) -> Iterator[Trap]:
     """Areas, or all of IS-IS, without an interface."""
     for path, given in places.find("areas"):
         if path == ("ospf", "areas"):
-            for area, content in given.items():
+            for area, content in (given or {}).items():
                 if not (content or {}).get("interfaces"):
                     yield (*path, area), "no interface: OSPF does not run in this area"
     for path, given in places.find("isis"):
-        if path == ("isis",) and not given.get("interfaces"):
+        if path == ("isis",) and not (given or {}).get("interfaces"):
             yield path, "no interface: IS-IS runs on none"

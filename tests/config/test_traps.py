@@ -157,3 +157,8 @@ def test_a_key_in_the_place_of_an_algorithm_is_not_shown(tmp_path):
     with pytest.raises(ConfigErrors) as refused:
         load_runnable(file)
     assert "s3cret" not in str(refused.value)
+
+
+def test_a_section_without_contents_is_no_fault_of_the_check(tmp_path):
+    """YAML reads ``areas:`` with nothing below it as null."""
+    assert warned(tmp_path, "ospf:\n  areas:\n") == []

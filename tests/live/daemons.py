@@ -15,7 +15,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,19 +161,7 @@ class Live:
 
     def on_terminal(self, *arguments: str) -> tuple[int, str]:
         """Run ``fared-cli`` on a terminal of 80 columns; return the exit code and the output."""
-        master, slave = pty.openpty()
-        termios.tcsetwinsize(slave, (24, 80))
-        command = [BIN / "fared-cli", "-s", str(self.socket), *arguments]
-        environment = {**os.environ, "NO_COLOR": "1", "TERM": "vt100"}
-        environment.pop("COLUMNS", None)
-        tool = subprocess.Popen(command, stdout=slave, stderr=slave, env=environment)
-        os.close(slave)
-        shown = b""
-        # EIO: the last program on the terminal has closed it
-        with os.fdopen(master, "rb", 0) as terminal, contextlib.suppress(OSError):
-            while received := terminal.read(1 << 16):
-                shown += received
-        return tool.wait(60), _CONTROLS.sub("", shown.decode().replace("\r\n", "\n"))
+        return on_terminal([str(BIN / "fared-cli"), "-s", str(self.socket), *arguments])
 
     def assert_answers(self, *command: str) -> None:
         """Assert that a command prints a table within 80 columns, and JSON of version 1."""
@@ -259,6 +247,24 @@ def run_program(
         return subprocess.run(
             command, capture_output=True, text=True, timeout=60, check=False, env=environment
         )
+
+
+def on_terminal(
+    command: Sequence[str], directory: Path | None = None, **environment: str
+) -> tuple[int, str]:
+    """Run a program on a terminal of 80 columns; return the exit code and the output."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 80))
+    variables = {**os.environ, "NO_COLOR": "1", "TERM": "vt100", **environment}
+    variables.pop("COLUMNS", None)
+    tool = subprocess.Popen(command, stdout=slave, stderr=slave, env=variables, cwd=directory)
+    os.close(slave)
+    shown = b""
+    # EIO: the last program on the terminal has closed it
+    with os.fdopen(master, "rb", 0) as terminal, contextlib.suppress(OSError):
+        while received := terminal.read(1 << 16):
+            shown += received
+    return tool.wait(60), _CONTROLS.sub("", shown.decode().replace("\r\n", "\n"))
 
 
 class Pair:
