@@ -17,18 +17,22 @@ HOME = "\x1b[H"
 
 
 class Terminal:
-    """``fared-cli WORDS`` on a terminal of ``width`` x ``height``, which it controls."""
+    """``fared-cli WORDS`` on a terminal of ``width`` x ``height``, which it controls.
 
-    def __init__(self, *words, width=80, height=24, deadline=30.0):
+    ``env``: what is added to its environment.
+    """
+
+    def __init__(self, *words, width=80, height=24, deadline=30.0, **env):
         self._end = time.monotonic() + deadline
         self.output = ""
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             with contextlib.suppress(BaseException):
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-                env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+                clean = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+                clean |= {"TERM": "xterm", "LANG": "C.UTF-8", **env}
                 command = [sys.executable, "-m", "fared.management.cli.main", *words]
-                os.execve(sys.executable, command, {**env, "TERM": "xterm", "LANG": "C.UTF-8"})
+                os.execve(sys.executable, command, clean)
             os._exit(99)
         self.before = termios.tcgetattr(self._master)
 

@@ -23,6 +23,7 @@ from fared.extensions.lab.page import HTTP_PORT, listen, show_page
 from fared.extensions.lab.permutation import permutation
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths
+from fared.management.cli.ends import Program
 
 _SHOW_ROUTES = {"fared": "show routes", "frr": "show ip route", "bird": "show route"}
 _VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -46,7 +47,7 @@ def _verbatim(name: str, *, required: bool) -> Callable[[Callable[..., None]], C
     )
 
 
-class _Group(click.Group):
+class _Group(Program):
     """Reports LabErrors as a line on stderr and an exit code."""
 
     def invoke(self, ctx: click.Context) -> object:

@@ -11,7 +11,7 @@ from fared.runtime.startup import (
 relax_collector()
 skip_last_collection()
 import_when_needed(
-    *("difflib", "shutil", "textwrap", "tokenize"),  # of misspelt words, and errors on a terminal
+    *("difflib", "shutil", "signal", "textwrap", "tokenize"),  # of mistakes, and of broken output
     functions={"pickle": ("dumps", "loads")},  # of rich, for texts with links
 )
 leave_untranslated()

@@ -6,6 +6,7 @@ Exit codes: 0 ok, 1 a negative result or malformed input, 2 usage, 3 the daemon 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -99,7 +100,7 @@ class Session:
             click.echo(render(document), nl=False)
 
     def _watch(self, fetch: Callable[[], Json]) -> None:
-        clear = sys.stdout.isatty() and not self.as_json
+        clear = moves_cursor() and not self.as_json
         try:
             while True:
                 self._watch_once(fetch, clear=clear)
@@ -122,6 +123,11 @@ class Session:
             text = f"{_CLEAR}{time.strftime('%H:%M:%S')}  every {self.watch:g}s\n\n{text}"
         click.echo(text, nl=False)
         sys.stdout.flush()
+
+
+def moves_cursor() -> bool:
+    """Whether stdout is a terminal that can be cleared and drawn on."""
+    return sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb", "unknown")
 
 
 class Failure(click.ClickException):

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fared.management.cli.session import Failure, Session, output_options
+from fared.management.cli.session import Failure, Session, moves_cursor, output_options
 from fared.management.cli.top_page import Snapshot, page
 from fared.management.documents import human
 from fared.management.documents.paper import console
@@ -49,8 +49,10 @@ def top(session: Session) -> None:
     """
     if session.as_json:
         raise click.UsageError("top is for people; for JSON: fared-cli show ... --json --watch 1")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("top needs a terminal", "without one: fared-cli show ... --watch 1")
+    if not (sys.stdin.isatty() and moves_cursor()):
+        raise Failure(
+            "top needs a terminal that it can draw on", "without one: fared-cli show ... --watch 1"
+        )
     found = _fetch(session)
     with _keys(), contextlib.suppress(KeyboardInterrupt):
         _run(session, found)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from fared.management.cli import ends
 from fared.runtime.extensions import part
 
 _MOST_HELP = 200
@@ -52,7 +53,7 @@ def complete(word: str, known: Sequence[str], what: str) -> str:
     raise click.UsageError(f"no {what} {word!r}; {hint}")
 
 
-class Words(click.Group):
+class Words(ends.Program):
     """A group whose commands may be shortened; lazy ones cost nothing until used."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's own signature

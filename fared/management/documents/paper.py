@@ -1,7 +1,8 @@
 """What documents are printed on: tables, headings, facts, coloured words.
 
-Only the client loads it, as it imports rich. Tables fit 80 columns; cells are ``Text``, so that
-names advertised by neighbors are never read as markup.
+Only the client loads it, as it imports rich. Tables fit 80 columns; on a narrower terminal a row
+takes several lines, and none breaks inside a word. Cells are ``Text``, so that names advertised by
+neighbors are never read as markup.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.padding import Padding
-from rich.table import Table
+from rich.style import Style
+from rich.table import Column, Table
 from rich.text import Text
 
 from fared.management.documents import cells, human
@@ -25,6 +27,9 @@ from fared.management.documents.facts import Facts
 R = TypeVar("R", bound=Facts)
 Json = dict[str, Any]
 _UNBOUNDED = 1000
+_GAP = 2
+_INDENT = 4
+"""Columns before what continues a line."""
 
 
 def console(width: int | None = None) -> Console:
@@ -43,7 +48,7 @@ def console(width: int | None = None) -> Console:
 
 def table(*columns: str) -> Table:
     """Return a table; ``>`` before a column's name aligns it right, ``~`` lets it wrap."""
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for column in columns:
         name = column.lstrip(">~")
         grid.add_column(
@@ -56,7 +61,7 @@ def table(*columns: str) -> Table:
 
 
 def emit(out: Console, grid: Table) -> None:
-    """Print a table; if the terminal is too narrow lines wrap, but no value is cut."""
+    """Print a table; on a terminal rows that do not fit take several lines, elsewhere long ones."""
     if not grid.row_count:
         out.print(Text("none", style="dim"))
         return
@@ -64,13 +69,51 @@ def emit(out: Console, grid: Table) -> None:
         if column.no_wrap:
             cells = (cell.plain if isinstance(cell, Text) else str(cell) for cell in column.cells)
             column.min_width = max(map(cell_len, (*cells, str(column.header))))
-    width = out.width
+    unbounded = out.options.update(width=_UNBOUNDED)
+    width, least = out.width, Measurement.get(out, unbounded, grid).minimum
+    if least > width and out.is_terminal:
+        _emit_narrow(out, grid, [_least(out, column) for column in grid.columns])
+        return
     try:
-        unbounded = out.options.update(width=_UNBOUNDED)
-        out.width = max(width, Measurement.get(out, unbounded, grid).minimum)
+        out.width = max(width, least)
         out.print(grid, crop=False)
     finally:
         out.width = width
+
+
+def _least(out: Console, column: Column) -> int:
+    """Return the width that a column needs: of its longest value, or word if it wraps."""
+    if column.no_wrap:
+        return column.min_width or 0
+    unbounded = out.options.update(width=_UNBOUNDED)
+    cells = (column.header, *column.cells)
+    return max(Measurement.get(out, unbounded, cell).minimum for cell in cells)
+
+
+def _emit_narrow(out: Console, grid: Table, least: list[int]) -> None:
+    """Print each row in as many lines as its columns need; all but the first are indented."""
+    lines: list[list[int]] = [[]]
+    room = out.width
+    for index, width in enumerate(least):
+        if width > room and lines[-1]:
+            lines.append([])
+            room = out.width - _INDENT
+        lines[-1].append(index)
+        room -= width + _GAP
+    styles = [Style.parse("bold"), *(row.style or "" for row in grid.rows)]
+    rows = zip(*((column.header, *column.cells) for column in grid.columns), strict=True)
+    for style, row in zip(styles, rows, strict=True):
+        for number, line in enumerate(lines):
+            if number and not any(str(row[index]) for index in line):
+                continue
+            part = Table.grid(padding=(0, _GAP, 0, 0), pad_edge=False)
+            for index in line:
+                column = grid.columns[index]
+                part.add_column(
+                    justify=column.justify, no_wrap=column.no_wrap, min_width=least[index]
+                )
+            part.add_row(*(row[index] for index in line), style=style)
+            out.print(Padding(part, (0, 0, 0, _INDENT if number else 0)), crop=False)
 
 
 class Paper:
@@ -89,8 +132,14 @@ class Paper:
         self._out.print(_text(text))
 
     def long(self, text: Shown) -> None:
-        """Print a line that the terminal breaks: copied, it is still one."""
-        self._out.print(_text(text), soft_wrap=True)
+        """Print a line, which is one for programs; a terminal has it broken at words."""
+        if not self._out.is_terminal:
+            self._out.print(_text(text), soft_wrap=True)
+            return
+        first, *rest = _text(text).wrap(self._out, self._out.width - _INDENT)
+        self._out.print(first)
+        for line in rest:
+            self._out.print(Padding(line, (0, 0, 0, _INDENT)))
 
     def heading(self, text: str, *, first: bool = False) -> None:
         """Print a line in bold, after an empty line unless it is the first."""
