@@ -94,7 +94,7 @@ class DaemonParts:
             self.services.record(record, seed, now)
         self._auditor = self._make_auditor()
         self.lost_links = LostLinksFile(
-            running.config.state_directory, lambda: self.runner.router.changes.lost, self._log
+            running.config.state_directory, lambda: self.runner.router.changes, self._log
         )
         self.health = self._make_health(jobs)
         self.restarts = GracefulRestart(running, self.runner, leave, self._log)

@@ -8,8 +8,8 @@ things happen; the rest is in parts:
 - ``schedule`` decides when routes are computed, ``adapting`` when weights follow load;
   ``computing`` does both, and ``convergence`` records causes and durations. ``ends`` counts the
   links that share the budget of announcements.
-- ``changes`` finds later what each computation was about (``compared``, router by router), for
-  people; ``lost`` remembers the links that went.
+- ``changes`` finds what each computation was about (``compared``, router by router) when somebody
+  asks; ``lost`` remembers the links that went.
 - ``programming`` passes the planner's operations to the kernel, and the answers back.
 - ``stages`` names the steps of start-up, ``starting`` takes them.
 - ``spraying`` and ``multicast`` load what few routers need: ``spray_programming``, ``bier``.

@@ -1,8 +1,8 @@
 """What each computation was about, by router and link: the changes that people are told in words.
 
 An engine names the LSA or LSP that it read. What it changed is found here, by comparing the blocks
-of the routers before and after (``compared``): not at once, since routes come first, but by a tick
-that comes anyway, in portions, or when somebody asks. ``lost`` remembers the links that went.
+of the routers before and after (``compared``): not at once, since routes come first, but in
+portions when there are many, and when somebody asks. ``lost`` remembers the links that went.
 """
 
 from __future__ import annotations
@@ -34,11 +34,6 @@ class DatabaseChanges:
         self._runs: deque[ComparedRun] = deque()
         self.happened = PackedRing(Happened, MOST_RECORDS)
         self.lost = LostLinks()
-
-    @property
-    def waiting(self) -> bool:
-        """Whether there is something to ``settle``."""
-        return bool(self._runs)
 
     def collect(self, protocol: str, update: TedUpdated, before: NodeBlock | None) -> None:
         """A router's description has changed, from ``before``."""

@@ -259,9 +259,6 @@ class Router:
         self._later = None
         for instance in self.instances.values():
             instance.count_ends(now)
-        self.changes.settle()
-        if self.changes.waiting:
-            self._later = now
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.daemon.services.lost_links import LostLinksFile
-from fared.router.lost import KEPT, LostLink, LostLinks
+from fared.router.changes import DatabaseChanges
+from fared.router.lost import KEPT, LostLink
 
 LINK = LostLink("ospf", 0, NodeId(1), NodeId(2), 1, 0.0, ("L1", None))
 
@@ -19,10 +20,11 @@ class Process:
     """One life of a daemon with a state directory."""
 
     def __init__(self, directory: Path) -> None:
-        self.lost = LostLinks()
+        self.changes = DatabaseChanges(lambda _: None)
+        self.lost = self.changes.lost
         self.warned: list[str] = []
         log = SimpleNamespace(warning=lambda event, **_: self.warned.append(event))
-        self.file = LostLinksFile(directory, lambda: self.lost, log)
+        self.file = LostLinksFile(directory, lambda: self.changes, log)
 
     async def lives(self, *ages: float) -> None:
         """Links are lost ``ages`` ago, and the process ends."""

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from fared.core.json_text import decode_json
 from fared.daemon.loop.files import read_small, replace_file
-from fared.router.lost import KEPT, LostLink, LostLinks
+from fared.router.changes import DatabaseChanges
+from fared.router.lost import KEPT, LostLink
 
 _NAME: Final = "lost-links.json"
 _MOST_BYTES: Final = 1 << 21
@@ -29,11 +30,11 @@ class LostLinksFile:
     def __init__(
         self,
         directory: Path | str,
-        lost: Callable[[], LostLinks],
+        changes: Callable[[], DatabaseChanges],
         log: Any,  # noqa: ANN401
     ) -> None:
         self._file = Path(directory) / _NAME
-        self._lost = lost
+        self._changes = changes
         self._log = log
         self._kept = 0
         self._writing: asyncio.Task[None] | None = None
@@ -56,17 +57,21 @@ class LostLinksFile:
 
     def keep(self) -> None:
         """Write the file in the background if there is something else to know."""
-        if self._writing is None and self._lost().version != self._kept:
+        changes = self._changes()
+        changes.settle()
+        if self._writing is None and changes.lost.version != self._kept:
             text = self._text()
             self._writing = asyncio.create_task(self._write_beside(text))
 
     def close(self) -> None:
         """Write the file now: the process ends."""
-        if self._lost().version != self._kept:
+        changes = self._changes()
+        changes.settle()
+        if changes.lost.version != self._kept:
             self._write(self._text())
 
     def _text(self) -> bytes:
-        lost, now = self._lost(), asyncio.get_running_loop().time()
+        lost, now = self._changes().lost, asyncio.get_running_loop().time()
         found = lost.present(now)
         self._kept = lost.version
         shift = time.time() - now
