@@ -1,7 +1,8 @@
 """What FRR and BIRD need after faults of their own: done as their operator would, and told.
 
 Both faults are of the versions in Debian 12 and come with any neighbor (docs/ospf.md,
-docs/operating.md). A ledger without them would show what fared does; the entry says what was done.
+docs/configuring.md). A ledger without them would show what fared does; the entry says what was
+done.
 """
 
 from __future__ import annotations
