@@ -15,6 +15,7 @@ import pytest
 
 from fared.daemon.main import parser as fared
 from fared.extensions.ina.inad.main import parser as fared_ina
+from fared.extensions.lab import shipped
 from fared.extensions.lab.main import main as fared_lab
 from fared.management.cli.main import main as fared_cli
 from tests.docs.test_links import _PAGES, _ROOT
@@ -172,6 +173,17 @@ def all_options() -> set[str]:
     for file in _ROOT.glob("bench/**/*.py"):
         found |= set(_BENCHMARKS.findall(file.read_text()))
     return found
+
+
+def test_every_topology_of_the_pages_comes_with_fared():
+    """Or is a file, whose name has a dot."""
+    named = [
+        typed.words[1]
+        for typed in commands()
+        if typed.program == "fared-lab" and typed.words[0] in ("up", "demo") and typed.words[1:]
+    ]
+    names = {word for word in named if re.fullmatch(r"[a-z][a-z0-9-]*", word)}
+    assert {"clos3", "clos5-isis", "ina"} <= names <= set(shipped.files())
 
 
 def test_every_option_of_the_pages_belongs_to_a_program():
