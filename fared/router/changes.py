@@ -8,7 +8,7 @@ portions when there are many, and when somebody asks. ``lost`` remembers the lin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fared.router.compared import Blocks, ComparedRun, Happened, Where
@@ -25,21 +25,30 @@ _MOST_RUNS: Final = 64
 
 
 class DatabaseChanges:
-    """Collects changed routers, and finds what changed; ``block`` looks up that of a router now."""
+    """Collects changed routers, and finds what changed."""
 
-    def __init__(self, block: Callable[[Where], NodeBlock | None]) -> None:
-        self._block = block
+    def __init__(self) -> None:
+        self._known: dict[Where, NodeBlock] = {}
+        """The present block of each router."""
         self._collected: Blocks = {}
         self._prefixes: dict[Where, int] = {}
         self._runs: deque[ComparedRun] = deque()
         self.happened = PackedRing(Happened, MOST_RECORDS)
         self.lost = LostLinks()
 
-    def collect(self, protocol: str, update: TedUpdated, before: NodeBlock | None) -> None:
-        """A router's description has changed, from ``before``."""
-        where = Where(protocol, update.area, update.node)
+    def collect(self, protocol: str, update: TedUpdated, *, matters: bool) -> None:
+        """A router's description has changed; ``matters``: so that something is computed."""
+        where, block = Where(protocol, update.area, update.node), update.block
+        before = self._known.get(where)
+        if block is not None:
+            self._known[where] = block
+        elif before is not None:
+            del self._known[where]
         known = self._collected.get(where)
-        self._collected[where] = (before if known is None else known[0], update.block)
+        if known is not None:
+            self._collected[where] = known[0], block
+        elif matters:
+            self._collected[where] = before, block
 
     def collect_prefixes(self, protocol: str, update: PrefixesUpdated) -> None:
         """A router advertises other prefixes than before."""
@@ -76,4 +85,4 @@ class DatabaseChanges:
         for blocks in (*(run.blocks for run in [*self._runs][1:]), self._collected):
             if where in blocks:
                 return blocks[where][0]
-        return self._block(where)
+        return self._known.get(where)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from fared.paths.rib.model import Route, RouteDelta
     from fared.paths.rib.settings import SolverSettings
-    from fared.paths.ted.model import LocalLink, NodeBlock
+    from fared.paths.ted.model import LocalLink
 
 _TRICKLE = 1e-6
 """Share of its capacity that a full link is assumed to have left, so that it stays a path."""
@@ -123,10 +123,6 @@ class ProtocolInstance:
                     yield LogRecord("warning", "martian-prefixes-ignored", fields)
 
     # Outputs of the engine
-
-    def block(self, area: int, node: NodeId) -> NodeBlock | None:
-        """The present description of a router, of the first family; None: there is none."""
-        return self.solver.block(area, node)
 
     @property
     def family(self) -> int:

@@ -99,9 +99,7 @@ class Router:
         """Whether ``take_outputs`` has nothing to do, and ``next_deadline`` is what it was."""
         self._engines_alone = False
         """Whether nothing has happened since it was settled but a tick of the engines."""
-        self.changes = DatabaseChanges(
-            lambda at: self.instances[at.protocol].block(at.area, at.node)
-        )
+        self.changes = DatabaseChanges()
         self._later: float | None = None
         """When what may wait is done: by the first tick from then, which comes anyway."""
         self._settled_until = -math.inf
@@ -360,11 +358,10 @@ class Router:
         for output in instance.engine.take_outputs():
             match output:
                 case TedUpdated():
-                    before = instance.block(output.area, output.node)
                     kind = instance.ted_updated(output)
-                    told = request(kind, output.cause, output.since, now)
-                    if told and output.family == instance.family:
-                        self.changes.collect(instance.name, output, before)
+                    matters = request(kind, output.cause, output.since, now)
+                    if output.family == instance.family:
+                        self.changes.collect(instance.name, output, matters=matters)
                 case PrefixesUpdated():
                     kind = instance.prefixes_updated(output)
                     if request(kind, output.cause, output.since, now):

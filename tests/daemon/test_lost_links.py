@@ -20,7 +20,7 @@ class Process:
     """One life of a daemon with a state directory."""
 
     def __init__(self, directory: Path) -> None:
-        self.changes = DatabaseChanges(lambda _: None)
+        self.changes = DatabaseChanges()
         self.lost = self.changes.lost
         self.warned: list[str] = []
         log = SimpleNamespace(warning=lambda event, **_: self.warned.append(event))

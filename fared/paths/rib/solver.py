@@ -126,11 +126,6 @@ class RouteSolver:
         """Return the database of one area. Raises KeyError for an unknown area."""
         return self._areas[area].ted
 
-    def block(self, area: int, node: NodeId) -> NodeBlock | None:
-        """Return the description of a router; None: it is not in the area."""
-        found = self._areas.get(area)
-        return None if found is None else found.ted.block(node)
-
     @property
     def areas(self) -> tuple[int, ...]:
         """The areas with data, ascending."""
