@@ -67,7 +67,7 @@ class DaemonParts:
         """
         self.running, self.stopping = running, stopping
         self._runtime, self._notifier, self._defence = runtime, notifier, defence
-        self._logs, self._log = logs, logs.logger
+        self.logs, self._log = logs, logs.logger
         kernel = self._kernel = KernelSide(
             running, runtime, self._kernel_event, self._links_settled, self._log
         )
@@ -110,7 +110,7 @@ class DaemonParts:
             self.operation,
             request_audit=self._request_audit,
             on_tick=jobs.share,
-            wants_debug=partial(self._logs.wants, "debug"),
+            wants_debug=partial(self.logs.wants, "debug"),
             log=self._log,
             defence=self._defence,
         )
@@ -175,7 +175,7 @@ class DaemonParts:
         )
 
     def _make_views(self) -> ViewSource:
-        running, logs = self.running, self._logs
+        running, logs = self.running, self.logs
         return ViewSource(
             running=running,
             runner=self.runner,
@@ -270,7 +270,7 @@ class DaemonParts:
     def reconfigured(self) -> None:
         """Apply the settings of the whole router from the configuration."""
         log = self.running.config.log
-        self._logs.configure(log.level, log.format)
+        self.logs.configure(log.level, log.format)
         self.operation.watch_links()
         self.operation.apply()
         self.health.reconfigured()

@@ -155,7 +155,7 @@ class To(msgspec.Struct, frozen=True):
     """Input for the engine of one protocol."""
 
     proto: str
-    event: igp.PacketReceived | igp.LinkChanged[Any] | BfdChanged
+    event: igp.PacketReceived | igp.LinkChanged[Any] | BfdChanged | igp.NeighborCleared
 
 
 ToAll = (

@@ -56,7 +56,8 @@ def test_nobody_that_the_kernel_does_not_name_changes_anything(caller):
 
 GUARDED = SimpleNamespace(config=SimpleNamespace(api=SimpleNamespace(change_group="adm")))
 CHANGES = (
-    "drain undrain restart reload clear-limits record-start record-stop config-apply"
+    "drain undrain restart reload clear-limits clear-neighbor clear-counters log-level"
+    " record-start record-stop config-apply"
     " config-confirm config-rollback ina-create ina-delete"
 )
 
@@ -73,7 +74,10 @@ def test_all_commands_that_change_something_are_refused_to_readers(caller, comma
 def test_readers_read(caller):
     caller(4711, 4711)
     history = {"format": "fared-config-history/1"}
-    context = SimpleNamespace(proto=None, counters=dict, narrowed=lambda _: context)
+    runtime = SimpleNamespace(cleared=None)
+    context = SimpleNamespace(
+        proto=None, counters=dict, runtime=runtime, narrowed=lambda _: context
+    )
     host = SimpleNamespace(
         running=GUARDED,
         changes=SimpleNamespace(
@@ -87,4 +91,4 @@ def test_readers_read(caller):
         views=SimpleNamespace(context=lambda: context),
     )
     assert actions.answer(host, "config-history", {}) == history
-    assert actions.answer(host, "show counters", {}) == Counters(counters=[])
+    assert actions.answer(host, "show counters", {}) == Counters(counters=[], cleared_at=None)

@@ -81,6 +81,28 @@ def test_every_document_has_its_show_command(daemon, what):
 
 
 @pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("clear neighbor spine1", ("clear-neighbor", {"neighbor": "spine1"})),
+        ("clear nei swp1 --proto ospf", ("clear-neighbor", {"neighbor": "swp1", "proto": "ospf"})),
+        ("clear counters", ("clear-counters", {})),
+        ("log level debug", ("log-level", {"level": "debug"})),
+        ("log lev warn", ("log-level", {"level": "warning"})),
+        ("show log --level warning", ("show log", {"level": "warning"})),
+    ],
+)
+def test_what_operators_change_for_a_while(daemon, words, asked):
+    assert run(daemon, *words.split()).exit_code == 0
+    assert daemon.asked == [asked]
+
+
+@pytest.mark.parametrize("words", ["clear neighbor", "log level chatty", "clear neighbor a b"])
+def test_changes_that_make_no_sense_are_usage_errors(daemon, words):
+    assert run(daemon, *words.split()).exit_code == 2
+    assert not daemon.asked
+
+
+@pytest.mark.parametrize(
     ("words", "args"),
     [
         ("routes 10.0.0.0/8 --longer", {"prefix": "10.0.0.0/8", "longer": True}),

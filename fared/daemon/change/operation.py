@@ -207,6 +207,11 @@ class Operation:
             self._feed([events.RouterSettingsApplied(settings)])
             await asyncio.sleep(max(times.values()))
 
+    def clear_neighbor(self, proto: str, ifindex: int, interface: str, node: int) -> None:
+        """End the adjacency with a neighbor, which forms again."""
+        self._log.info("neighbor-cleared", proto=proto, interface=interface, user=CALLER.get())
+        self._feed([events.To(proto, igp.NeighborCleared(ifindex, node))])
+
     def clear_limits(self) -> LimitsDocument:
         """Zero the counts of full databases, and ask neighbors again for what was ignored."""
         self._log.info("limits-cleared")

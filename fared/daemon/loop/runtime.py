@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Mapping
 
 import msgspec
 
@@ -43,6 +44,8 @@ class Runtime(msgspec.Struct):
     load_history: LoadHistory = msgspec.field(default_factory=LoadHistory)
     load_samples: Counter[str] = msgspec.field(default_factory=Counter)
     """Measurements of load, by result: ok or failed."""
+    cleared: tuple[float, Mapping[str, Mapping[str, Mapping[str, int]]]] | None = None
+    """The time of the last ``clear counters``, and what it found."""
     neighbor_reasons: dict[tuple[int, int], str] = msgspec.field(default_factory=dict)
     """The reason of the last state change of each neighbor (ifindex, node id)."""
     lost_neighbors: LostNeighbors = msgspec.field(default_factory=LostNeighbors)

@@ -109,6 +109,11 @@ class DaemonLog:
         as_json = style == "json" or (style == "auto" and "JOURNAL_STREAM" in os.environ)
         self._renderer: Any = processors.JSONRenderer() if as_json else self._coloured()
 
+    def set_level(self, level: str) -> None:
+        """Change the level until it is configured again."""
+        self.write()
+        self._least = LEVELS[level]
+
     def _coloured(self) -> dev.ConsoleRenderer:
         colours = self.output.isatty() and "NO_COLOR" not in os.environ
         with without("rich"):

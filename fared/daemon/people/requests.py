@@ -9,6 +9,8 @@ from fared.daemon.change.config_change import ConfigChanges
 from fared.daemon.change.operation import Operation
 from fared.daemon.change.restart import GracefulRestart
 from fared.daemon.loop.runtime import RunningConfig
+from fared.daemon.people.clearing import clear_counters, clear_neighbor, set_log_level
+from fared.daemon.people.logs import DaemonLog
 from fared.daemon.people.recordings import begin_recording, end_recording, recording_status
 from fared.daemon.people.views import ViewSource
 from fared.daemon.services.running import Services
@@ -33,6 +35,7 @@ class ActionHost(Protocol):
     restarts: GracefulRestart
     views: ViewSource
     services: Services
+    logs: DaemonLog
 
 
 def perform(host: ActionHost, command: str, args: Json) -> Answer:
@@ -67,6 +70,11 @@ _PERFORM: Mapping[str, Callable[[ActionHost, Any], Answer]] = {
     "undrain": lambda host, asked: host.operation.undrain(asked.interface),
     "restart": lambda host, asked: host.restarts.restart(graceful=asked.graceful),
     "clear-limits": lambda host, _: host.operation.clear_limits(),
+    "clear-neighbor": lambda host, asked: clear_neighbor(host.views, host.operation, asked),
+    "clear-counters": lambda host, _: clear_counters(host.views),
+    "log-level": lambda host, asked: set_log_level(
+        host.logs, asked.level, host.running.config.log.level
+    ),
     "reload": lambda host, _: host.changes.reloader.reload(),
     "config-diff": lambda host, asked: host.changes.reloader.diff(asked),
     "config-apply": lambda host, asked: host.changes.apply(asked),

@@ -17,6 +17,7 @@ import msgspec
 from fared.core.units import parse_duration, parse_percent
 from fared.management.api.respond import Json
 from fared.management.documents.errors import CommandError
+from fared.management.documents.human import LOG_LEVELS, PROTOCOLS
 
 _R = TypeVar("_R", bound="DaemonRequest")
 
@@ -167,6 +168,9 @@ _SIZE: Final = Value(
     "Bound of all files; the oldest are removed (default 64).",
     _megabytes,
 )
+_NEIGHBOR: Final = Value("the name of a neighbor", _line, "NEIGHBOR")
+_PROTO: Final = Value(" or ".join(PROTOCOLS), lambda name: name in PROTOCOLS, "PROTOCOL")
+_LEVEL: Final = Value(f"one of {', '.join(LOG_LEVELS)}", lambda name: name in LOG_LEVELS, "LEVEL")
 _BACK: Final = Value("a number", metavar="[N]", parse=_place)
 
 
@@ -205,6 +209,27 @@ class ClearLimitsRequest(DaemonRequest, frozen=True, kw_only=True):
     """Count full databases anew."""
 
     command: ClassVar[str] = "clear-limits"
+
+
+class ClearNeighborRequest(DaemonRequest, frozen=True, kw_only=True):
+    """End the adjacencies with a neighbor, which form again."""
+
+    command: ClassVar[str] = "clear-neighbor"
+    neighbor: Annotated[str, _NEIGHBOR]
+    proto: Annotated[str | None, _PROTO] = None
+
+
+class ClearCountersRequest(DaemonRequest, frozen=True, kw_only=True):
+    """Begin the counters of ``show counters`` anew."""
+
+    command: ClassVar[str] = "clear-counters"
+
+
+class LogLevelRequest(DaemonRequest, frozen=True, kw_only=True):
+    """Change the level of the log until the next reload or restart."""
+
+    command: ClassVar[str] = "log-level"
+    level: Annotated[str, _LEVEL]
 
 
 class ReloadRequest(DaemonRequest, frozen=True, kw_only=True):
@@ -279,6 +304,7 @@ REQUESTS: Final[dict[str, type[DaemonRequest]]] = {
     cls.command: cls
     for cls in (
         *(DrainRequest, UndrainRequest, RestartRequest, ClearLimitsRequest, ReloadRequest),
+        *(ClearNeighborRequest, ClearCountersRequest, LogLevelRequest),
         *(
             ConfigDiffRequest,
             ConfigApplyRequest,

@@ -38,6 +38,7 @@ _HINTS: Final = (
     _Hint("not-found", "show database", "", "'fared-cli show database' lists types and ids"),
     _Hint("not-found", "drain", "", "'fared-cli show interfaces' lists the interfaces"),
     _Hint("not-found", "undrain", "", "'fared-cli show interfaces' tells which links are drained"),
+    _Hint("not-found", "clear-neighbor", "", "'fared-cli show neighbors' lists them"),
     _Hint("not-found", "config-confirm", "", "it was confirmed, or the former configuration is"
           " back: 'fared-cli config history' tells"),
     _Hint("not-found", "config-rollback", "", "'fared-cli config history' lists them by number"),

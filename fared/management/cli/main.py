@@ -32,6 +32,11 @@ _LAZY = {
         imported(f"{_HERE}.support:tech_support"),
         "Write all that a bug report needs into one tar: documents, log, kernel, versions.",
     ),
+    "clear": Lazy(
+        imported(f"{_HERE}.clear:clear"),
+        "End an adjacency, which forms again, or begin counters anew.",
+    ),
+    "log": Lazy(imported(f"{_HERE}.clear:log"), "Change what is logged."),
     "drain": Lazy(
         imported(f"{_HERE}.drain:drain"),
         "Take this router, or a link, out of service.",

@@ -68,6 +68,8 @@ class ProcessFacts(Protocol):
     neighbor_reasons: dict[tuple[int, int], str]
     """The reason of the last state change of each neighbor (ifindex, node id)."""
     lost_neighbors: LostNeighbors
+    cleared: tuple[float, Mapping[str, Mapping[str, Mapping[str, int]]]] | None
+    """The Unix time of the last ``clear counters``, and what it found."""
 
 
 class SprayFacts(Protocol):

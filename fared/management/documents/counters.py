@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fared.management.documents.cells import dim
 from fared.management.documents.declare import Answer, Document
-from fared.management.documents.facts import Facts
+from fared.management.documents.facts import Facts, UnixTime
 
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
@@ -25,12 +26,15 @@ class Counter(Facts):
 
 
 class Counters(Answer, tag="fared-counters/1"):
-    """``show counters``, since start; argument ``proto`` optional."""
+    """``show counters``, since start, or since ``cleared_at``; argument ``proto`` optional."""
 
     counters: list[Counter]
+    cleared_at: UnixTime | None
 
     def show(self, paper: Paper) -> None:
         """Print the counters, the name of each group once."""
+        if self.cleared_at is not None:
+            paper.line(dim(f"cleared {paper.ago(self.cleared_at)} ago"))
         before = [None, *(counter.group for counter in self.counters)]
         rows = (
             ("" if counter.group == group else counter.group, counter.name, str(counter.value))
@@ -41,15 +45,25 @@ class Counters(Answer, tag="fared-counters/1"):
 
 def counters(context: ViewContext) -> Counters:
     """``show counters``."""
+    cleared = context.runtime.cleared
+    at, before = (None, {}) if cleared is None else cleared
     return Counters(
+        cleared_at=at,
         counters=[
-            Counter(proto=proto or None, group=group, name=name, value=value)
+            Counter(
+                proto=proto or None,
+                group=group,
+                name=name,
+                value=value - before.get(proto, {}).get(group, {}).get(name, 0),
+            )
             for proto, groups in context.counters().items()
             if context.proto in (None, proto)
             for group, counts in groups.items()
             for name, value in sorted(counts.items())
-        ]
+        ],
     )
 
 
-DOCUMENT = Document(Counters, counters, "Counters since start.", narrowed=True)
+DOCUMENT = Document(
+    Counters, counters, "Counters since start, or since `clear counters`.", narrowed=True
+)

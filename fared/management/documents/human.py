@@ -10,6 +10,8 @@ from fared.core.units import format_bandwidth
 DASH = "-"
 PROTOCOLS = {"ospf": "OSPF", "isis": "IS-IS"}
 """Names of the protocols for people."""
+LOG_LEVELS = ("debug", "info", "warning", "error")
+"""Levels of the log, the least important first."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fared.management.documents.cells import Styled, dim, plain
 from fared.management.documents.declare import Answer, Argument, Document
+from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Facts, UnixTime
+from fared.management.documents.human import LOG_LEVELS
 
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
@@ -27,7 +29,10 @@ class LogLine(Facts):
 
 
 class LogDocument(Answer, tag="fared-log/1"):
-    """``show log``: the last records; argument ``lines`` (a number) limits them."""
+    """``show log``: the last records; argument ``lines`` (a number) limits them.
+
+    Argument ``level`` (debug, info, warning, error): only records of at least that level.
+    """
 
     lines: list[LogLine]
 
@@ -41,9 +46,13 @@ class LogDocument(Answer, tag="fared-log/1"):
             paper.long((dim(f"{when} "), level, Styled(line.event, "bold"), *known))
 
 
-def log(context: ViewContext, lines: int | None = None) -> LogDocument:
-    """``show log``."""
-    records = list(context.log)
+def log(context: ViewContext, lines: int | None = None, level: str | None = None) -> LogDocument:
+    """``show log``. Raises CommandError."""
+    if level is not None and level not in LOG_LEVELS:
+        known = ", ".join(LOG_LEVELS)
+        raise CommandError("bad-argument", f"{level!r} is not a level: {known}")
+    least = LOG_LEVELS if level is None else LOG_LEVELS[LOG_LEVELS.index(level) :]
+    records = [record for record in context.log if record["level"] in least or level is None]
     chosen = records if lines is None else records[-lines:] if lines > 0 else []
     return LogDocument(
         lines=[
@@ -62,5 +71,8 @@ DOCUMENT = Document(
     LogDocument,
     log,
     "The last log lines.",
-    (Argument("lines", "number", help="Number of lines."),),
+    (
+        Argument("lines", "number", help="Number of lines."),
+        Argument("level", choices=LOG_LEVELS, help="Only lines of at least this level."),
+    ),
 )

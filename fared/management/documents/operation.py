@@ -1,4 +1,4 @@
-"""Answers of commands that operate the router: drain, undrain, restart, clear-limits."""
+"""Answers of commands that operate the router: drain, undrain, restart, clear, log level."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fared.management.documents import human
 from fared.management.documents.cells import judged, red
 from fared.management.documents.declare import Answer
+from fared.management.documents.facts import Facts
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -59,3 +60,47 @@ class LimitsDocument(Answer, tag="fared-limits/1"):
     def show(self, paper: Paper) -> None:
         """Print what follows."""
         paper.line("cleared: what was ignored is requested again")
+
+
+class ClearedNeighbor(Facts):
+    """A neighbor on an interface whose adjacency was ended."""
+
+    proto: str
+    interface: str
+    router_id: str
+    hostname: str | None
+
+
+class ClearedNeighbors(Answer, tag="fared-clear-neighbor/1"):
+    """``clear neighbor``."""
+
+    neighbors: list[ClearedNeighbor]
+
+    def show(self, paper: Paper) -> None:
+        """Print whose adjacencies end."""
+        for each in self.neighbors:
+            name = human.router(each.router_id, each.hostname)
+            proto = human.PROTOCOLS.get(each.proto, each.proto)
+            paper.line(f"{name} on {each.interface} ({proto}): ended, and forms again")
+
+
+class ClearedCounters(Answer, tag="fared-clear-counters/1"):
+    """``clear counters``."""
+
+    cleared: bool
+
+    def show(self, paper: Paper) -> None:
+        """Print what begins anew."""
+        paper.line("cleared: show counters begins at 0; metrics go on")
+
+
+class LogLevel(Answer, tag="fared-log-level/1"):
+    """``log level``; ``configured``: the level of the configuration."""
+
+    level: str
+    configured: str
+
+    def show(self, paper: Paper) -> None:
+        """Print the level, and how long it lasts."""
+        lasts = f" until a reload or restart; configured: {self.configured}"
+        paper.line(f"log level {self.level}{lasts if self.level != self.configured else ''}")

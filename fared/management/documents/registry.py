@@ -54,11 +54,14 @@ SHOWN = tuple(
 
 _ANSWERS = MappingProxyType(
     {
+        "clear-counters": "operation",
+        "clear-neighbor": "operation",
         "config-change": "config_changes",
         "config-diff": "config_changes",
         "config-history": "config_changes",
         "drain": "operation",
         "limits": "operation",
+        "log-level": "operation",
         "record": "recordings",
         "reload": "config_changes",
         "replay": "recordings",

@@ -134,6 +134,13 @@ class InformationOffered(msgspec.Struct, frozen=True):
     items: dict[int, bytes]
 
 
+class NeighborCleared(msgspec.Struct, frozen=True):
+    """End the adjacency with a neighbor (a node id) on a link; the next hellos form it again."""
+
+    ifindex: int
+    node: int
+
+
 class LimitsReset(msgspec.Struct, frozen=True):
     """Zero the counts of full databases, and ask neighbors again for what was ignored."""
 
@@ -150,6 +157,7 @@ Input = (
     | GracefulRestartRequested
     | GracefulRestartBegun
     | LimitsReset
+    | NeighborCleared
     | InformationOffered
 )
 

@@ -28,6 +28,7 @@ from fared.protocols.igp.events import (
     LinkChanged,
     LinkRemoved,
     LoadsMeasured,
+    NeighborCleared,
     PacketReceived,
     Received,
     SettingsApplied,
@@ -154,6 +155,8 @@ class IsisEngine(ProcessEngine[Output]):
                 self._restart(event)
             case InformationOffered(items):
                 self._originator.offer(items)
+            case NeighborCleared(ifindex, node):
+                self._hello.clear(ifindex, node)
             case LimitsReset():
                 self._flooding.limits.reset()
                 self._ted.prefix_limit.reset()

@@ -29,6 +29,7 @@ from fared.protocols.igp.events import (
     LinkChanged,
     LinkRemoved,
     LoadsMeasured,
+    NeighborCleared,
     PacketReceived,
     Received,
     SettingsApplied,
@@ -219,6 +220,8 @@ class OspfEngine(ProcessEngine[Output]):
                 self._restart(event)
             case InformationOffered(items):
                 self._originator.offer(items)
+            case NeighborCleared(ifindex, router_id):
+                self._links.clear(ifindex, router_id)
             case LimitsReset():
                 self._flooding.limits.reset()
                 self._ted.prefixes.limit.reset()

@@ -116,6 +116,14 @@ class LinkManager:
         if interface is not None:
             self._drop(interface, polite=False)
 
+    def clear(self, ifindex: int, router_id: int) -> None:
+        """End the adjacency with a router; our next hello, at once, no longer lists it."""
+        interface = self._instance.interfaces.get(ifindex)
+        for neighbor in () if interface is None else list(interface.neighbors.values()):
+            if neighbor.router_id == router_id:
+                neighbor.fire(NeighborEvent.KILL_NBR)
+                neighbor.interface.tx.hello()
+
     def settle(self) -> None:
         """End the adjacencies whose hellos are refused since our addresses changed."""
         if not self._readdressed:

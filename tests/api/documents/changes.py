@@ -1,7 +1,7 @@
 """Documents about the configuration, its changes, and drained links."""
 
 from fared.management.documents import config, config_changes, operation
-from tests.api.documents.common import NOW
+from tests.api.documents.common import NOW, Json
 from tests.api.sample import sample
 
 CONFIG = sample(
@@ -73,3 +73,18 @@ CONFIG_HISTORY = sample(
 DRAIN = sample(operation.DrainDocument, drained=True)
 
 DRAIN_LINK = DRAIN | {"interface": "swp49", "share": 0.25, "reason": "optics"}
+
+CLEARED_NEIGHBORS: Json = sample(
+    operation.ClearedNeighbors,
+    neighbors=[
+        sample(
+            operation.ClearedNeighbor,
+            proto="ospf",
+            interface="swp1",
+            router_id="10.255.0.1",
+            hostname="spine1",
+        )
+    ],
+)
+
+LOG_LEVEL: Json = sample(operation.LogLevel, level="debug", configured="info")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -63,6 +64,7 @@ from fared.protocols.isis.transmit import LLC_SIZE
 from fared.router.protocols import ISIS
 
 if TYPE_CHECKING:
+    from fared.core.links import InterfaceAddress
     from fared.management.documents.lsdb import IsisLsdb
     from fared.management.documents.neighbor import RefusedHelloEntry
     from fared.protocols.igp.refusals import NeighborProblem
@@ -157,6 +159,12 @@ def neighbors(context: ViewContext) -> list[IsisNeighborEntry]:
     return [_neighbor(context, adjacency) for adjacency in _adjacencies(context)]
 
 
+@functools.lru_cache(maxsize=256)
+def _addresses(addresses: tuple[InterfaceAddress, ...]) -> str | None:
+    """Format our addresses on a circuit, which every status asks for and which hardly change."""
+    return ", ".join(map(address_text, addresses)) or None
+
+
 def _neighbor(context: ViewContext, adjacency: Adjacency) -> IsisNeighborEntry:
     circuit, node = adjacency.circuit, isis_node(adjacency.system_id)
     system, since = format_system_id(adjacency.system_id), adjacency.up_since
@@ -186,7 +194,7 @@ def _neighbor(context: ViewContext, adjacency: Adjacency) -> IsisNeighborEntry:
             for remote, status in adjacency.bfd.items()
         },
         last_reason=context.runtime.neighbor_reasons.get((circuit.ifindex, node)),
-        own_address=", ".join(map(address_text, own)) or None,
+        own_address=_addresses(own),
         network_type=circuit.kind.value,
         mtu=adjacency.padded_to + LLC_SIZE if adjacency.padded_to else 0,
         own_mtu=circuit.link.mtu,

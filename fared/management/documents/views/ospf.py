@@ -143,10 +143,16 @@ def _neighbor(context: ViewContext, neighbor: Neighbor, retransmissions: int) ->
         hello_interval=float(interface.settings.hello_interval),
         dead_interval=float(interface.settings.router_dead_interval),
         helped=None if helping is None else round(helping.until - context.now, 3),
-        options=[str(option.name) for option in Options if option & neighbor.options],
+        options=_options(neighbor.options),
         designated_router=_router(neighbor.designated_router),
         backup_designated_router=_router(neighbor.backup_designated_router),
     )
+
+
+@functools.cache
+def _options(bits: int) -> list[str]:
+    """Return the letters of options; there are few values, and every status asks."""
+    return [str(option.name) for option in Options if option & bits]
 
 
 def graceful_restart(context: ViewContext) -> ProtocolRestart:

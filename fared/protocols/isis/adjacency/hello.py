@@ -7,7 +7,7 @@ ISO 10589 §8.2 and §8.4, RFC 1195, three-way handshake of RFC 5303, point-to-p
 
 from __future__ import annotations
 
-from fared.core.ids import FAMILY_IPV4
+from fared.core.ids import FAMILY_IPV4, isis_node
 from fared.protocols.isis.addresses import router_addresses
 from fared.protocols.isis.adjacency.checks import (
     judge_lan,
@@ -115,6 +115,13 @@ class HelloProtocol:
         self._hello_timer.send_now_all(circuit)
         for level in sorted(circuit.lan):
             self._dis_election.elect(circuit, level)
+
+    def clear(self, ifindex: int, node: int) -> None:
+        """End the adjacencies with a router on a circuit; hellos at once tell it."""
+        circuit = self._instance.circuits.get(ifindex)
+        for adjacency in [] if circuit is None else all_adjacencies(circuit):
+            if isis_node(adjacency.system_id) == node:
+                self._adjacencies.fire(adjacency, AdjacencyEvent.KILLED, "cleared")
 
     def loopback_changed(self) -> None:
         """Interfaces without an IPv4 address advertise that of a loopback; at once if changed."""

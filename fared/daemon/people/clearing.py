@@ -1,0 +1,57 @@
+"""``clear`` and ``log level``: adjacencies that form again, counters and levels for a while."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from fared.core.ids import isis_node, parse_dotted, parse_system_id
+from fared.management.documents.errors import not_found
+from fared.management.documents.operation import (
+    ClearedCounters,
+    ClearedNeighbor,
+    ClearedNeighbors,
+    LogLevel,
+)
+from fared.management.documents.views.protocol import neighbors
+from fared.router.protocols import ISIS
+
+if TYPE_CHECKING:
+    from fared.daemon.change.operation import Operation
+    from fared.daemon.people.logs import DaemonLog
+    from fared.daemon.people.views import ViewSource
+    from fared.management.api.requests import ClearNeighborRequest
+
+
+def clear_neighbor(
+    views: ViewSource, operation: Operation, asked: ClearNeighborRequest
+) -> ClearedNeighbors:
+    """End the adjacencies with a neighbor. Raises CommandError if there are none."""
+    context = views.context().narrowed(asked.proto)
+    found = neighbors(context, asked.neighbor).neighbors
+    if not found:
+        known = (row.name for row in neighbors(context).neighbors)
+        raise not_found("neighbor", asked.neighbor, known)
+    links = {link.name: link.ifindex for link in context.links.values()}
+    for row in found:
+        isis = row.proto == ISIS
+        node = isis_node(parse_system_id(row.router_id)) if isis else parse_dotted(row.router_id)
+        operation.clear_neighbor(row.proto, links[row.interface], row.interface, node)
+    return ClearedNeighbors(neighbors=[ClearedNeighbor.of(row) for row in found])
+
+
+def clear_counters(views: ViewSource) -> ClearedCounters:
+    """Let ``show counters`` begin at 0; metrics, whose readers expect no jump, go on."""
+    context = views.context()
+    counts = {
+        proto: {group: dict(found) for group, found in groups.items()}
+        for proto, groups in context.counters().items()
+    }
+    views.runtime.cleared = time.time(), counts
+    return ClearedCounters(cleared=True)
+
+
+def set_log_level(logs: DaemonLog, level: str, configured: str) -> LogLevel:
+    """Change the level of the log until the next reload or restart."""
+    logs.set_level(level)
+    return LogLevel(level=level, configured=configured)
