@@ -1,15 +1,16 @@
 """The whole fabric as a document, and what changes of it."""
 
+import ipaddress
 from itertools import product
 
 import pytest
 from msgspec.structs import replace
 
 from fared.extensions.sim.areas import clos5_areas
-from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3, clos5
-from fared.extensions.sim.levels import clos3_isis, clos5_levels
+from fared.extensions.sim.fabric import DEFAULT_CAPACITY, FabricBuilder, clos3, clos5
+from fared.extensions.sim.levels import COMMON, clos3_isis, clos5_levels
 from fared.extensions.sim.network import Network
-from fared.extensions.sim.protocols import OspfBuilder
+from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
 from fared.management.api.encode import encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
 from fared.management.documents import lost
@@ -266,3 +267,38 @@ def test_a_router_that_is_gone_is_missing_with_all_its_links():
     missing = fabric(seen_from(made, "L1")).missing
     assert [each.name for each in missing] == ["S1-L4", "S2-L4", "S3-L4"]
     assert {each.end(each.alone) for each in missing} == {"L4"}
+
+
+@pytest.mark.parametrize("protocol", [OspfBuilder(), IsisBuilder(COMMON)], ids=["ospf", "isis"])
+def test_networks_of_two_routers_are_drawn_as_links(protocol):
+    """The network type that nobody sets is broadcast: each cable has a node of its own."""
+    builder = FabricBuilder(Network(seed=1), protocols=(protocol,))
+    spines, leaves = ["S1", "S2", "S3"], ["L1", "L2", "L3", "L4"]
+    builder.routers([*spines, *leaves])
+    for leaf in leaves:
+        builder.hosts(leaf)
+        for spine in spines:
+            builder.lan(leaf, spine)
+    made = builder.fabric
+    made.network.start_all()
+    made.network.run_for(120.0)
+    document = fabric(seen_from(made, "L1"))
+    roles = {made.name_of(node_of(entry)): entry.role for entry in document.nodes}
+    assert roles == {**dict.fromkeys(spines, "spine"), **dict.fromkeys(leaves, "leaf")}
+    before = image_of(seen_from(made, "L1"))
+    made.network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)
+    made.network.run_for(60.0)
+    context = seen_from(made, "L1")
+    (row,) = changes(before, image_of(context, before))
+    assert (row.state, row.capacity) == ("reduced", pytest.approx(DEFAULT_CAPACITY / 4))
+    made.network.set_link("S2", "L3", up=False)
+    made.network.run_for(60.0)
+    (missing,) = fabric(seen_from(made, "L1")).missing
+    assert (missing.links, missing.have, missing.siblings) == (1, 3, 3)
+
+
+def node_of(entry) -> int:
+    """The router id of an entry; a system id of the simulator is the router id."""
+    if ":" in entry.id or entry.id.count(".") != 2:
+        return int(ipaddress.IPv4Address(entry.id))
+    return int(entry.id.replace(".", ""), 16)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId, format_node
 from fared.management.documents.context import ViewContext
+from fared.management.documents.views.fabric_lans import Cabled, cabled
 from fared.management.documents.views.fabric_marks import (
     Tiers,
     UnusualLink,
@@ -75,12 +76,17 @@ class Sight(msgspec.Struct, frozen=True):
     """
 
     root: NodeId
-    blocks: Mapping[NodeId, list[NodeBlock]]
+    joined: Cabled
     first: Mapping[NodeId, NodeId]
     prefixes: Mapping[NodeId, int]
     hosts: Mapping[NodeId, int]
     heights: Mapping[NodeId, int]
     own: Mapping[NodeId, UnusualLink]
+
+    @property
+    def blocks(self) -> Mapping[NodeId, list[NodeBlock]]:
+        """The blocks of each vertex; networks of two routers are links."""
+        return self.joined.blocks
 
 
 class FabricImage(msgspec.Struct, dict=True):
@@ -118,18 +124,25 @@ def sight(context: ViewContext, before: FabricImage | None = None) -> Sight:
     ``before`` is the image that the new one will be made from: ``hosts`` are counted again if links
     or heights differ, since places depend on them, and ``prefixes``, for whole documents, never.
     """
-    blocks, heights_by_id = _blocks(context), heights(context)
+    joined = cabled(_blocks(context), None if before is None else before.seen.joined)
+    blocks, heights_by_id = joined.blocks, heights(context)
     first = _first_ids(blocks)
     high = {first[node]: height for node, height in heights_by_id.items() if node in first}
     root, marks = context.instances[0].root, own_marks(context, first)
     if before is None:
         return Sight(
-            root, blocks, first, _prefixes(context), own_hosts(context, first, high), high, marks
+            root,
+            joined,
+            first,
+            _prefixes(context),
+            own_hosts(context, first, high),
+            high,
+            marks,
         )
     seen = before.seen
     same = seen.heights == high and _same_rows(seen.blocks, blocks)
     hosts = seen.hosts if same else own_hosts(context, first, high)
-    return Sight(root, blocks, first, seen.prefixes, hosts, high, marks)
+    return Sight(root, joined, first, seen.prefixes, hosts, high, marks)
 
 
 def _same_rows(
