@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from fared.config.globs import is_glob
@@ -29,7 +29,8 @@ def link_counts(context: ViewContext) -> LinkCounts:
     missing: list[MissingAdjacency] = []
     for instance, views in views_of(context):
         rows = [row for row in views.interfaces(context) if _wanted(row)]
-        found = list(_missing(context, instance, rows, views.neighbors(context)))
+        without = [row for row in rows if not row.full]  # mostly none
+        found = list(_missing(context, instance, without, views.neighbors)) if without else []
         found += [_absent(context, instance, name) for name in absent(context, instance.name)]
         expected |= {row.interface for row in rows} | {each.interface for each in found}
         missing += found
@@ -44,18 +45,17 @@ def _missing(
     context: ViewContext,
     instance: ProtocolInstance,
     rows: Iterable[InterfaceEntry],
-    neighbors: Iterable[NeighborEntry],
+    neighbors: Callable[[ViewContext], Iterable[NeighborEntry]],
 ) -> Iterator[MissingAdjacency]:
     problems: defaultdict[str, list[ProblemEntry]] = defaultdict(list)
-    for neighbor in neighbors:
+    for neighbor in neighbors(context):
         if neighbor.problem is not None:
             problems[neighbor.interface].append(neighbor.problem)
     gone = context.runtime.lost_neighbors.by_place()
     for row in rows:
-        if not row.full:
-            lost = gone.get((instance.name, row.interface), [None])[-1]
-            cause, text = next(_reasons(context, row, problems[row.interface], lost))
-            yield _entry(context, instance, row.interface, ProblemEntry(cause, text), lost)
+        lost = gone.get((instance.name, row.interface), [None])[-1]
+        cause, text = next(_reasons(context, row, problems[row.interface], lost))
+        yield _entry(context, instance, row.interface, ProblemEntry(cause, text), lost)
 
 
 def _reasons(

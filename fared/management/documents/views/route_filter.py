@@ -20,19 +20,25 @@ Found = tuple[str, "Prefix", "Route"]
 Wanted = Callable[[Found], bool]
 
 
-def changed_at(context: ViewContext, proto: str, prefix: Prefix) -> float | None:
-    """Return the Unix time of the last change of a route; None: it is not remembered.
+def change_times(context: ViewContext) -> Callable[[str, Prefix], float | None]:
+    """Return what gives the Unix time of the last change of a protocol's route to a prefix.
 
-    A route without a recorded change has been there since the start; of routes that another
-    protocol's route overrides none is recorded.
+    None: it is not remembered. A route without a recorded change has been there since the start; of
+    routes that another protocol's route overrides none is recorded.
     """
-    router = context.router
-    if router.table.source(prefix) not in (None, proto):
-        return None
-    known = router.journal.last_change
-    if prefix in known:
-        return context.unix(known[prefix].at)
-    return context.runtime.started_at if len(known) < MOST_CHANGES else None
+    router, runtime = context.router, context.runtime
+    source, known = router.table.source, router.journal.last_change
+    several, to_unix = len(router.instances) > 1, context.wall - context.now
+
+    def changed_at(proto: str, prefix: Prefix) -> float | None:
+        if several and source(prefix) not in (None, proto):
+            return None
+        last = known.get(prefix)
+        if last is not None:
+            return last.at + to_unix
+        return runtime.started_at if len(known) < MOST_CHANGES else None
+
+    return changed_at
 
 
 def wanted_routes(
@@ -44,22 +50,27 @@ def wanted_routes(
 ) -> list[Wanted]:
     """Return the conditions that a route must fulfil. Raises CommandError."""
     found: list[Wanted] = []
+    age = _age_of(context)
     if kind is not None:
         found.append(_of_type(kind))
     if via is not None:
         found.append(_via(context, via))
     if older is not None:
-        found.append(lambda row: _age(context, row) >= older)
+        found.append(lambda row: age(row) >= older)
     if newer is not None:
-        found.append(lambda row: _age(context, row) <= newer)
+        found.append(lambda row: age(row) <= newer)
     return found
 
 
-def _age(context: ViewContext, row: Found) -> float:
-    """Return the seconds since the last change; one that is not remembered is long ago."""
-    proto, prefix, _ = row
-    at = changed_at(context, proto, prefix)
-    return float("inf") if at is None else context.wall - at
+def _age_of(context: ViewContext) -> Callable[[Found], float]:
+    """Return what gives the age of a route, seconds; one that is not remembered is old."""
+    changed_at, wall = change_times(context), context.wall
+
+    def age(row: Found) -> float:
+        at = changed_at(row[0], row[1])
+        return float("inf") if at is None else wall - at
+
+    return age
 
 
 def _of_type(kind: str) -> Wanted:

@@ -37,7 +37,7 @@ from fared.management.documents.views.adaptation import (
     state,
     vector_of,
 )
-from fared.management.documents.views.route_filter import changed_at, wanted_routes
+from fared.management.documents.views.route_filter import change_times, wanted_routes
 from fared.management.documents.views.status import weighted_routes
 from fared.management.documents.weights import WeightMember, Weights, WeightVector
 from fared.paths.rib.model import NextHop, NextHopSet, Route
@@ -137,6 +137,7 @@ class _RouteRows:
         self._live = bool(context.runtime.pid)
         """Whether it is a router that runs, not one that computes for ``fared-cli spf``."""
         self._installed = context.router.planner.installed.routes
+        self._changed_at = change_times(context)
         self._tags = {i.name: i.engine.tags() for i in context.instances}
         self._nexthops: dict[int, tuple[NextHopSet, Sequence[RouteNextHop]]] = {}
         """By the id of the set, which is kept alive so that its id is not used again."""
@@ -156,7 +157,7 @@ class _RouteRows:
             discard=route.discard,
             tag=self._tags[proto](prefix, route.area, route.destinations),
             nexthops=self._hops(None if route.discard else route.nexthops),
-            changed_at=changed_at(self._context, proto, prefix) if self._live else UNSET,
+            changed_at=self._changed_at(proto, prefix) if self._live else UNSET,
             installed=prefix in self._installed if self._live else UNSET,
         )
 
