@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fared.management.cli import values
 from fared.management.cli.request import given_of
 from fared.management.cli.session import Session, output_options
 from fared.management.cli.words import Words, one_of
@@ -18,7 +19,7 @@ def clear() -> None:
 
 
 @clear.command("neighbor")
-@click.argument("neighbor", metavar="NEIGHBOR")
+@click.argument("neighbor", metavar="NEIGHBOR", shell_complete=values.of("neighbor"))
 @click.option("--proto", type=click.Choice(PROTOCOLS), help="Of one protocol only: ospf or isis.")
 @output_options
 @click.pass_obj
@@ -46,7 +47,12 @@ def log() -> None:
 
 
 @log.command("level")
-@click.argument("level", metavar=f"[{'|'.join(LOG_LEVELS)}]", callback=one_of(*LOG_LEVELS))
+@click.argument(
+    "level",
+    metavar=f"[{'|'.join(LOG_LEVELS)}]",
+    callback=one_of(*LOG_LEVELS),
+    shell_complete=values.of("level"),
+)
 @output_options
 @click.pass_obj
 def log_level(session: Session, level: str) -> None:

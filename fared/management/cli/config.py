@@ -13,6 +13,7 @@ from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
 from fared.config.here import absent
 from fared.config.template import Proto, Role, links_guessed, template
 from fared.management.api.requests import ConfigApplyRequest
+from fared.management.cli import values
 from fared.management.cli.request import given_of, with_options
 from fared.management.cli.session import (
     NEGATIVE,
@@ -51,7 +52,7 @@ def _refuse(errors: ConfigErrors) -> Failure:
 
 
 @config.command()
-@click.argument("file")
+@click.argument("file", shell_complete=values.files)
 @once_options
 @click.pass_obj
 def check(session: Session, file: str) -> None:
@@ -84,7 +85,7 @@ def _check_document(warnings: tuple[ConfigWarning, ...], errors: ConfigErrors | 
 
 
 @config.command()
-@click.argument("file")
+@click.argument("file", shell_complete=values.files)
 @once_options
 @click.pass_obj
 def diff(session: Session, file: str) -> None:
@@ -117,7 +118,7 @@ _confirm_option = with_options(ConfigApplyRequest, "confirm", "comment")
 
 
 @config.command("apply")
-@click.argument("file")
+@click.argument("file", shell_complete=values.files)
 @_confirm_option
 @once_options
 @click.pass_obj
@@ -141,7 +142,13 @@ def confirm_change(session: Session) -> None:
 
 
 @config.command()
-@click.argument("number", required=False, type=click.IntRange(min=0), metavar="[N]")
+@click.argument(
+    "number",
+    required=False,
+    type=click.IntRange(min=0),
+    metavar="[N]",
+    shell_complete=values.of("back"),
+)
 @_confirm_option
 @once_options
 @click.pass_obj
@@ -178,7 +185,12 @@ def schema() -> None:
 
 
 @config.command("template")
-@click.argument("role", metavar="leaf|spine|superspine", callback=one_of(*_ROLES))
+@click.argument(
+    "role",
+    metavar="leaf|spine|superspine",
+    callback=one_of(*_ROLES),
+    shell_complete=lambda _ctx, _param, text: values.offered(((role, "") for role in _ROLES), text),
+)
 @click.option(
     "--proto", type=click.Choice(PROTOCOLS), default="ospf", help="ospf (default) or isis."
 )

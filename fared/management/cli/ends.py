@@ -98,12 +98,26 @@ class Program(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
         with unix():
-            try:
-                code = super().main(args, prog_name, complete_var, False, **extra)
-            except click.ClickException as error:
-                error.show()
-                code = error.exit_code
-            sys.exit(code or 0)
+            found = sys.argv[1:] if args is None else list(args)
+            sys.exit(self.perform(found, prog_name=prog_name, complete_var=complete_var, **extra))
+
+    def perform(self, args: list[str], **extra: Any) -> int:  # noqa: ANN401 - as above
+        """Run a command and print its errors; return the exit code."""
+        try:
+            return super().main(args, standalone_mode=False, **extra) or 0
+        except click.ClickException as error:
+            instead = self.meant(args, error)
+            if isinstance(instead, list):
+                return self.perform(instead, **extra)
+            instead.show()
+            return instead.exit_code
+
+    def meant(
+        self, args: list[str], error: click.ClickException
+    ) -> list[str] | click.ClickException:
+        """Return what to run instead of words that are wrong, or else what to say."""
+        _ = args
+        return error
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run a command; click itself hides that a reader has gone."""

@@ -7,12 +7,22 @@ configuration model for ``config check``, the routing code for the offline comma
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 import fared
-from fared.management.cli.session import Session, once_options, output_options, socket_option
+from fared.management.cli.session import (
+    USAGE,
+    Failure,
+    Mistake,
+    Session,
+    once_options,
+    output_options,
+    socket_option,
+    tell,
+)
 from fared.management.cli.show import lazy_command, show
 from fared.management.cli.words import Lazy, Words, imported
 from fared.management.documents.declare import COMMANDS
@@ -59,9 +69,47 @@ _LAZY = {
 }
 
 
+class _AllCommands(Words):
+    """All commands, and those of other routers."""
+
+    def meant(
+        self, args: list[str], error: click.ClickException
+    ) -> list[str] | click.ClickException:
+        """See ``Program``."""
+        from fared.management.cli import habits  # noqa: PLC0415 - only after an error
+
+        first = self._first_word(args)
+        words = args[first:]
+        usage = isinstance(error, click.UsageError)
+        if not words or not (usage or (isinstance(error, Failure) and error.refused)):
+            return error
+        habit = habits.of(words, whole=not usage)
+        if habit is None or (words[0] in self.names and not habit.known.startswith(f"{words[0]} ")):
+            return error
+        if not habit.ours:
+            return Mistake(f"no command '{habit.known}'", habit.text)
+        tell(habit.text)
+        return [*args[:first], *habit.ours]
+
+    def _first_word(self, args: list[str]) -> int:
+        """Return the place of the first word after the options and their values."""
+        valued = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }
+        place = 0
+        while place < len(args) and args[place].startswith("-"):
+            place += 2 if args[place] in valued else 1
+        return place
+
+
 @click.group(
     name="fared-cli",
-    cls=Words,
+    cls=_AllCommands,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 ok, 1 negative result or malformed input, 2 usage, 3 daemon unreachable.",
 )
@@ -70,10 +118,21 @@ _LAZY = {
 @click.version_option(fared.__version__, prog_name="fared-cli")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Query and control a fared daemon. Any unique prefix of a word is accepted: sh ro."""
+    """Query and control a fared daemon. Any unique prefix of a word is accepted: sh ro.
+
+    Without a command, on a terminal: a prompt, with ? and TAB.
+    """
     session = ctx.ensure_object(Session)
     if session.as_json:
         ctx.default_map = {each.name: _with_json(each.as_json) for each in extensions.COMMANDS}
+
+    if ctx.invoked_subcommand is None:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(USAGE)
+        from fared.management.cli import prompt  # noqa: PLC0415 - readline, only here
+
+        prompt.run(main, session, fared.__version__)
 
 
 def _with_json(commands: tuple[str, ...]) -> dict[str, Any]:
@@ -111,6 +170,22 @@ for _name, _lazy in _LAZY.items():
     main.add_lazy(_name, _lazy)
 for _plugged in extensions.COMMANDS:
     main.add_lazy(_plugged.name, Lazy(imported(_plugged.target), _plugged.help))
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> None:
+    """Print what makes TAB complete commands and values in a shell.
+
+    The Debian package has it already. Else, bash and zsh: add eval "$(fared-cli completion bash)"
+    to the shell's start-up file; fish: write it to ~/.config/fish/completions/fared-cli.fish.
+    """
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 - only here
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    script = kind(main, {}, "fared-cli", "_FARED_CLI_COMPLETE")
+    click.echo(script.source_template % script.source_vars())
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Final
 import click
 
 from fared.management.api.requests import duration
+from fared.management.cli import values
 from fared.management.cli.options import parsed_by
 from fared.management.cli.session import Json, Session, Unreachable, once_options
 
@@ -25,7 +26,7 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 @click.command()
-@click.argument("events", metavar="[EVENT]...", nargs=-1)
+@click.argument("events", metavar="[EVENT]...", nargs=-1, shell_complete=values.of("events"))
 @click.option(
     "--level",
     type=click.Choice(_LEVELS),
@@ -33,7 +34,12 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
     show_default=True,
     help="Only events of this level and above.",
 )
-@click.option("--interface", metavar="NAME", help="Only events of these interfaces, as swp*.")
+@click.option(
+    "--interface",
+    metavar="NAME",
+    help="Only events of these interfaces, as swp*.",
+    shell_complete=values.of("interface"),
+)
 @click.option(
     "--since",
     metavar="DURATION",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from fared.management.api.requests import DaemonRequest, RequestField, fields_of
+from fared.management.cli import values
 from fared.management.cli.options import parsed_by
 from fared.management.cli.session import F, Json, Session, once_options, output_options
 
@@ -67,6 +68,7 @@ def _argument(field: RequestField) -> click.Argument:
         required=not metavar.startswith("["),
         metavar=metavar or field.name.upper(),
         callback=parsed_by(field.value.parse),
+        shell_complete=values.of(field.name),
     )
 
 

@@ -29,6 +29,7 @@ Json = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 NEGATIVE = 1
+USAGE = 2
 UNREACHABLE = 3
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 _HELP = "'--help' after the command tells what it expects"
@@ -43,6 +44,12 @@ class Session:
         self.socket = CONTROL_SOCKET
         self.as_json = False
         self.watch: float | None = None
+
+    def another(self) -> Session:
+        """Return a session with the same daemon, and none of the other options."""
+        found = Session()
+        found.socket = self.socket
+        return found
 
     def ask(self, command: str, args: Json | None = None, timeout: float = PATIENCE) -> Json:
         """Return a document of the daemon. Raises Failure or Unreachable."""
@@ -61,7 +68,8 @@ class Session:
         except DaemonRefusedError as error:
             from fared.management.cli import hints  # noqa: PLC0415 - only after an error
 
-            raise Failure(str(error), hints.of_refusal(error, command)) from error
+            hint = hints.of_refusal(error, command)
+            raise Failure(str(error), hint, refused=True) from error
 
     def show_answer(
         self,
@@ -133,19 +141,26 @@ def moves_cursor() -> bool:
 class Failure(click.ClickException):
     """A message on stderr and exit code 1: refused, not found, malformed.
 
-    ``hint`` says what to do next, in a line of its own.
+    ``hint`` says what to do next, in a line of its own. ``refused``: by the daemon.
     """
 
     exit_code = NEGATIVE
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, refused: bool = False) -> None:
         super().__init__(message)
         self.hint = hint
+        self.refused = refused
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print message and hint."""
         click.echo(_folded(f"Error: {self.format_message()}"), file=file, err=True)
         tell(self.hint or _HELP)
+
+
+class Mistake(Failure):
+    """Words that mean something else here: exit code 2."""
+
+    exit_code = USAGE
 
 
 class Unreachable(Failure):

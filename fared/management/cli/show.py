@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fared.core.units import parse_duration
+from fared.management.cli import values
 from fared.management.cli.options import parsed_by
 from fared.management.cli.session import F, Json, Session, output_options
 from fared.management.cli.words import Lazy, Words, one_of
 from fared.management.documents import human
-from fared.management.documents.declare import PROTOCOLS, Argument
+from fared.management.documents.declare import PROTOCOLS, Argument, Document
 from fared.management.documents.registry import SHOWN, document_of, narrowed
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _NEGATIVE: dict[str, Callable[[Json], bool]] = {
     "fib diff": lambda found: bool(found["diff"]),
@@ -53,9 +57,9 @@ def _narrowed_to(proto: str) -> Lazy:
 def _command_of(name: str, proto: str | None) -> click.Command:
     document = document_of(name)
 
-    def callback(session: Session, /, **values: Any) -> None:  # noqa: ANN401 - of any argument
-        values |= _by_name(document.args, values.pop("words", ()))
-        given = {word: value for word, value in values.items() if value is not None}
+    def callback(session: Session, /, **found: Any) -> None:  # noqa: ANN401 - of any argument
+        found |= _by_name(document.args, found.pop("words", ()))
+        given = {word: value for word, value in found.items() if value is not None}
         flags = (argument.name for argument in document.args if argument.kind == "flag")
         bad = _NEGATIVE.get(" ".join([name, *(flag for flag in flags if flag in given)]))
         if proto is not None:
@@ -66,10 +70,11 @@ def _command_of(name: str, proto: str | None) -> click.Command:
     arguments = document.args if proto is not None else document.arguments
     if _has_both(document.args):
         shown = " ".join(f"[{_word(each)}]" for each in document.args if each.is_word)
-        function = click.argument("words", nargs=-1, metavar=shown)(function)
+        words = partial(_following, document)
+        function = click.argument("words", nargs=-1, metavar=shown, shell_complete=words)(function)
         arguments = tuple(each for each in arguments if not each.is_word)
     for argument in reversed(arguments):
-        function = _parameter(argument)(function)
+        function = _parameter(document, argument)(function)
     return click.command(name, help=document.help)(function)
 
 
@@ -101,15 +106,42 @@ def _word(argument: Argument) -> str:
     return argument.word or argument.name.upper()
 
 
-def _parameter(argument: Argument) -> Callable[[F], F]:
+def _following(
+    document: Document, ctx: click.Context, param: click.Parameter, text: str
+) -> list[CompletionItem]:
+    """Complete a word where flags stand beside text."""
+    found = _by_name(document.args, ctx.params.get("words") or ())
+    words = [argument for argument in document.args if argument.is_word]
+    flags = [(each.name, each.help) for each in words if each.kind == "flag"]
+    items = values.offered((flag for flag in flags if flag[0] not in found), text)
+    texts = [each.name for each in words if each.kind != "flag" and each.name not in found]
+    complete = values.of_document(document.name, texts[0]) if texts else None
+    return [*items, *(complete(ctx, param, text) if complete else ())]
+
+
+def _parameter(document: Document, argument: Argument) -> Callable[[F], F]:
     """Declare an argument: flags and text as words, the rest as options."""
-    if not argument.is_word:
-        return click.option(f"--{argument.name}", help=argument.help, **_option(argument))
     name = argument.name
+    complete = values.of_document(document.name, name)
+    if not argument.is_word:
+        settings = (
+            _option(argument)
+            if argument.choices
+            else {**_option(argument), "shell_complete": complete}
+        )
+        return click.option(f"--{name}", help=argument.help, **settings)
     if argument.kind == "flag":
-        return click.argument(name, metavar=f"[{name}]", required=False, callback=_flag(name))
+        return click.argument(
+            name,
+            metavar=f"[{name}]",
+            required=False,
+            callback=_flag(name),
+            shell_complete=lambda _ctx, _param, text: values.offered([(name, argument.help)], text),
+        )
     metavar = _word(argument) if argument.required else f"[{_word(argument)}]"
-    return click.argument(name, metavar=metavar, required=argument.required)
+    return click.argument(
+        name, metavar=metavar, required=argument.required, shell_complete=complete
+    )
 
 
 def _option(argument: Argument) -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from fared.management.cli import ends
 from fared.runtime.extensions import part
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _MOST_HELP = 200
 """Characters: the list of commands shows first sentences whole, over two lines if need be."""
@@ -48,7 +51,7 @@ def complete(word: str, known: Sequence[str], what: str) -> str:
         return matches[0]
     if matches:
         raise click.UsageError(f"{what} {word!r} is ambiguous: {', '.join(matches)}")
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
     raise click.UsageError(f"no {what} {word!r}; {hint}")
 
@@ -71,6 +74,11 @@ class Words(ends.Program):
         self._lazy[name] = lazy
         self._names.append(name)
 
+    @property
+    def names(self) -> list[str]:
+        """The commands, in the order in which they were added."""
+        return self._names
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which they were added."""
         _ = ctx
@@ -85,10 +93,23 @@ class Words(ends.Program):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Expand the word before click looks it up."""
+        """Expand the word before click looks it up; what follows an unknown one is unknown."""
         if args and not args[0].startswith("-"):
-            args = [complete(args[0], self.list_commands(ctx), "command"), *args[1:]]
+            try:
+                args = [complete(args[0], self.list_commands(ctx), "command"), *args[1:]]
+            except click.UsageError:
+                if not ctx.resilient_parsing:
+                    raise
+                return args[0], click.Command(args[0], add_help_option=False), []
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command, without importing the lazy ones, or an option."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for TAB
+
+        names = (name for name in self._names if name.startswith(incomplete))
+        items = [CompletionItem(name, help=self._help_of(name)) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing the lazy ones."""

@@ -132,14 +132,18 @@ class Paper:
         self._out.print(_text(text))
 
     def long(self, text: Shown) -> None:
-        """Print a line, which is one for programs; a terminal has it broken at words."""
+        """Print lines as they are for programs; a terminal has them broken at words."""
         if not self._out.is_terminal:
             self._out.print(_text(text), soft_wrap=True)
             return
-        first, *rest = _text(text).wrap(self._out, self._out.width - _INDENT)
-        self._out.print(first)
-        for line in rest:
-            self._out.print(Padding(line, (0, 0, 0, _INDENT)))
+        for line in _text(text).split("\n", allow_blank=True):
+            if cell_len(line.plain) <= self._out.width:
+                self._out.print(line)
+                continue
+            first, *rest = line.wrap(self._out, self._out.width - _INDENT)
+            self._out.print(first)
+            for part in rest:
+                self._out.print(Padding(part, (0, 0, 0, _INDENT)))
 
     def heading(self, text: str, *, first: bool = False) -> None:
         """Print a line in bold, after an empty line unless it is the first."""
