@@ -225,16 +225,19 @@ class ComparedRun:
     def _moved(self, as_of: AsOf) -> dict[int, str]:
         """Return the routers that have no link any more, or had none before, and which of both."""
         found: dict[int, str] = {}
+        linked: dict[tuple[int, bool], bool] = {}
         for change, where in self._links.items():
             after = change.what == "lost"
-            ends = [
-                node
-                for node in (change.node, change.end)
-                if not self._linked(replace(where, node=NodeId(node)), after=after, as_of=as_of)
-            ]
-            if len(ends) == 1:  # if it was the last of both, the link says it
+            alone = []
+            for node in (change.node, change.end):
+                if (node, after) not in linked:
+                    at = replace(where, node=NodeId(node))
+                    linked[node, after] = self._linked(at, after=after, as_of=as_of)
+                if not linked[node, after]:
+                    alone.append(node)
+            if len(alone) == 1:  # if it was the last of both, the link says it
                 what = {"lost": "left", "back": "returned", "new": "joined"}[change.what]
-                found[ends[0]] = what
+                found[alone[0]] = what
         return found
 
     def _linked(self, where: Where, *, after: bool, as_of: AsOf) -> bool:

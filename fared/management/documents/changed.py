@@ -13,6 +13,7 @@ from fared.management.documents.declare import Answer, Argument, Document
 from fared.management.documents.errors import CommandError
 from fared.management.documents.facts import Causes, Facts, UnixTime
 from fared.management.documents.happened import told
+from fared.management.documents.sliced import Sliced, Work
 
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
@@ -64,14 +65,16 @@ class Changed(Answer, tag="fared-changed/1"):
 _ROUTES: Columns = {"Route": "prefix", "": lambda route: "" if route.present else "gone"}
 
 
-def changed(context: ViewContext, at: str | None = None) -> Changed:
+@Sliced
+def changed(context: ViewContext, at: str | None = None) -> Work[Changed]:
     """``show changed [WHEN]``: by default of the last change. Raises CommandError."""
     record, journal = _record(context, at), context.router.journal
+    changes_at = yield from told(context)
     found = [prefix for prefix, last in journal.last_change.items() if last.at == record.at]
     return Changed(
         at=context.unix(record.at),
         causes=list(record.causes),
-        changes=told(context)(record.at),
+        changes=changes_at(record.at),
         changed=record.routes,
         later=max(record.routes - len(found), 0),
         routes=[

@@ -9,6 +9,7 @@ from fared.management.documents.cells import Columns, Styled, dim
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import Facts, Seconds
 from fared.management.documents.happened import WhatChanged, told
+from fared.management.documents.sliced import Sliced, Work
 
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
@@ -86,9 +87,10 @@ def stages(context: ViewContext) -> list[StageTime]:
     return [StageTime(stage=stage.label, seconds=round(at, 6)) for stage, at in reached]
 
 
-def convergence(context: ViewContext) -> Convergence:
+@Sliced
+def convergence(context: ViewContext) -> Work[Convergence]:
     """``show convergence``."""
-    changes_at = told(context)
+    changes_at = yield from told(context)
     changes = [
         ConvergenceChange.of(
             change,

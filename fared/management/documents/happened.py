@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fared.core.units import format_bandwidth
 from fared.management.documents import human
 from fared.management.documents.facts import Causes, Facts, UnixTime
+from fared.management.documents.sliced import Work
 
 if TYPE_CHECKING:
     from fared.management.documents.context import ViewContext
@@ -55,11 +56,10 @@ def direction(tail: str, head: str) -> str:
     return f"{tail} > {head}"
 
 
-def told(context: ViewContext) -> Callable[[float], list[str]]:
+def told(context: ViewContext) -> Work[Callable[[float], list[str]]]:
     """Return what tells the changes of the computation at a time of the router's clock."""
     router = context.router
-    for _ in router.changes.settled():
-        pass
+    yield from router.changes.settled()
     found = {each.at: each for each in router.changes.happened}
     return lambda at: list(_texts(context, found[at])) if at in found else []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fared.core.ids import Prefix
 from fared.core.units import format_bandwidth
 from fared.management.documents.context import EXTERNAL, ViewContext, finite
@@ -12,18 +14,22 @@ from fared.management.documents.explain import (
 )
 from fared.management.documents.facts import NamedNode
 from fared.management.documents.happened import WhatChanged, direction, told
+from fared.management.documents.sliced import Sliced, Work
 from fared.management.documents.views.missing_hops import missing_hops
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.paths.fib.settings import Granularity, SprayMatch
 from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
 
 
-def explain(context: ViewContext, prefix: str) -> Explain:
+@Sliced
+def explain(context: ViewContext, prefix: str) -> Work[Explain]:
     """``explain PREFIX``: next hops and their limits. Raises CommandError."""
     found = context.find_route(prefix)
     explanation = context.solver_of(found).explain(found)
     assert explanation is not None, "a route that is in the table can be explained"
     route, proto = explanation.route, context.instance_of(found).name
+    missing = yield from missing_hops(context, context.instance_of(found), route)
+    changes_at = yield from told(context)
     return Explain(
         root=context.root,
         prefix=str(found),
@@ -39,11 +45,11 @@ def explain(context: ViewContext, prefix: str) -> Explain:
             for node in route.destinations
         ],
         nexthops=[_explained(context, found, hop) for hop in explanation.hops],
-        missing=missing_hops(context, context.instance_of(found), route),
+        missing=missing,
         weights=context.weights,
         granularity=context.router.spraying.granularity(found),
         summary=_summary(context, explanation),
-        last_change=_last_change(context, found),
+        last_change=_last_change(context, found, changes_at),
     )
 
 
@@ -173,11 +179,13 @@ def _others(context: ViewContext, prefix: Prefix) -> str:
     )
 
 
-def _last_change(context: ViewContext, prefix: Prefix) -> WhatChanged | None:
+def _last_change(
+    context: ViewContext, prefix: Prefix, changes_at: Callable[[float], list[str]]
+) -> WhatChanged | None:
     """Return the last change of the route in use; those of unused routes are not recorded."""
     used = context.router.table.source(prefix)
     found = context.router.journal.last_change.get(prefix)
     if found is None or used not in (None, context.instance_of(prefix).name):
         return None
-    at, changes = context.unix(found.at), told(context)(found.at)
+    at, changes = context.unix(found.at), changes_at(found.at)
     return WhatChanged(at=at, causes=list(found.causes), changes=changes)

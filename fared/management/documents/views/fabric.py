@@ -48,7 +48,8 @@ _REDUCED = 0.9
 def fabric(context: ViewContext) -> Work[FabricDocument]:
     """``show fabric``."""
     image = yield from beside(partial(image_of, sight(context)))
-    missing = yield from beside(partial(_missing, image, lost_links(context), context.unix))
+    lost = yield from lost_links(context)
+    missing = yield from beside(partial(_missing, image, lost, context.unix))
     return FabricDocument(
         router_id=context.root,
         hostname=context.router.settings.hostname or "",

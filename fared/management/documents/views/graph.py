@@ -112,6 +112,7 @@ def _area(
                     families=families,
                 )
             )
+    lost = yield from lost_links(context)
     return TopologyArea(
         proto=instance.name,
         area=context.area_name(instance.name, area),
@@ -119,7 +120,7 @@ def _area(
         links=links,
         lost=[
             each
-            for each in in_area(context, lost_links(context), instance.name, area)
+            for each in in_area(context, lost, instance.name, area)
             if chosen is None or not {each.from_, each.to}.isdisjoint(chosen.values())
         ],
         prefixes=UNSET if chosen is None else _prefixes(instance, area, chosen),
@@ -199,7 +200,7 @@ def spf(context: ViewContext, node: str | None = None, *, log: bool = False) -> 
     router = context.router
     found = Spf(root=context.root, backoff=router.schedule.backoff.state.value)
     if log:
-        changes_at = told(context)
+        changes_at = yield from told(context)
         found.log = [_run(context, run, changes_at(run.at)) for run in router.journal.spf_runs]
         return found
     found.nodes = []

@@ -10,6 +10,7 @@ import msgspec
 
 from fared.core.ids import NodeId, format_node
 from fared.management.documents.lost import MissingLink
+from fared.management.documents.sliced import Work
 from fared.router.lost import LostLink
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ class _Missed(msgspec.Struct):
     lacking: Lacking | None = None
 
 
-def lost_links(context: ViewContext) -> list[LostLink]:
+def lost_links(context: ViewContext) -> Work[list[LostLink]]:
     """Return the lost links of the requested protocols, the earliest first."""
     changes = context.router.changes
-    for _ in changes.settled():
-        pass
+    yield from changes.settled()
     names = {instance.name for instance in context.instances}
     return [link for link in changes.lost.present(context.now) if link.protocol in names]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fared.core.ids import NodeId
 from fared.management.documents.explain import MissingHop
 from fared.management.documents.happened import link
+from fared.management.documents.sliced import Work
 from fared.management.documents.views.lost import lost_links
 from fared.paths.rib.explain import view_spf
 from fared.paths.spf.plan import SpfPlan
@@ -29,13 +30,15 @@ _MOST: Final = 64
 
 def missing_hops(
     context: ViewContext, instance: ProtocolInstance, route: Route
-) -> list[MissingHop]:
+) -> Work[list[MissingHop]]:
     """Return the neighbors that would be next hops of a route again, with their links."""
     if route.nexthops is None:
         return []
+    known = yield from lost_links(context)
     present = {hop.neighbor for hop in route.nexthops.hops}
     found: dict[NodeId, LostLink] = {}
-    for lost in lost_links(context)[-_MOST:]:
+    for lost in known[-_MOST:]:
+        yield
         plan = instance.solver.plans.get(lost.area)
         if plan is None or lost.protocol != instance.name:
             continue
