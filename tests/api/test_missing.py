@@ -103,3 +103,17 @@ def test_a_silent_neighbor_is_told_from_one_that_is_refused(build, monkeypatch):
     refused = RefusedHello("S2", "10.0.0.9", "10.255.0.9", cause, text, now - 5, now, 6)
     monkeypatch.setattr(instance.engine, "refused", lambda _: (refused,))
     assert only(context) == (cause, f"10.0.0.9 is refused: {text}")
+
+
+def test_a_circuit_that_is_too_small_for_our_lsps_says_so():
+    """No hello is sent, and none accepted: it is not the neighbor that is silent."""
+    fabric = clos3_isis(2, 3)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60.0)
+    fabric.network.kill("S2")
+    fabric.network.run_for(60.0)
+    context = seen_from(fabric, "L1")
+    circuits = context.isis.instance.circuits.values()
+    circuit = next(circuit for circuit in circuits if circuit.name == "S2")
+    circuit.link = replace(circuit.link, mtu=1400)
+    assert only(context) == ("mtu-too-small", "our MTU is too small for our LSPs (lsp-mtu)")

@@ -99,6 +99,7 @@ CAUSES: Mapping[str, Mapping[str, Cause]] = {
     "isis": _BOTH
     | {
         "mtu": Cause("mtu-mismatch", before=[f"near ip link set {LINK} mtu 9000"]),
+        "mtu-too-small": Cause("mtu-too-small", before=[f"near ip link set {LINK} mtu 1400"]),
         "key": Cause("auth", near={"link": key("old")}, far={"link": key("new")}),
         "area": Cause(
             "area-mismatch",

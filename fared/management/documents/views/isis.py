@@ -42,6 +42,7 @@ from fared.management.documents.views.link import (
 )
 from fared.management.documents.views.restart import ended_restart, running_restart
 from fared.protocols.igp.keys import send_key
+from fared.protocols.isis.adjacency.checks import carries_lsps
 from fared.protocols.isis.adjacency.fsm import all_adjacencies
 from fared.protocols.isis.adjacency.problems import problem_of
 from fared.protocols.isis.circuit import Adjacency, Circuit, LanLevel
@@ -109,7 +110,7 @@ def _interface(
         unnumbered=not circuit.link.ipv4(),
         dead_interval=settings.hello_interval * settings.hello_multiplier,
         retransmit_interval=settings.lsp_retransmit_interval,
-        hello_in=_hello_in(circuit, context.now),
+        hello_in=_hello_in(context, circuit),
         neighbors=len(adjacencies),
         full=sum(adjacency.up for adjacency in adjacencies),
         flaps=sum(adjacency.flaps for adjacency in adjacencies),
@@ -303,16 +304,18 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
 def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
     """Yield each timer, its subject, and the seconds until it fires."""
     for circuit in context.isis.instance.ordered_circuits():
-        yield "hello", circuit.name, _hello_in(circuit, context.now)
+        yield "hello", circuit.name, _hello_in(context, circuit)
         for adjacency in all_adjacencies(circuit):
             name = context.name(isis_node(adjacency.system_id))
             yield "holding", f"{name} on {circuit.name}", adjacency.expires - context.now
 
 
-def _hello_in(circuit: Circuit, now: float) -> float | None:
-    """Return the seconds to the next hello of any level."""
+def _hello_in(context: ViewContext, circuit: Circuit) -> float | None:
+    """Return the seconds to the next hello of any level; None where the MTU permits none."""
+    if not carries_lsps(context.isis.instance, circuit):
+        return None
     timers = [circuit.hello_timer, *(lan.hello_timer for lan in circuit.lan.values())]
-    due = (due_in(timer, now) for timer in timers)
+    due = (due_in(timer, context.now) for timer in timers)
     return min((seconds for seconds in due if seconds is not None), default=None)
 
 
@@ -340,8 +343,7 @@ def status(context: ViewContext) -> IsisStatus:
         overloaded=context.isis.overloaded,
         attached=context.isis.attached,
         unauthenticated=sum(
-            _hello_in(c, context.now) is not None and not c.settings.authentication
-            for c in circuits
+            _hello_in(context, c) is not None and not c.settings.authentication for c in circuits
         ),
         flooding=flooding_status(
             settings.reduction, context.isis.topologies(), _level_label, format_system_id

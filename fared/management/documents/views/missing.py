@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from fared.config.globs import is_glob
 from fared.management.documents.each import views_of
+from fared.management.documents.interface import IsisInterfaceEntry
 from fared.management.documents.missing import LinkCounts, MissingAdjacency
 from fared.management.documents.neighbor import ProblemEntry
+from fared.protocols.igp.refusals import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from fared.router.instance import ProtocolInstance
 
 _LOOPBACK: Final = "Loopback"
+_TOO_SMALL: Final = "mtu-too-small"
 
 
 def link_counts(context: ViewContext) -> LinkCounts:
@@ -72,6 +75,8 @@ def _reasons(
         yield "carrier", "carrier lost"
     if row.state == "Down":
         yield "no-address", "it has no address"
+    if isinstance(row, IsisInterfaceEntry) and row.up and row.hello_in is None:
+        yield _TOO_SMALL, explain(_TOO_SMALL)  # RFC 3719 §5: no hello is sent
     for problem in problems:
         yield problem.cause, problem.text
     for refused in sorted(row.refused, key=lambda refused: refused.last):
