@@ -2,14 +2,17 @@
 
 import pytest
 
+from fared.core.ids import isis_node, parse_system_id
 from fared.extensions.sim.fabric import LANS, Fabric, FabricBuilder
 from fared.extensions.sim.levels import COMMON
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import IsisBuilder
 from fared.management.documents.views import graph, path, protocol
 from fared.management.documents.views.validate import validate
+from fared.protocols.igp import events as igp
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind, CircuitSettings
+from fared.router import events
 from tests.api.seen import scraped, seen_from
 
 NAMES = ("R1", "R2", "R3")
@@ -70,3 +73,26 @@ def test_a_path_crosses_the_lan_straight_to_the_other_router(fabric, af):
 
 def test_validate_finds_no_problem_on_a_lan(fabric):
     assert validate(seen_from(fabric, "R2")).ok
+
+
+def test_the_details_of_a_lan_name_the_dis(fabric):
+    context = seen_from(fabric, "R1")
+    (neighbor,) = protocol.neighbors(context, "R2").neighbors
+    assert neighbor.network_type == "broadcast"
+    (lan,) = protocol.interfaces(context, "R2").interfaces[0].lans
+    assert (neighbor.dis, lan.hostname) == (lan.dis, "R3")
+
+
+def test_one_neighbor_of_a_lan_is_cleared_and_the_others_stay(fabric):
+    context = seen_from(fabric, "R1")
+    (row,) = protocol.neighbors(context, "R2").neighbors
+    ifindex = next(link.ifindex for link in context.links.values() if link.name == row.interface)
+    cleared = igp.NeighborCleared(ifindex, isis_node(parse_system_id(row.system_id)))
+    fabric.network.input("R1", events.To("isis", cleared))
+    assert protocol.neighbors(seen_from(fabric, "R1")).neighbors[0].hostname == "R3"
+    fabric.network.run_until_quiet(60.0, quiet=6.0)
+    after = protocol.neighbors(seen_from(fabric, "R1")).neighbors
+    assert {row.hostname: (row.state, row.flaps) for row in after} == {
+        "R2": ("Up", 1),
+        "R3": ("Up", 0),
+    }

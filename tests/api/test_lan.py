@@ -2,9 +2,12 @@
 
 import pytest
 
+from fared.core.ids import parse_dotted
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
 from fared.extensions.sim.network import Network
 from fared.management.documents.views import explain, graph, path, protocol
+from fared.protocols.igp import events as igp
+from fared.router import events
 from tests.api.seen import seen_from
 
 MEMBERS = ("R1", "R2", "R3", "R4")
@@ -66,3 +69,27 @@ def test_the_network_is_a_node_of_the_topology(fabric):
     links = [link for link in area.links if link.from_ == network.id]
     assert len(links) == 4
     assert all(link.two_way and link.capacity is None for link in links)
+
+
+def test_the_detail_of_a_neighbor_on_a_lan_names_the_designated_router(fabric):
+    context = seen_from(fabric, "R1")
+    (neighbor,) = protocol.neighbors(context, "R4").neighbors
+    assert (neighbor.network_type, neighbor.designated_router) == ("broadcast", "10.192.1.4")
+    found = protocol.interfaces(context, neighbor.interface)
+    (detail,) = found.detail
+    assert {each.hostname: each.cost for each in detail.neighbors} == dict.fromkeys(MEMBERS[1:])
+
+
+def test_one_neighbor_of_a_lan_is_cleared_and_the_others_stay(fabric):
+    """R4 is the designated router: it and R1 are adjacent."""
+    context = seen_from(fabric, "R1")
+    before = {row.hostname: row.flaps for row in protocol.neighbors(context).neighbors}
+    (row,) = protocol.neighbors(context, "R4").neighbors
+    ifindex = next(link.ifindex for link in context.links.values() if link.name == row.interface)
+    cleared = igp.NeighborCleared(ifindex, parse_dotted(row.router_id))
+    fabric.network.input("R1", events.To("ospf", cleared))
+    fabric.network.run_until_quiet(60.0, quiet=6.0)
+    after = protocol.neighbors(seen_from(fabric, "R1")).neighbors
+    flaps = {row.hostname: row.flaps - before[row.hostname] for row in after}
+    assert flaps == dict.fromkeys(before, 0) | {"R4": 1}
+    assert next(row.state for row in after if row.hostname == "R4") == "Full"

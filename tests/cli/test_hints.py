@@ -67,6 +67,8 @@ def test_every_refusal_of_every_command_has_a_hint(code):
     [
         (["explain", "10.9.0.0/24"], "not-found", "no route to 10.9.0.0/24", "show routes"),
         (["show", "routes", "x"], "bad-argument", "'x' is not a prefix: y", "10.0.2.0/24"),
+        (["show", "routes", "10.0.0.0/8"], "not-found", "no route to 10.0.0.0/8", "--longer"),
+        (["clear", "neighbor", "x"], "not-found", "no neighbor x; known: S1", "show neighbors"),
         (["path", "a", "b"], "not-found", "no router 'a' in the database", "show topology"),
         (["show", "isis", "routes"], "unsupported", "this router does not run IS-IS",
          "show status"),

@@ -85,6 +85,7 @@ def test_events_are_the_same_after_a_file():
     for event in (
         events.To("ospf", igp.PacketReceived(3, 4, 5, b"\x02\x01", 1)),
         events.To("ospf", igp.LinkChanged(link, key)),
+        events.To("isis", igp.NeighborCleared(3, 5)),
         events.FibAdopted(state),
         igp.LoadsMeasured({3: None}),
     ):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from fared.config import Config
+from fared.core.ids import format_node
 from fared.core.links import Link
 from fared.daemon.change.boot_count import BootCount
 from fared.daemon.change.drains import Drain, Drains
@@ -209,7 +210,8 @@ class Operation:
 
     def clear_neighbor(self, proto: str, ifindex: int, interface: str, node: int) -> None:
         """End the adjacency with a neighbor, which forms again."""
-        self._log.info("neighbor-cleared", proto=proto, interface=interface, user=CALLER.get())
+        who = {"neighbor": format_node(node), "user": CALLER.get()}
+        self._log.info("neighbor-cleared", proto=proto, interface=interface, **who)
         self._feed([events.To(proto, igp.NeighborCleared(ifindex, node))])
 
     def clear_limits(self) -> LimitsDocument:
