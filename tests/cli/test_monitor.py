@@ -1,9 +1,17 @@
-"""``fared-cli monitor``: what it refuses without following."""
+"""``fared-cli monitor``: what it refuses without following, and how it prints events."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
 
 from fared.management.cli.main import main
+from tests.cli.terminal import ESCAPE, Terminal
 from tests.cli.test_main import Daemon
 
 
@@ -41,3 +49,70 @@ def test_an_older_daemon_is_recognized(daemon):
     result = monitor(daemon.path)
     assert result.exit_code == 1
     assert "monitor" in daemon.asked[0][0]
+
+
+EVENTS = [
+    {"time": 1.5, "level": "info", "event": "neighbor-changed",
+     "fields": {"interface": "swp1", "previous": "Full", "state": "Down"}},
+    {"time": 2.5, "level": "warning", "event": "link-sick", "fields": {"interface": "swp2"}},
+]  # fmt: skip
+LINES = b"".join(json.dumps(event).encode() + b"\n" for event in EVENTS)
+
+
+@contextlib.contextmanager
+def following(silent):
+    """A daemon's end of a stream, at which a reader has asked."""
+    silent.settimeout(30)
+    with silent.accept()[0] as connection:
+        assert b"monitor" in connection.recv(4096)
+        connection.sendall(b'{"ok":true,"stream":"events"}\n')
+        yield connection
+
+
+@pytest.fixture
+def silent(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "fared.sock"))
+        listening.listen()
+        yield listening
+
+
+def test_on_a_terminal_events_are_lines_for_people(silent):
+    """In local time, however the stream is cut."""
+    with (
+        Terminal("-s", silent.getsockname(), "monitor", TZ="UTC") as terminal,
+        following(silent) as connection,
+    ):
+        connection.sendall(LINES[:70])
+        connection.sendall(LINES[70:])
+        terminal.until(lambda _: "swp2" in terminal.output, "both events")
+        terminal.type(b"\x03")
+        assert terminal.ended()[0] == 0
+    first, second = ESCAPE.sub("", terminal.output).replace("\r", "").splitlines()[:2]
+    assert first == (
+        "Jan 01 00:00:01 info    neighbor-changed interface=swp1 previous=Full state=Down"
+    )
+    assert second == "Jan 01 00:00:02 warning link-sick interface=swp2"
+
+
+def test_with_json_a_terminal_gets_json_too(silent):
+    with (
+        Terminal("-s", silent.getsockname(), "monitor", "--json", width=200) as terminal,
+        following(silent) as connection,
+    ):
+        connection.sendall(LINES)
+        terminal.until(lambda _: "swp2" in terminal.output, "both events")
+    assert [json.loads(line) for line in terminal.output.splitlines()] == EVENTS
+
+
+def test_it_ends_with_0_when_its_reader_has_read_enough(silent):
+    """``monitor | head -1``: while nothing happens, too."""
+    command = [sys.executable, "-m", "fared.management.cli.main", "-s", silent.getsockname()]
+    head = f"{' '.join(command)} monitor | head -1; echo ${{PIPESTATUS[0]}}"
+    with (
+        subprocess.Popen(["bash", "-c", head], stdout=-1, stderr=-1, env=os.environ) as shell,
+        following(silent) as connection,
+    ):
+        connection.sendall(LINES)
+        shown, told = shell.communicate(timeout=30)
+    assert (shown, told) == (LINES.splitlines()[0] + b"\n0\n", b"")

@@ -36,7 +36,7 @@ _LAZY = {
     ),
     "monitor": Lazy(
         imported(f"{_HERE}.monitor:monitor"),
-        "Print events as they occur, as JSON lines.",
+        "Print events as they occur.",
     ),
     "tech-support": Lazy(
         imported(f"{_HERE}.support:tech_support"),

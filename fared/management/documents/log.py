@@ -27,6 +27,14 @@ class LogLine(Facts):
     event: str
     fields: dict[str, Any]
 
+    def show(self, paper: Paper) -> None:
+        """Print it in local time."""
+        when = time.strftime("%b %d %H:%M:%S", time.localtime(self.time))
+        level = Styled(f"{self.level:<7} ", _LEVEL_STYLES.get(self.level, ""))
+        fields = ((dim(f" {key}="), plain(value)) for key, value in self.fields.items())
+        known = (part for pair in fields for part in pair)
+        paper.long((dim(f"{when} "), level, Styled(self.event, "bold"), *known))
+
 
 class LogDocument(Answer, tag="fared-log/1"):
     """``show log``: the last records; argument ``lines`` (a number) limits them.
@@ -37,13 +45,9 @@ class LogDocument(Answer, tag="fared-log/1"):
     lines: list[LogLine]
 
     def show(self, paper: Paper) -> None:
-        """Print a line for each record, in local time."""
+        """Print a line for each record."""
         for line in self.lines:
-            when = time.strftime("%b %d %H:%M:%S", time.localtime(line.time))
-            level = Styled(f"{line.level:<7} ", _LEVEL_STYLES.get(line.level, ""))
-            fields = ((dim(f" {key}="), plain(value)) for key, value in line.fields.items())
-            known = (part for pair in fields for part in pair)
-            paper.long((dim(f"{when} "), level, Styled(line.event, "bold"), *known))
+            line.show(paper)
 
 
 def log(context: ViewContext, lines: int | None = None, level: str | None = None) -> LogDocument:
