@@ -4,5 +4,5 @@
 - For engines: ``timers``, ``fsm``, ``backoff``, ``damping``, ``rng``, ``log_limit``, ``tables``.
 - Values that several packages share: ``links``, ``routes``, ``bfd``, ``bier``, ``sysctl``,
   ``link_errors``, ``load_history``, ``lost_neighbors``.
-- Text: ``text``, ``units``, ``json_text``. ``closing`` is for what is opened.
+- Text: ``text``, ``units``, ``link_text``, ``json_text``. ``closing`` is for what is opened.
 """

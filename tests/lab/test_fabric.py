@@ -192,7 +192,10 @@ def test_a_fabric_stays_up_until_it_is_taken_down(file: Path, tmp_path: Path):
         wrong = lab("fail", "L1", "L2")
         assert wrong.returncode == 1
         assert "no link between L1 and L2" in wrong.stderr
-        assert lab("shape", "S1", "L2", "25M").stdout == "S1 to L2: 25M\n"
+        assert lab("shape", "S1", "L2", "25M").stdout == "S1 > L2: 25M bit/s\n"
+        assert lab("shape", "S1-L2", "off").stdout == "S1-L2: unlimited\n"
+        assert lab("fail", "S1 > L2").returncode == 0
+        assert lab("heal", "S1-L2").returncode == 0
         sent = lab("traffic", "--from", "h1", "--to", "h2", "--flows", "500", "--json")
         report = json.loads(sent.stdout)
         assert (report["format"], report["delivered"]) == ("fared-traffic/1", 500)

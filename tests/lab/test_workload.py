@@ -299,7 +299,7 @@ def test_the_report_is_one_json_document_and_tables_of_80_columns():
     assert "50%" in told
     assert "no path" in told
     assert "12,345,678  1,234,567  10.0%     300       9         7" in told
-    assert "S1 to L2" in told
+    assert "S1 > L2" in told
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

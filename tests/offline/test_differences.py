@@ -130,3 +130,21 @@ def test_as_a_command_of_the_operators_tool(document, tmp_path):
     result = CliRunner().invoke(main, ["--json", "spf", "--lsdb", str(path), "--root", "S1"])
     assert result.exit_code == 0
     assert json.loads(result.stdout)["root"] == "10.255.0.1"
+
+
+@pytest.mark.parametrize("link", ["L1-S1", "S1-L1", "L1 > S1", "L1>S1"])
+def test_a_link_has_one_spelling_in_options_and_tables(document, link):
+    """``A-B``, as tables have it, and ``A,B`` are the same link."""
+    assert (
+        answer(document, "--all", "--fail-link", link)["roots"]
+        == answer(document, "--all", "--fail-link", "L1,S1")["roots"]
+    )
+
+
+def test_a_link_has_two_directions_and_a_direction_one(document):
+    def changed(*links):
+        options = [word for link in links for word in ("--set-bandwidth", f"{link}=100G")]
+        return answer(document, "--all", *options)["roots"]
+
+    assert changed("S1-L2") == changed("S1,L2", "L2,S1") == changed("S1 > L2", "L2 > S1")
+    assert changed("S1-L2") != changed("S1 > L2") == changed("S1,L2")

@@ -164,11 +164,11 @@ def test_a_file_that_cannot_be_read(tmp_path):
     [
         (("--root", "10.255.0.55"), "no router '10.255.0.55' in the database; did you mean"),
         (("--root", "zebra"), "known: 10.255.0.1, 10.255.0.2"),
-        (("--fail-link", "L1"), "is not A,B"),
+        (("--fail-link", "L1"), "is not A-B"),
         (("--fail-link", "L1,L2"), "no link between L1 and L2; L1 has links to S1, S2, S3, S4"),
         (("--fail-node", "L1"), "is the root"),
         (("--set-bandwidth", "S1,L2=fast"), "'fast' is not a bandwidth"),
-        (("--set-bandwidth", "S1,L2"), "is not A,B=25G"),
+        (("--set-bandwidth", "S1,L2"), "is not A-B=25G"),
         (("--set-bandwidth", "S1,L2=0"), "is outside 1 kbit/s .. 10 Pbit/s"),
         (("--set-cost", "S1,L2=0"), "'0' is not a metric: 1..65535"),
         (("--set-cost", "S1,L2=70000"), "is not a metric"),

@@ -12,6 +12,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from fared.core import link_text
+from fared.core.link_text import LinkText
 from fared.core.units import format_bandwidth, parse_bandwidth
 from fared.extensions.lab import holder, sandbox, shipped, topology
 from fared.extensions.lab.addressing import make_plan
@@ -188,38 +190,57 @@ def cli(name: str | None, node: str, arguments: tuple[str, ...]) -> None:
     _exit(holder.choose(name).run(speak))
 
 
+_link = click.argument("words", metavar="A-B", nargs=-1, required=True)
+
+
+def _ends(fabric: Fabric, words: tuple[str, ...]) -> LinkText:
+    """Return the link of ``A-B``, ``A > B`` or ``A B``. Raises LabError."""
+    try:
+        return link_text.read((", " if len(words) == 2 else " ").join(words), fabric.nodes)
+    except ValueError as error:
+        raise LabError(str(error)) from error
+
+
 @main.command()
-@click.argument("a")
-@click.argument("b")
+@_link
 @click.pass_obj
-def fail(name: str | None, a: str, b: str) -> None:
+def fail(name: str | None, words: tuple[str, ...]) -> None:
     """Take the link between A and B down, at A."""
-    _do(name, lambda fabric: fabric.fail(a, b))
+    _do(name, lambda fabric: fabric.fail(*_ends(fabric, words)[:2]))
 
 
 @main.command()
-@click.argument("a")
-@click.argument("b")
+@_link
 @click.pass_obj
-def heal(name: str | None, a: str, b: str) -> None:
+def heal(name: str | None, words: tuple[str, ...]) -> None:
     """Bring the link between A and B up again."""
-    _do(name, lambda fabric: fabric.heal(a, b))
+    _do(name, lambda fabric: fabric.heal(*_ends(fabric, words)[:2]))
 
 
 @main.command()
-@click.argument("a")
-@click.argument("b")
+@_link
 @click.argument("rate")
 @click.pass_obj
-def shape(name: str | None, a: str, b: str, rate: str) -> None:
-    """Limit the rate from A to B to RATE. 25M, 1G, ...; `off` removes the limit."""
+def shape(name: str | None, words: tuple[str, ...], rate: str) -> None:
+    """Limit the rate of a link to RATE, bit/s: 25M, 1G, ...; `off` removes the limit.
+
+    'A > B', or A B, is one direction of it.
+    """
     try:
         value = None if rate in {"off", "none"} else parse_bandwidth(rate)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="RATE") from error
-    _do(name, lambda fabric: fabric.shape(a, b, value))
-    limit = "unlimited" if value is None else format_bandwidth(value)
-    click.echo(f"{a} to {b}: {limit}")
+
+    def limit(fabric: Fabric) -> None:
+        ends = _ends(fabric, words)
+        fabric.shape(ends.tail, ends.head, value)
+        if ends.both:
+            fabric.shape(ends.head, ends.tail, value)
+        spelling = link_text.link if ends.both else link_text.direction
+        limited = "unlimited" if value is None else f"{format_bandwidth(value)} bit/s"
+        click.echo(f"{spelling(ends.tail, ends.head)}: {limited}")
+
+    _do(name, limit)
 
 
 @main.command()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fared.core.link_text import direction
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.workload import WorkloadReport
 
@@ -67,7 +68,7 @@ def _draw_links(figure: Figure, axes: Axes, report: WorkloadReport) -> None:
         edges, rows, values, vmin=0.0, vmax=1.0, cmap="inferno", rasterized=True
     )
     axes.set_yticks(range(len(report.links)))
-    axes.set_yticklabels([f"{link.node} → {link.peer}" for link in report.links], fontsize=6)
+    axes.set_yticklabels([direction(link.node, link.peer) for link in report.links], fontsize=6)
     axes.invert_yaxis()
     figure.colorbar(colours, ax=axes, label="part of the rate", pad=0.01)
 

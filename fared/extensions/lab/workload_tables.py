@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich import box
 from rich.table import Table
 
+from fared.core.link_text import direction
 from fared.core.units import format_bandwidth
 from fared.extensions.lab.workload import JobReport, WorkloadReport
 
@@ -60,7 +61,7 @@ def uses_table(report: WorkloadReport, most: int = 8) -> Table:
     used = [link for link in report.links if link.utilisation]
     for link in sorted(used, key=lambda link: -link.mean)[:most]:
         table.add_row(
-            f"{link.node} to {link.peer}",
+            direction(link.node, link.peer),
             f"{format_bandwidth(link.rate)}bit/s",
             f"{link.mean:.0%}",
             f"{max(link.utilisation):.0%}",

@@ -29,7 +29,7 @@ class IgnoredEntry(Facts):
     """An entry of the database that was ignored.
 
     ``reason`` is maxage, checksum, malformed or unsupported (``key``: an LSA by type, link
-    state id and advertising router, or by its place in the file), one-way (``A -> B``, the
+    state id and advertising router, or by its place in the file), one-way (``A > B``, the
     link that B does not confirm), overload or unreachable (a router).
     """
 
@@ -101,7 +101,7 @@ class RouteDifference(Facts):
 class RoutesDiff(Answer, tag="fared-routes-diff/1"):
     """``fared-cli spf --diff``: routes whose forwarding changes.
 
-    ``changes`` are the options that made the difference (``fail-link S1,L2``), ``unchanged``
+    ``changes`` are the options that made the difference (``fail-link S1-L2``), ``unchanged``
     counts the other routes (their capacities may differ), ``nodes`` and ``ignored`` are those
     after the change.
     """

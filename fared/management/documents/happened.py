@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from fared.core.link_text import direction, link
 from fared.core.units import format_bandwidth
 from fared.management.documents import human
 from fared.management.documents.facts import Causes, Facts, UnixTime
@@ -44,16 +45,6 @@ class WhatChanged(Facts):
     def why(self) -> str:
         """The first change, or cause, and the number of others."""
         return human.because(self.changes or self.causes)
-
-
-def link(a: str, b: str) -> str:
-    """Return the spelling of a link, both directions."""
-    return f"{a}-{b}"
-
-
-def direction(tail: str, head: str) -> str:
-    """Return the spelling of one direction of a link."""
-    return f"{tail} > {head}"
 
 
 def told(context: ViewContext) -> Work[Callable[[float], list[str]]]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fared.core.link_text import link
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, count, red
 from fared.management.documents.facts import Facts, UnixTime
-from fared.management.documents.happened import link
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper

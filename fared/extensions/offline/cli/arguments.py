@@ -10,7 +10,9 @@ from typing import TypeVar
 import click
 import msgspec
 
+from fared.core import link_text
 from fared.core.ids import NodeId, format_node
+from fared.core.link_text import LinkText
 from fared.core.units import parse_bandwidth
 from fared.extensions.offline.changes import Changes, Direction
 from fared.extensions.offline.world import World
@@ -18,7 +20,7 @@ from fared.extensions.offline.world import World
 V = TypeVar("V")
 _SHOWN = 8
 FAIL_LINK = click.option(
-    "--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link."
+    "--fail-link", "fail_links", metavar="A-B", multiple=True, help="Fail the link."
 )
 FAIL_NODE = click.option(
     "--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router."
@@ -26,9 +28,9 @@ FAIL_NODE = click.option(
 SET_BANDWIDTH = click.option(
     "--set-bandwidth",
     "bandwidths",
-    metavar="A,B=25G",
+    metavar="A-B=25G",
     multiple=True,
-    help="Set the bandwidth, bits/s.",
+    help="Set the bandwidth, bit/s; of one direction: 'A > B=25G'.",
 )
 
 
@@ -79,15 +81,26 @@ class Names:
         raise click.BadParameter(f"no router {text!r} in the database; {hint}", param_hint=option)
 
     def links(self, text: str, option: str, *, directed: bool = False) -> list[Direction]:
-        """Return the links of ``A,B`` in the graph, from A.
+        """Return the links of ``A-B`` in the graph, from A.
 
-        They are the links between A and B that at least one of them lists (``directed``: A), and
-        A's link into each LAN that both are on. Raises click.BadParameter.
+        They are the links between A and B that at least one of them lists (``directed``: A; both of
+        them, if ``A > B`` was not written), and A's link into each LAN that both are on. Raises
+        click.BadParameter.
         """
-        ends = text.split(",")
-        if len(ends) != 2:
-            raise click.BadParameter(f"{text!r} is not A,B: two routers", param_hint=option)
-        tail, head = (self.node(end, option) for end in ends)
+        ends = self._ends(text, option)
+        found = self._from(ends.tail, ends.head, option, directed=directed)
+        if directed and ends.both:
+            found += self._from(ends.head, ends.tail, option, directed=True)
+        return found
+
+    def _ends(self, text: str, option: str) -> LinkText:
+        try:
+            return link_text.read(text, self._by_name)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint=option) from error
+
+    def _from(self, a: str, b: str, option: str, *, directed: bool) -> list[Direction]:
+        tail, head = self.node(a, option), self.node(b, option)
         near, far = self._neighbors(tail), self._neighbors(head)
         found: list[Direction] = [
             (tail, lan) for lan in sorted(near & far) if self.world.is_network(lan)
@@ -97,8 +110,7 @@ class Names:
         if not found:
             names = [self._shown(node) for node in sorted(near)]
             raise click.BadParameter(
-                f"no link between {ends[0]} and {ends[1]}; "
-                f"{ends[0]} has links to {_some(names) or 'no router'}",
+                f"no link between {a} and {b}; {a} has links to {_some(names) or 'no router'}",
                 param_hint=option,
             )
         return found
@@ -106,10 +118,10 @@ class Names:
     def value(
         self, text: str, option: str, read: Callable[[str], V], what: str
     ) -> dict[Direction, V]:
-        """Parse ``A,B=VALUE``; return values by link. Raises click.BadParameter."""
+        """Parse ``A-B=VALUE``; return values by link. Raises click.BadParameter."""
         link, equals, value = text.rpartition("=")
         if not equals:
-            raise click.BadParameter(f"{text!r} is not A,B={what}", param_hint=option)
+            raise click.BadParameter(f"{text!r} is not A-B={what}", param_hint=option)
         try:
             parsed = read(value)
         except ValueError as error:

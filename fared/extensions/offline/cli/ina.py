@@ -37,7 +37,7 @@ is four workers on leaf3. They get BFR-ids from 1 up, in the order given.
 
 \b
 The plan if spine1 and leaf2 lose their link:
-  fared-cli ina plan --lsdb db.json --workers leaf1,leaf2,leaf3 --fail-link leaf2,spine1
+  fared-cli ina plan --lsdb db.json --workers leaf1,leaf2,leaf3 --fail-link leaf2-spine1
 
 Exit codes: 0 ok, 1 bad file or no tree, 2 usage.
 """

@@ -128,7 +128,7 @@ class FailuresAsked(NamedTuple):
         float | None,
         opt(metavar="25%", callback=parsed_by(read_percent), help="Each link loses this part."),
     ]
-    drained: Annotated[str | None, opt(metavar="A,B", help="These routers are drained meanwhile.")]
+    drained: Annotated[str | None, opt(metavar="A-B", help="These routers are drained meanwhile.")]
     between: Annotated[
         str | None,
         opt(metavar="P,P", help="Routers whose capacity counts: patterns, or their prefixes."),
@@ -154,7 +154,7 @@ class FailuresAsked(NamedTuple):
         str | None, opt(type=click.Choice(COLLECTIVES), help="Traffic of a collective of --hosts.")
     ]
     hosts: Annotated[
-        str | None, opt(metavar="A,B", help="Routers of its hosts (default: all ends).")
+        str | None, opt(metavar="A-B", help="Routers of its hosts (default: all ends).")
     ]
     rate: Annotated[
         float | None,
@@ -165,18 +165,18 @@ class FailuresAsked(NamedTuple):
         ),
     ]
     fail_links: Annotated[
-        tuple[str, ...], opt("--fail-link", metavar="A,B", multiple=True, help="Fail it for good.")
+        tuple[str, ...], opt("--fail-link", metavar="A-B", multiple=True, help="Fail it for good.")
     ]
     fail_nodes: Annotated[
         tuple[str, ...], opt("--fail-node", metavar="N", multiple=True, help="Fail it for good.")
     ]
     bandwidths: Annotated[
         tuple[str, ...],
-        opt("--set-bandwidth", metavar="A,B=25G", multiple=True, help="Change it for good."),
+        opt("--set-bandwidth", metavar="A-B=25G", multiple=True, help="Change it for good."),
     ]
     costs: Annotated[
         tuple[str, ...],
-        opt("--set-cost", metavar="A,B=N", multiple=True, help="Change it for good."),
+        opt("--set-cost", metavar="A-B=N", multiple=True, help="Change it for good."),
     ]
     bounds: Annotated[
         tuple[CapacityBound, ...],

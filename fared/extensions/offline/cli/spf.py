@@ -41,20 +41,20 @@ _DATABASES = (
 _PIPE_WIDTH = 160
 
 _EPILOG = """
-Routers are named by router id, system id or hostname. A,B stands for all parallel links between two
-routers; --set-cost and --set-bandwidth apply to the direction from A to B, and to each of parallel
-links. A failed link takes the subnet of the link with it. If two routers are neighbors on a LAN,
-A,B is A's link to the LAN: when it fails, A loses all neighbors on the LAN, and they keep each
-other. A,net:ADDRESS is the same link, with the address of the LAN's designated router, and
+Routers are named by router id, system id or hostname. A-B stands for all parallel links between two
+routers, and 'A > B', or A,B, for that direction of them, to which --set-cost and --set-bandwidth
+then apply. A failed link takes the subnet of the link with it. If two routers are neighbors on a
+LAN, A-B is A's link to the LAN: when it fails, A loses all neighbors on the LAN, and they keep each
+other. A-net:ADDRESS is the same link, with the address of the LAN's designated router, and
 net:ADDRESS as N is the whole LAN; with IS-IS that is the pseudonode, 0102.5500.0001.04. Next hops
 are those of the file's interfaces if the root is the router that the file was saved on, else they
 are named by neighbor.
 
 \b
 The link between leaf1 and spine1 fails, as seen from every router:
-  fared-cli spf --lsdb db.json --all --diff --fail-link leaf1,spine1
+  fared-cli spf --lsdb db.json --all --diff --fail-link leaf1-spine1
 spine1 can send only a quarter of 400G to leaf2:
-  fared-cli spf --lsdb db.json --diff --set-bandwidth spine1,leaf2=100G
+  fared-cli spf --lsdb db.json --diff --set-bandwidth 'spine1 > leaf2=100G'
 
 Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 """
@@ -96,7 +96,7 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 )
 @FAIL_LINK
 @FAIL_NODE
-@click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="Set the metric.")
+@click.option("--set-cost", "costs", metavar="A-B=N", multiple=True, help="Set the metric.")
 @SET_BANDWIDTH
 @click.option(
     "--overload",

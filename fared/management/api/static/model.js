@@ -200,7 +200,7 @@ export class Model {
 
   /** The name of a link. */
   title(link) {
-    return `${this.name(link.a)} – ${this.name(link.b)}`;
+    return `${this.name(link.a)}-${this.name(link.b)}`;
   }
 
   name(id) {

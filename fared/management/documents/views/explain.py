@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fared.core.ids import Prefix
+from fared.core.link_text import direction
 from fared.core.units import format_bandwidth
 from fared.management.documents.context import EXTERNAL, ViewContext, finite
 from fared.management.documents.explain import (
@@ -13,7 +14,7 @@ from fared.management.documents.explain import (
     ExplainNextHop,
 )
 from fared.management.documents.facts import NamedNode
-from fared.management.documents.happened import WhatChanged, direction, told
+from fared.management.documents.happened import WhatChanged, told
 from fared.management.documents.sliced import Sliced, Work
 from fared.management.documents.views.missing_hops import missing_hops
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fared.core.ids import NodeId
+from fared.core.link_text import link
 from fared.management.documents.explain import MissingHop
-from fared.management.documents.happened import link
 from fared.management.documents.sliced import Work
 from fared.management.documents.views.lost import lost_links
 from fared.paths.rib.explain import view_spf

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from fared.core.ids import dotted, ipv4_prefix
+from fared.core.link_text import direction
 from fared.core.text import type_name
 from fared.core.wire import DecodeError
 from fared.management.documents import human
 from fared.management.documents.cells import count
 from fared.management.documents.contents import nested
-from fared.management.documents.happened import direction
 from fared.management.documents.views.te_words import ends, te_words
 from fared.protocols.ospf.packet.bodies import (
     B_BIT,
