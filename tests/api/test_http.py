@@ -159,7 +159,7 @@ async def test_the_page_and_its_files_are_served_under_a_strict_policy():
             status, found, _ = await get(base + file)
             assert status == 200
             assert found["content-type"].split(";")[0] in (
-                "text/javascript", "text/css", "image/svg+xml", "text/plain"
+                "text/html", "text/javascript", "text/css", "image/svg+xml", "text/plain"
             )  # fmt: skip
         for path in ("/page/", "/page/../http.py", "/page/index.html", "/page/http.py"):
             assert (await get(base + path))[0] == 404

@@ -85,6 +85,35 @@ async def test_a_failed_link_is_lost_and_a_drained_router_resets(fabric, monkeyp
             name, data = await following()
 
 
+async def test_a_watcher_is_told_what_is_missing_and_when_it_is_back(fabric, monkeypatch):
+    """Also one that came while it was missing."""
+    made = []
+    monkeypatch.setattr(FabricWatch, "__init__", noting(FabricWatch.__init__, made))
+    network = fabric.network
+
+    async def missing(following, up):
+        network.set_link("S1", "L2", up=up)
+        network.run_until_quiet(60)
+        while True:
+            name, data = await following()
+            if name == "missing":
+                return [(each["from_hostname"], each["to_hostname"]) for each in data["missing"]]
+
+    async with serving(lambda: seen_from(fabric, "L1")) as port:
+        async with watching(port) as following:
+            await following()
+            await until_watched(made[0])
+            assert {*await missing(following, up=False)} == {("S1", "L2")}
+        async with asyncio.timeout(30):
+            while made[0]._task is not None:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        async with watching(port) as following:
+            await following()
+            await until_watched(made[0])
+            while found := await missing(following, up=True):
+                assert found == [("S1", "L2")]
+
+
 def drained(network, name):
     settings = network.nodes[name].settings.with_protocol("ospf", stub_router=True)
     return (events.RouterSettingsApplied(settings),)

@@ -29,5 +29,7 @@ window.tests = {
   roles: () => Object.fromEntries([...fared.model.nodes.values()].map((node) => [node.name, node.role])),
   places: () => Object.fromEntries([...fared.drawing.plan.places].map(([id, { x, y }]) => [fared.model.name(id), [x, y]])),
   heights: () => Object.fromEntries([...fared.drawing.plan.places].map(([id, place]) => [fared.model.name(id), place.y])),
+  lead: () => document.querySelector("#shown .lead")?.innerText ?? "",
+  texts: (selector) => [...document.querySelectorAll(selector)].map((one) => one.innerText),
   rows: (selector) => [...document.querySelectorAll(`${selector} tbody tr`)].map((row) => row.innerText),
 };

@@ -1,6 +1,7 @@
 """The page of a leaf of a live fabric, in a browser."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "containerlab" / "clos3.clab.yml"
 AXE = (Path(__file__).parent / "axe.min.js").read_text()
 QUARTER = 25e6 / 8
+DASH = "\N{EN DASH}"
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
@@ -92,7 +94,13 @@ def test_a_link_at_a_quarter_changes_color_and_shares_within_two_seconds(fabric,
         taken.append(seconds_until(changed, 20, "the link and the shares change"))
     assert min(taken) < 2 * patience()
     assert "reduced" in page.text("#legend")
-    assert "limited by S1 → L2" in page.text()
+    # one sentence, and no link is called the limit: all are full at once
+    page.until("return tests.lead().includes('325M of 400M')", "what the pair has")
+    assert "325M of 400M: S1 > L2 carries 25M of 100M." in page.text()
+    assert "limit" not in page.text(".paths > .scroll").split()
+    assert page.js("return tests.color('S1', 'L2')") == page.js(
+        "return fared.drawing.style.reduced"
+    )
     assert page.js("return tests.pixel('S3', 'L2')") == other
 
 
@@ -116,6 +124,14 @@ def test_a_link_shows_why_it_is_slow_and_what_if_equals_the_offline_solver(fabri
         assert root["routes"] == expected["routes"][:MOST_ROUTES]
     shown = page.text(".question")
     assert all(root["hostname"] in shown for root in told["roots"])
+    # the conclusion first; routes that change alike are one row
+    first, *_ = page.text(".question").splitlines()
+    assert first.startswith(f"If S1 {DASH} L2 failed, no route would be lost")
+    assert re.search(r"at worst \w+ keeps \S+ of \S+\.$", first)
+    rows = page.js("return tests.rows('.question')")
+    assert any(re.match(r"\d+ routes\tS1 25% to none, others 25% to 33%", row) for row in rows), (
+        rows
+    )
     assert told["changes"] == [f"fail-link {','.join(ids)}"]
 
 
@@ -145,3 +161,103 @@ def test_the_load_of_an_own_link_is_the_measured_one(page):
     assert "Measured load of S1" in page.text(".chart")
     page.js("document.querySelector('.chart details').open = true")
     assert page.js("return tests.rows('.chart').length") > 0
+
+
+def facts(page):
+    return page.text("#facts").split("\n")
+
+
+def test_without_a_fault_the_overview_says_so_in_one_sentence(page):
+    page.until("return !document.querySelector('[aria-busy]')", "all is there")
+    page.until("return document.querySelector('.tile')?.innerText.includes('of 4')", "the status")
+    whole = "no link is down, drained, or slower than its siblings"
+    assert facts(page) == ["ready", "12 routers", "32 links", whole]
+    text = page.text()
+    assert "No link is down, drained, or slower than its siblings." in text
+    tiles = page.js("return [...document.querySelectorAll('.tile')].map((one) => one.innerText)")
+    assert tiles == [
+        "4 of 4\nadjacencies up here",
+        "0\nlinks are missing",
+        "0\nlinks are unusual",
+        "400M\nto all leaves, the least from here",
+    ]
+    assert "L1 has 400M to each of the other leaves." in text
+    assert "Two leaves show all paths between them." in text
+    assert "announced in steps of 25%" in page.text("#legend")
+
+
+def test_a_failed_link_is_missing_for_whoever_opens_the_page_later_and_is_back_live(fabric, page):
+    fabric.fail("S3", "L5")
+    fabric.fail("S1", "L1")
+    try:
+        page.until("return fared.model.missing().links.length === 2", "the links are missing")
+        page.until("return fared.model.unusual().every((link) => link.missing)", "since when")
+        page.open()
+        page.until("return fared.model.missing().links.length === 2", "they are in the document")
+        page.until(
+            "return document.querySelector('.tile.bad')?.innerText.includes('3 of 4')", "status"
+        )
+        assert facts(page) == ["ready", "12 routers", "30 links", "2 missing"]
+        text = page.text()
+        assert "Down at L1: 1 of 4 links" in text
+        (down,) = page.js("return tests.rows('.overview [aria-label^=Down]')")
+        assert re.match(r"S1\t\d+\S* (ms|s|min)\tS1: ", down), down
+        rows = page.js("return tests.rows('.overview [aria-label^=Missing]')")
+        why = r"missing\tgone since \d\d:\d\d:\d\d; all (3|7) siblings of [SL]\d have it"
+        assert re.match(rf"S1 {DASH} L1\t{why}", rows[0])
+        assert re.match(rf"S3 {DASH} L5\t{why}", rows[1])
+        assert "L1 has the least to L5: 200M; to most leaves it has 300M." in text
+        assert "S3-L5 gone" in page.js("return tests.rows('.overview [aria-label^=Last]').join()")
+        assert page.js("return fared.drawing.plan.places.size") == 12
+        page.js("fared.choose({ link: tests.link('S3', 'L5') })")
+        assert "gone since" in page.text()
+        assert "What if" not in page.text(), "it cannot fail again"
+        page.js("fared.choose({})")
+        page.picture("page-missing.png")
+        page.js("fared.choose({ nodes: [tests.id('L2'), tests.id('L5')] })")
+        page.until("return tests.lead().includes('of')", "what the pair has")
+        assert f"300M of 400M: S3 {DASH} L5 is missing." in page.text()
+    finally:
+        fabric.heal("S3", "L5")
+        fabric.heal("S1", "L1")
+    page.until("return fared.model.odd.size === 0", "they are back, without a reload")
+
+
+def test_a_router_that_left_is_drawn_gray_where_it_was(fabric, page):
+    place = page.js("return tests.place('S3')")
+    fabric.stop_node("S3")
+    try:
+        page.until("return fared.model.missing().routers.length === 1", "S3 is missing", 60)
+        page.open()
+        page.until("return fared.model.missing().routers.length === 1", "the document has it")
+        assert page.js("return tests.place('S3')") == pytest.approx(place)
+        assert facts(page)[1:] == ["11 routers", "1 missing", "24 links", "8 missing"]
+        page.click("S3")
+        page.until("return document.querySelector('#shown h2')?.innerText === 'S3'", "the router")
+        assert len(page.js("return tests.rows('#shown')")) == 8
+    finally:
+        fabric.start_node("S3")
+    page.until(
+        "return fared.model.odd.size === 0 && fared.model.links.size === 32", "S3 is back", 60
+    )
+
+
+def test_tables_sort_numbers_as_numbers(page):
+    page.js("fared.panel.open('routers')")
+    head = (
+        "[...document.querySelectorAll('#shown th button')].find((one) => one.innerText === 'Id')"
+    )
+    page.js(f"{head}.click()")
+    ids = page.js("return tests.rows('#shown').map((row) => row.split('\\t')[1])")
+    assert ids == sorted(ids, key=lambda text: [int(part) for part in text.split(".")])
+    page.js(f"{head}.click()")
+    assert page.js("return tests.rows('#shown').map((row) => row.split('\\t')[1])") == ids[::-1]
+    assert page.js(f"return {head}.parentElement.getAttribute('aria-sort')") == "descending"
+
+
+def test_the_documents_are_a_list_with_links(page):
+    page.driver.get(page.base + "page/documents.html")
+    page.until("return document.querySelectorAll('.documents a').length > 10", "the list")
+    assert {"status", "fabric", "convergence"} <= set(page.text(".documents").split())
+    assert page.faults(AXE) == []
+    page.open()

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 
 from bench.router import fabrics
-from fared.core.ids import NodeId, format_node
+from fared.core.ids import BACKBONE, NodeId, format_node
 from fared.core.units import MIN_CAPACITY
 from fared.management.documents.fabric import DrawnBranch, DrawnJob, DrawnTree
 from fared.management.documents.link import Derated
+from fared.router.lost import LostLink
 from tests.api.watched import TedRouter, serving
 from tests.page.browser import browser
 
@@ -37,13 +39,25 @@ def name_of(node: int) -> str:
     return f"plane{plane + 1}-SS{top + 1}"
 
 
+def without(blocks, *lost):
+    """The blocks without the links between pairs of routers."""
+    for ends in lost:
+        for node, far in (ends, ends[::-1]):
+            rest = [NodeId(end) for end in blocks[node].neighbors.tolist() if end != far]
+            blocks[node] = fabrics.make_block(node, rest, np.full(len(rest), fabrics.RATE))
+    return blocks
+
+
 class Loaded(TedRouter):
-    """Five stages under load, with a slow, a drained and a sick link."""
+    """Five stages under load, with a slow, a drained, a sick and a missing link."""
 
     def __init__(self) -> None:
         blocks = fabrics.pods(PODS, LEAVES, PLANES, SUPERS)
-        super().__init__(blocks, fabrics.leaf(0), name_of)
-        self.named = {name_of(node): node for node in blocks}
+        named = {name_of(node): node for node in blocks}
+        lost = named["p2-S3"], named["p2-L4"]
+        super().__init__(without(blocks, lost), fabrics.leaf(0), name_of)
+        self.lose(*lost)
+        self.named = named
         random = Random(4)
         for node, block in list(self.blocks.items()):
             for end in block.neighbors.tolist():
@@ -63,6 +77,14 @@ class Loaded(TedRouter):
         branches = [DrawnBranch(router=node, parent=parent) for node, parent in nodes]
         tree = DrawnTree(root=top, weight=2, branches=branches)
         self.job = DrawnJob(name="train", leaves=sorted(others), trees=[tree])
+
+    def lose(self, a, b):
+        """It is known that a link went three minutes ago."""
+        names = name_of(a), name_of(b)
+        since = time.monotonic() - 180
+        low, high = sorted((a, b))
+        link = LostLink("ospf", BACKBONE, low, high, links=1, since=since, names=names)
+        self.router.changes.lost.lose(link, network=False)
 
     def context(self):
         found = super().context()
@@ -130,7 +152,8 @@ def fits(page):
 def test_the_page_in_the_light(page):
     page.open()
     states = page.js("return fared.model.unusual().map((link) => link.state)")
-    assert states == ["sick", "drained", "reduced"]
+    assert states == ["lost", "sick", "drained", "reduced"]
+    page.until("return !document.querySelector('[aria-busy]')", "all is there")
     assert "212 of 90,000 packets" in page.text()
     assert fits(page)
     assert (
@@ -184,12 +207,12 @@ def test_axe_finds_no_serious_fault(page, size, scheme):
 def test_the_keyboard_reaches_a_router_and_the_paths_to_another(page):
     page.open()
     keys = page.keys
-    page.js("document.getElementById('tab-selected').focus()")
+    page.js("document.getElementById('tab-overview').focus()")
     keys("ARROW_RIGHT", "ARROW_RIGHT")
     assert page.js("return document.activeElement.id") == "tab-routers"
     keys("TAB", "TAB")
     assert page.js("return document.activeElement.id") == "filter"
-    keys("p3-L3", "TAB", "TAB", "ENTER")
+    keys("p3-L3", "ENTER")
     page.until("return document.querySelector('#shown h2')?.innerText === 'p3-L3'", "the router")
     page.js("document.getElementById('to').focus()")
     keys("p1-L2")
@@ -208,8 +231,10 @@ def test_what_is_drawn_is_in_a_table(page):
     page.js("fared.panel.open('links')")
     rows = page.js("return tests.rows('#shown')")
     assert len(rows) == page.js("return fared.model.links.size")
-    assert "p3-S2" in "".join(rows[:3])
-    assert "25% of the 400G" in "".join(rows[:3])
+    assert "p2-S3" in rows[0]
+    assert "gone since" in rows[0]
+    assert "p3-S2" in rows[3]
+    assert "25% of the 400G" in rows[3]
 
 
 def test_trees_of_aggregation_are_drawn(page):
@@ -227,7 +252,7 @@ def test_names_of_neighbors_are_text(tmp_path):
     router = TedRouter(fabrics.fabric(2, 3), fabrics.leaf(0), lambda node: f"{evil}{node & 255}")
     with served(router) as base, browser(base, tmp_path) as page:
         page.open()
-        for tab in ("routers", "links", "selected"):
+        for tab in ("routers", "links", "overview"):
             page.js("fared.panel.open(arguments[0])", tab)
             assert page.js("return document.querySelectorAll('img').length") == 0
         page.js("fared.choose({ nodes: [...fared.model.nodes.keys()].slice(0, 1) })")

@@ -5,6 +5,7 @@ the same events:
 
 - ``begin``: now read ``show fabric``; the next events are about what changes from here on;
 - ``delta`` (``FabricDelta``): links that changed;
+- ``missing`` (``FabricMissing``): other links are missing than before;
 - ``reset``: routers or places changed: read ``show fabric`` again;
 - ``change``: a computation changed routes, or the kernel has them: read ``show convergence``.
 
@@ -24,8 +25,11 @@ from fared.management.api.encode import SLICE, encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
 from fared.management.api.seats import Seats
 from fared.management.documents.context import ViewContext
-from fared.management.documents.fabric import FabricDelta, FabricLink
+from fared.management.documents.fabric import FabricDelta, FabricLink, FabricMissing
+from fared.management.documents.sliced import finished
+from fared.management.documents.views.fabric import missing_of
 from fared.management.documents.views.fabric_image import FabricImage, image_of, sight
+from fared.management.documents.views.lost import lost_links
 
 INTERVAL = 0.25
 """Seconds between two images."""
@@ -51,6 +55,8 @@ class FabricWatch:
         self._task: asyncio.Task[None] | None = None
         self._image: FabricImage | None = None
         self._runs = (0, 0.0)
+        self._lost = 0
+        self._missing = False
 
     async def events(self, client: Hashable) -> AsyncGenerator[bytes, None]:
         """Yield events as text, until the client leaves. Raises CommandError: too many watch."""
@@ -95,6 +101,9 @@ class FabricWatch:
         if runs != self._runs:
             self._runs = runs
             self._send(event("change", {}))
+        elif old is not None and old.shape.ends is new.shape.ends:
+            return
+        await self._send_missing(old, new)
 
     async def _send_changes(self, old: FabricImage, new: FabricImage) -> None:
         links: list[FabricLink] = []
@@ -111,6 +120,21 @@ class FabricWatch:
                 end = self._clock() + SLICE
         if links or lost:
             self._send(event("delta", FabricDelta(at=time.time(), links=links, lost=lost)))
+
+    async def _send_missing(self, old: FabricImage | None, new: FabricImage) -> None:
+        """Send what is missing, if other links are there, or are known to be lost, than before."""
+        context = self._context()
+        for _ in context.router.changes.settled():
+            await asyncio.sleep(0)
+        lost = finished(lost_links(context))
+        version = context.router.changes.lost.version
+        if version == self._lost and old is not None and old.shape.ends is new.shape.ends:
+            return
+        self._lost = version
+        missing = await asyncio.to_thread(missing_of, new, lost, context.unix)
+        if old is not None and (missing or self._missing):
+            self._send(event("missing", FabricMissing(missing=missing)))
+        self._missing = bool(missing)
 
     def _last_run(self) -> tuple[int, float]:
         journal = self._context().router.journal

@@ -154,6 +154,12 @@ class FabricDelta(Facts):
     lost: list[tuple[str, str]]
 
 
+class FabricMissing(Facts):
+    """The data of an event ``missing``: all links that are missing now, as in the document."""
+
+    missing: list[MissingLink]
+
+
 def _place(node: FabricNode) -> tuple[list[tuple[bool, int]], list[tuple[bool, int, str]]]:
     """Return the order of routers: upper tiers first; those without a number after the others."""
     tier = None if node.tier is None else -node.tier

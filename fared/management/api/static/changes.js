@@ -1,6 +1,6 @@
 // The last changes: how long each took, stage by stage, and the routes that one changed.
 
-import { count, duration, h, table } from "./format.js";
+import { byNumbers, clock, count, duration, h, table } from "./format.js";
 import { fetchDocument } from "./model.js";
 
 const STAGES = [
@@ -34,7 +34,7 @@ function same(before, change) {
 }
 
 /** What changed, in words; the names of LSAs or LSPs where that was nothing but routes. */
-function why(change) {
+export function why(change) {
   return (change.changes.length ? change.changes : change.causes).join("; ") || "no cause";
 }
 
@@ -53,7 +53,7 @@ function content(shown, items, wide) {
     h("h3", {}, "Last changes, first sign to kernel"), key,
     h("ol", { class: "timeline" }, items),
     h("details", { open: wide }, h("summary", {}, "As a table"), table("Durations", ["Time", ">Total", ...STAGES.map(([, text]) => `>${text}`)],
-      shown.map((change) => [new Date(change.at * 1000).toLocaleTimeString(), duration(change.total), ...STAGES.map(([name]) => duration(change[name]))]))),
+      shown.map((change) => [clock(change.at), duration(change.total), ...STAGES.map(([name]) => duration(change[name]))]))),
   ];
 }
 
@@ -74,7 +74,7 @@ function entry(panel, change) {
   };
   return [
     h("button", { type: "button", class: "change", "aria-expanded": "false", click: open },
-      h("span", { class: "when" }, new Date(change.at * 1000).toLocaleTimeString()),
+      h("span", { class: "when" }, clock(change.at)),
       h("span", { class: "why", title: change.causes.join("; ") }, why(change)),
       h("span", { class: "total" }, duration(change.total)),
       h("span", { class: "dim" }, count(change.routes, "route")),
@@ -86,5 +86,5 @@ function entry(panel, change) {
 function changedRoutes(found) {
   const later = found.later ? `, ${found.later} of them again since` : "";
   return table(`${count(found.changed, "route")} changed${later}`, ["Route", ""],
-    found.routes.map((route) => [route.prefix, route.present ? "" : "gone"]), { head: false, empty: "All of them changed again since." });
+    found.routes.sort((x, y) => byNumbers(x.prefix, y.prefix)).map((route) => [route.prefix, route.present ? "" : "gone"]), { head: false, empty: "All of them changed again since." });
 }

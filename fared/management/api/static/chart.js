@@ -1,7 +1,7 @@
 // The load of a link over time, as a picture and as a table.
 /* global uPlot */
 
-import { h, share, table } from "./format.js";
+import { clock, h, share, table } from "./format.js";
 import { readStyle } from "./style.js";
 
 const ROWS = 30;
@@ -10,7 +10,7 @@ const ROWS = 30;
 export function loadChart({ title, at, lines }) {
   const style = readStyle();
   const place = h("div", { class: "plot", role: "img", "aria-label": `${title}, as in the table below` });
-  const rows = at.map((time, i) => [new Date(time * 1000).toLocaleTimeString(), ...lines.map(({ values }) => share(values[i]))]);
+  const rows = at.map((time, i) => [clock(time), ...lines.map(({ values }) => share(values[i]))]);
   const text = h("details", {}, h("summary", {}, "As a table"),
     table(title, ["Time", ...lines.map(({ label }) => `>${label}`)], rows.slice(-ROWS).reverse()));
   requestAnimationFrame(() => draw(place, at, lines, style));
@@ -27,7 +27,7 @@ function draw(place, at, lines, style) {
     legend: { show: lines.length > 1, live: false },
     cursor: { show: false },
     scales: { y: { range: [0, 1] } },
-    axes: [{ ...axis }, { ...axis, size: 44, values: (_, splits) => splits.map((value) => `${Math.round(value * 100)}%`) }],
+    axes: [{ ...axis, values: (_, splits) => splits.map((at) => clock(at).slice(0, 5)) }, { ...axis, size: 44, values: (_, splits) => splits.map((value) => `${Math.round(value * 100)}%`) }],
     series: [{}, ...lines.map(({ label }, i) => ({
       label, stroke: colors[i], width: 1.75, points: { show: at.length < 3 },
       fill: i ? undefined : `${colors[0]}22`,

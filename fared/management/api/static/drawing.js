@@ -122,6 +122,7 @@ export class Drawing {
   batches() {
     const { model, style, many } = this;
     const found = new Map();
+    this.looks.clear();
     for (const link of model.links.values()) {
       if (!this.plan.places.has(link.a) || !this.plan.places.has(link.b)) continue;
       const look = linkLook(link, style, model.usual, many);
@@ -300,7 +301,8 @@ export class Drawing {
     context.fillRect(0, 0, this.nodeCanvas.width, this.nodeCanvas.height);
     context.restore();
     context.globalAlpha = 1;
-    if (shares) shares.forEach(({ link: one, share }) => this.highlight(context, one, this.style.accent, 1.2 + 7 * share));
+    // a link that is unusual keeps its color among the paths
+    if (shares) shares.forEach(({ link: one, share }) => this.highlight(context, one, one.state ? null : this.style.accent, 1.2 + 7 * share));
     else if (tree) tree.forEach((one) => this.highlight(context, one, this.style.accent, 3));
     else if (link) this.highlight(context, link, null, 4);
     else nodes.forEach((id) => (this.model.of.get(id) ?? []).forEach((one) => this.highlight(context, one, null, null)));
@@ -349,10 +351,9 @@ export class Drawing {
   }
 
   describe() {
-    const { nodes, links } = this.model;
-    const unusual = this.model.unusual().length;
+    const { nodes, links, odd } = this.model;
     this.nodeCanvas.setAttribute("aria-label",
-      `Drawing of ${nodes.size} routers and ${links.size} links, ${unusual} of them unusual. ` +
+      `Drawing of ${nodes.size} routers and ${links.size} links, ${odd.size} of them missing or unusual. ` +
       "The tables Routers and Links have the same.");
   }
 }

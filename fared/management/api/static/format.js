@@ -29,6 +29,23 @@ export function duration(seconds) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
 }
 
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { weekday: "short" });
+
+/** A Unix time on a clock of 24 hours, as the log has it. */
+export function clock(at) {
+  return CLOCK.format(new Date(at * 1000));
+}
+
+/** When something was: "12:50:45"; of another day "Sat 12:50:45". */
+export function moment(at) {
+  const then = new Date(at * 1000);
+  return then.toDateString() === new Date().toDateString() ? clock(at) : `${DAY.format(then)} ${clock(at)}`;
+}
+
+/** Compare names and addresses: numbers in them as numbers, S2 before S10. */
+export const byNumbers = new Intl.Collator("en", { numeric: true }).compare;
+
 /** A number with its noun. */
 export function count(number, noun, nouns = `${noun}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : nouns}`;
@@ -46,16 +63,23 @@ export function h(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** A table with a caption; columns that begin with ">" are numbers. Cells are text or elements. */
-export function table(caption, columns, rows, { head = true, empty = "none" } = {}) {
+/** A table with a caption; columns that begin with ">" are numbers. Cells are text or elements.
+ * `sort` ({by, down, choose}): rows are in the order of column `by`, and a head chooses another. */
+export function table(caption, columns, rows, { head = true, empty = "none", sort = null } = {}) {
   if (!rows.length) return h("div", { class: "section" }, h("h3", {}, caption), h("p", { class: "dim" }, empty));
   const kinds = columns.map((name) => (name.startsWith(">") ? "number" : null));
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
     h("table", {},
       h("caption", {}, caption),
       h("thead", { class: head ? null : "unseen" },
-        h("tr", {}, columns.map((name, i) => h("th", { scope: "col", class: kinds[i] }, name.replace(/^>/, ""))))),
+        h("tr", {}, columns.map((name, i) => heading(name.replace(/^>/, ""), i, kinds[i], sort)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => h("td", { class: kinds[i] }, cell)))))));
+}
+
+function heading(name, at, kind, sort) {
+  if (!sort || !name) return h("th", { scope: "col", class: kind }, name);
+  const order = sort.by === at ? (sort.down ? "descending" : "ascending") : null;
+  return h("th", { scope: "col", class: kind, "aria-sort": order }, h("button", { type: "button", class: "sort", click: () => sort.choose(at) }, name));
 }
 
 /** A bar of a part 0..1, beside its figure. */

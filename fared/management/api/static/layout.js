@@ -6,6 +6,8 @@ const MOST_ARC = 42;
 const ABOVE = 84;
 const BELOW = 56;
 const ROOM = 44;
+const NARROW = 600;
+const LEGEND = 36;
 const TICKS = 240;
 
 /** Places of all routers in an area of width x height, labels of pods and planes, and the room of a router. */
@@ -33,7 +35,7 @@ function tiers(model, width, height) {
   const side = Math.min(56, width * 0.06) + 12;
   const [left, right] = [side, width - side];
   const top = (supers.length ? Math.min(124, height * 0.24) : Math.min(104, height * 0.19)) + (above.length ? ABOVE : 0);
-  const bottom = height - Math.min(104, height * 0.2) - (below.length ? BELOW : 0);
+  const bottom = height - Math.min(104, height * 0.2) - (below.length ? BELOW : 0) - (width < NARROW ? LEGEND : 0);
   const middle = !supers.length ? top : leaves.length ? top + (bottom - top) * 0.52 : bottom;
   const places = new Map();
   const put = (node, x, line = 0) => places.set(node.id, node.tier

@@ -1,10 +1,11 @@
 // One link: capacity and load of both directions, why it is unusual, and what if it failed.
+/* global d3 */
 
 import { loadChart } from "./chart.js";
-import { bandwidth, bar, count, h, share, table } from "./format.js";
+import { bandwidth, bar, byNumbers, count, h, share, table } from "./format.js";
 import { fetchDocument, loadOf } from "./model.js";
 
-const MOST = 30;
+const MOST = 12;
 
 export function showLink(panel, link) {
   const { model } = panel;
@@ -25,10 +26,7 @@ export function showLink(panel, link) {
     h("h2", {}, model.title(link)),
     h("p", { class: "row" }, panel.router(link.a), panel.router(link.b)),
     facts,
-    chart,
-    h("h3", {}, "What if"),
-    h("p", { class: "row" }, ask(0, "it failed"), ask(0.25, "it ran at a quarter")),
-    question,
+    ...(link.present ? [chart, h("h3", {}, "What if"), h("p", { class: "row" }, ask(0, "it failed"), ask(0.25, "it ran at a quarter")), question] : []),
   ];
 }
 
@@ -37,15 +35,18 @@ function factsOf(panel, link) {
   const rows = [[link.a, link.b, link.ab], [link.b, link.a, link.ba]].map(([from, to, row]) => {
     const load = loadOf(row);
     return [
-      `${model.name(from)} → ${model.name(to)}`,
+      model.direction(from, to),
       row ? bandwidth(row.capacity) : "not listed",
       load === null ? "" : h("span", {}, bar(load), ` ${share(load)}`),
       row ? String(row.metric) : "",
     ];
   });
+  const lead = h("p", { class: "lead" }, panel.state(link), link.state ? ` ${link.reason}` : "");
+  if (!link.present) return [lead];
   const several = Math.max(...link.rows.map((row) => row.count), 1);
   return [
-    h("p", { class: "lead" }, panel.state(link), link.state ? ` ${link.reason}` : "", several > 1 ? ` · ${several} parallel links` : ""),
+    lead,
+    several > 1 ? h("p", { class: "dim" }, `${several} parallel links`) : "",
     table("Directions", ["Direction", ">Capacity", "Load", ">Metric"], rows),
   ];
 }
@@ -67,8 +68,8 @@ async function history(panel, link, place) {
   if (!series.length && link.history.length) {
     const at = link.history.map((entry) => entry.at);
     series.push({ title: "Announced load", at, lines: [
-      { label: `${model.name(link.a)} → ${model.name(link.b)}`, values: link.history.map((entry) => entry.ab) },
-      { label: `${model.name(link.b)} → ${model.name(link.a)}`, values: link.history.map((entry) => entry.ba) },
+      { label: model.direction(link.a, link.b), values: link.history.map((entry) => entry.ab) },
+      { label: model.direction(link.b, link.a), values: link.history.map((entry) => entry.ba) },
     ] });
   }
   const empty = h("p", { class: "dim" }, "Its announced load has not changed since you opened this page.");
@@ -95,26 +96,88 @@ async function whatIf(panel, link, left, place) {
   try {
     const found = await fetchDocument("what-if", { from: link.a, to: link.b, share: left });
     panel.answer = found;
-    if (turn === panel.turn) place.replaceChildren(...answerOf(found));
+    if (turn === panel.turn) place.replaceChildren(...answerOf(found, link, left, panel.model));
   } catch (error) {
     if (turn === panel.turn) place.replaceChildren(h("p", { class: "notice" }, error.message));
   }
 }
 
-function answerOf(found) {
-  const parts = found.roots.map((root) => {
-    const name = root.hostname ?? root.root;
-    if (!root.routes.length) return h("p", { class: "dim" }, `${name}: ${count(root.unchanged, "route")}, all as before`);
-    const rows = root.routes.slice(0, MOST).flatMap((route) => route.nexthops.map((hop, index) => [
-      index ? "" : route.prefix,
-      hop.hostname ?? hop.neighbor,
-      hop.before ? share(hop.before.share) : "none",
-      h("strong", {}, hop.after ? share(hop.after.share) : "none"),
-    ]));
-    const caption = `${name}: ${count(root.changed, "route")} of ${root.changed + root.unchanged} would change`;
-    const rest = root.changed > MOST ? h("p", { class: "dim" }, `and ${root.changed - MOST} more`) : null;
-    return h("div", { class: "section" }, table(caption, ["Route", "Next hop", ">Before", ">After"], rows), rest);
+/** The conclusion first, then the routes of each router: those that change alike are one row. */
+function answerOf(found, link, left, model) {
+  const parts = found.roots.filter((root) => root.routes.length).map((root) => {
+    const groups = alike(root.routes);
+    const rows = groups.slice(0, MOST).map(({ routes, words }) => [
+      h("span", { title: routes.map((route) => route.prefix).join(", ") }, routes.length > 1 ? count(routes.length, "route") : routes[0].prefix), words,
+    ]);
+    const caption = `${nameOf(root)}: ${count(root.changed, "route")} of ${root.changed + root.unchanged} would change`;
+    const more = groups.length > MOST ? `and ${groups.length - MOST} other kinds of change` : null;
+    const shown = root.changed > root.routes.length ? `of the first ${root.routes.length}` : null;
+    const rest = [more, shown].filter(Boolean).join("; ");
+    return h("div", { class: "section" }, table(caption, ["Routes", "Next hops"], rows), rest ? h("p", { class: "dim" }, rest) : "");
   });
+  const same = found.roots.filter((root) => !root.routes.length).map(nameOf);
+  const untouched = same.length ? h("p", { class: "dim" }, `As before: ${same.sort(byNumbers).join(", ")}.`) : "";
   const rest = found.omitted.length ? `; no time for ${count(found.omitted.length, "router")}` : "";
-  return [...parts, h("p", { class: "dim" }, `${found.changes.map((change) => `--${change}`).join(" ")} · ${found.seconds} s${rest}`)];
+  return [
+    h("p", { class: "lead" }, h("strong", {}, conclusion(found, link, left, model))),
+    ...parts, untouched, h("p", { class: "dim" }, `${found.changes.map((change) => `--${change}`).join(" ")} · ${found.seconds} s${rest}`),
+  ];
+}
+
+function nameOf(root) {
+  return root.hostname ?? root.root;
+}
+
+/** What the change means: routes that are lost, and the capacity that is left at worst. */
+function conclusion(found, link, left, model) {
+  const asked = `If ${model.title(link)} ${left ? `ran at ${share(left)}` : "failed"}`;
+  const changed = found.roots.filter((root) => root.routes.length);
+  if (!changed.length) return `${asked}, no route would change.`;
+  // the network of the link itself goes with it, and nobody misses that
+  const own = new Set(changed.flatMap((root) => root.routes.filter((route) => route.before?.connected).map((route) => route.prefix)));
+  const lost = changed.map((root) => [root, root.routes.filter((route) => route.after === null && !own.has(route.prefix))]).filter(([, routes]) => routes.length);
+  if (lost.length) {
+    const [[root, [first, ...others]], ...more] = lost;
+    return `${asked}, ${nameOf(root)} would have no route to ${first.prefix}${others.length ? ` and ${count(others.length, "other")}` : ""}${more.length ? `, nor ${more.map(([one]) => nameOf(one)).join(", ")} to all of theirs` : ""}.`;
+  }
+  const worst = d3.least(changed.flatMap((root) => root.routes.filter((route) => route.after).map((route) => ({ root, ...together(route) }))), ({ before, after }) => after / before);
+  const whole = found.roots.length === changed.length ? "all" : `${changed.length} of ${found.roots.length}`;
+  const kept = worst.after < worst.before * 0.999 ? `; at worst ${nameOf(worst.root)} keeps ${bandwidth(worst.after)} of ${bandwidth(worst.before)}` : "";
+  return `${asked}, no route would be lost, and ${whole} routers would shift traffic${kept}.`;
+}
+
+/** The capacity of all next hops of a route, before and after; a part of it unknown: 1 of 1. */
+function together(route) {
+  const sum = (side) => d3.sum(route.nexthops, (hop) => hop[side]?.capacity ?? (hop[side] ? NaN : 0));
+  const [before, after] = [sum("before"), sum("after")];
+  const known = route.nexthops.every((hop) => ["before", "after"].every((side) => !hop[side] || hop[side].capacity !== null));
+  return known && before ? { before, after } : { before: 1, after: 1 };
+}
+
+/** Routes with the same next hops and shares on both sides, in words; most first. */
+function alike(routes) {
+  const groups = new Map();
+  for (const route of routes) {
+    const words = wordsOf(route);
+    const group = groups.get(words) ?? { routes: [], words };
+    group.routes.push(route);
+    groups.set(words, group);
+  }
+  for (const { routes: each } of groups.values()) each.sort((x, y) => byNumbers(x.prefix, y.prefix));
+  return [...groups.values()].sort((x, y) => y.routes.length - x.routes.length || byNumbers(x.routes[0].prefix, y.routes[0].prefix));
+}
+
+/** "S1 25% to none, others 25% to 33%": next hops of the same shares together, the fewest first. */
+function wordsOf(route) {
+  if (!route.after) return route.before?.connected ? "the network of the link itself" : "no route any more";
+  const shares = (hop) => [hop.before, hop.after].map((side) => (side ? share(side.share) : "none"));
+  const kinds = d3.groups(route.nexthops, (hop) => shares(hop).join(" ")).sort(([, x], [, y]) => x.length - y.length);
+  const parts = kinds.map(([, hops], at) => {
+    const names = hops.map((hop) => hop.hostname ?? hop.neighbor).sort(byNumbers);
+    const others = at > 0 && at === kinds.length - 1 && names.length > 1;
+    const [before, after] = shares(hops[0]);
+    const who = others ? "others" : names.length > 4 ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more` : names.join(", ");
+    return before === after ? `${who} ${after}` : `${who} ${before} to ${after}`;
+  });
+  return parts.join(", ");
 }

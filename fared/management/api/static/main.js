@@ -2,17 +2,11 @@
 // date by events.
 
 import { Drawing } from "./drawing.js";
-import { count, h } from "./format.js";
-import { fetchDocument, follow, Model, STATES } from "./model.js";
+import { count, h, share } from "./format.js";
+import { fetchDocument, follow, Model, STATES, STATE_WORDS } from "./model.js";
 import { Panel } from "./panel.js";
 
-const STATE_WORDS = {
-  lost: "lost",
-  "one-way": "one way",
-  sick: "sick",
-  drained: "drained",
-  reduced: "reduced",
-};
+const STATUS_EVERY = 30000;
 
 const $ = (id) => document.getElementById(id);
 
@@ -29,7 +23,8 @@ function pick(found, more) {
 
 function pairWith(id, more) {
   const { nodes } = panel.selected;
-  if (nodes.length !== 1 || nodes[0] === id) return [id];
+  const gone = [...nodes, id].some((one) => model.nodes.get(one)?.gone);
+  if (nodes.length !== 1 || nodes[0] === id || gone) return [id];
   const lowest = [...nodes, id].every((one) => model.isLowest(one));
   return lowest || more ? [nodes[0], id] : [id];
 }
@@ -50,7 +45,8 @@ async function readStatus() {
 
 function facts() {
   const { status } = panel;
-  const unusual = model.unusual();
+  const missing = model.missing();
+  const slow = model.odd.size - missing.links.length;
   const tags = [];
   if (status) {
     tags.push(h("li", { class: status.ready ? "tag good" : "tag bad" }, status.ready ? "ready" : status.stage));
@@ -58,17 +54,29 @@ function facts() {
   }
   const found = [
     ...tags,
-    h("li", {}, count(model.nodes.size, "router")),
-    h("li", {}, count(model.links.size, "link")),
-    unusual.length ? h("li", { class: "tag warn" }, `${unusual.length} unusual`) : h("li", { class: "tag good" }, "all links as usual"),
+    h("li", {}, count(model.nodes.size - missing.routers.length, "router")),
+    missing.routers.length ? h("li", { class: "tag bad" }, `${missing.routers.length} missing`) : null,
+    h("li", {}, count(model.links.size - missing.links.length, "link")),
+    missing.links.length ? h("li", { class: "tag bad" }, `${missing.links.length} missing`) : null,
+    slow ? h("li", { class: "tag warn" }, `${slow} unusual`) : null,
+    model.odd.size ? null : h("li", { class: "tag good" }, "no link is down, drained, or slower than its siblings"),
   ];
-  $("facts").replaceChildren(...found);
+  $("facts").replaceChildren(...found.filter(Boolean));
 }
+
+let steps = "";
+
+/** Load is announced after it changed by so much: a link may have more or less than its color says. */
+panel.learned = (weights) => {
+  const threshold = Math.max(0, ...(weights?.announcements ?? []).map((area) => area.threshold));
+  steps = threshold ? `, announced in steps of ${share(threshold)}` : "";
+  legend();
+};
 
 function legend() {
   const states = new Set(model.unusual().map((link) => link.state));
   const items = [
-    h("span", { class: "key" }, h("span", { class: "ramp", "aria-hidden": "true" }), "load 0 to 100%"),
+    h("span", { class: "key" }, h("span", { class: "ramp", "aria-hidden": "true" }), `load 0 to 100%${steps}`),
     h("span", { class: "key" }, h("span", { class: "widths", "aria-hidden": "true" }), "width: capacity"),
     ...STATES.filter((state) => states.has(state)).map((state) =>
       h("span", { class: "key" }, h("span", { class: `sample ${state}`, "aria-hidden": "true" }), STATE_WORDS[state])),
@@ -88,10 +96,7 @@ function told(what, message = "") {
     $("live").textContent = texts[what];
     $("live").className = `live ${what}`;
   }
-  if (what === "change" || what === "live") {
-    panel.changed();
-    readStatus().catch(() => {});
-  }
+  if (what === "change" || what === "live" || what === "missing") readStatus().catch(() => {}).then(() => panel.changed());
 }
 
 let waiting = false;
@@ -124,5 +129,6 @@ document.addEventListener("keydown", (event) => {
 });
 
 follow(model, told);
+setInterval(() => document.hidden || told("change"), STATUS_EVERY);
 // For tests: what is drawn, and when.
 window.fared = { model, drawing, panel, choose };

@@ -3,12 +3,14 @@
 import { h } from "./format.js";
 import { showJobs } from "./jobs.js";
 import { showLink } from "./link.js";
+import { STATE_WORDS } from "./model.js";
+import { showOverview } from "./overview.js";
 import { showPair } from "./pair.js";
-import { showOverview, showRouter } from "./router.js";
+import { showRouter } from "./router.js";
 import { linksTable, routersTable } from "./tables.js";
 import { showChanges } from "./changes.js";
 
-const TABS = [["selected", "Selected"], ["changes", "Changes"], ["routers", "Routers"], ["links", "Links"], ["jobs", "Jobs"]];
+const TABS = [["overview", "Overview"], ["selected", "Selected"], ["changes", "Changes"], ["routers", "Routers"], ["links", "Links"], ["jobs", "Jobs"]];
 
 export class Panel {
   constructor(model, tabs, place, choose) {
@@ -17,12 +19,14 @@ export class Panel {
     this.place = place;
     this.choose = choose;
     this.selected = { nodes: [], link: null, tree: null };
-    this.tab = "selected";
+    this.tab = "overview";
     this.status = null;
     this.answer = null;
+    this.learned = () => {};
     this.turn = 0;
     this.follows = () => false;
     this.renew = () => {};
+    this.reread = () => {};
     this.shares = () => {};
     tabs.addEventListener("keydown", (event) => this.key(event));
     model.listeners.add(({ whole }) => whole && this.render());
@@ -30,7 +34,8 @@ export class Panel {
   }
 
   drawTabs() {
-    const shown = TABS.filter(([id]) => id !== "jobs" || this.model.jobs.length);
+    const there = { jobs: this.model.jobs.length, selected: this.chosen };
+    const shown = TABS.filter(([id]) => there[id] ?? true);
     this.tabs.replaceChildren(...shown.map(([id, text]) => h("button", {
       type: "button", role: "tab", id: `tab-${id}`, "aria-controls": "shown", "aria-selected": String(id === this.tab),
       tabindex: id === this.tab ? 0 : -1, click: () => this.open(id),
@@ -48,7 +53,15 @@ export class Panel {
     document.getElementById(next.id).focus();
   }
 
+  get chosen() {
+    return this.selected.nodes.length > 0 || this.selected.link !== null;
+  }
+
   open(tab) {
+    if (tab === "overview") {
+      this.choose({});
+      return;
+    }
     this.tab = tab;
     this.render();
   }
@@ -57,7 +70,7 @@ export class Panel {
   show(selected, shares) {
     this.selected = { nodes: [], link: null, tree: null, ...selected };
     this.shares = shares;
-    this.tab = selected.tree ? "jobs" : "selected";
+    this.tab = selected.tree ? "jobs" : this.chosen ? "selected" : "overview";
     this.render();
   }
 
@@ -66,8 +79,10 @@ export class Panel {
     this.turn += 1;
     this.follows = () => false;
     this.renew = () => {};
+    this.reread = () => this.renew();
     this.drawTabs();
     const views = {
+      overview: () => showOverview(this),
       selected: () => this.view(),
       changes: () => showChanges(this),
       routers: () => routersTable(this),
@@ -81,7 +96,7 @@ export class Panel {
     const { nodes, link } = this.selected;
     if (link) return showLink(this, link);
     if (nodes.length === 2) return showPair(this, nodes);
-    return nodes.length ? showRouter(this, nodes[0]) : showOverview(this);
+    return showRouter(this, nodes[0]);
   }
 
   /** An element that is filled when a promise is; errors are shown in it. */
@@ -99,8 +114,9 @@ export class Panel {
     if (links.some((link) => this.follows(link))) this.renew();
   }
 
+  /** Routes changed, or what is missing: documents are to be read again. */
   changed() {
-    this.renew();
+    this.reread();
   }
 
   router(id, text = null) {
@@ -112,6 +128,6 @@ export class Panel {
   }
 
   state(link) {
-    return h("span", { class: `state ${link.state ?? "usual"}` }, link.state === "one-way" ? "one way" : link.state ?? "usual");
+    return h("span", { class: `state ${link.state ?? "usual"}` }, STATE_WORDS[link.state] ?? "up");
   }
 }

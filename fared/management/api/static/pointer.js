@@ -1,6 +1,7 @@
 // The pointer over the drawing: what is under it, its name, and clicks.
 
 import { bends } from "./layout.js";
+import { STATE_WORDS } from "./model.js";
 
 const NEAR = 7;
 
@@ -68,7 +69,7 @@ export class Pointer {
 
   hintOf({ node, link }) {
     if (node) return this.drawing.model.name(node);
-    return `${this.drawing.model.title(link)}${link.state ? `: ${link.state}` : ""}`;
+    return `${this.drawing.model.title(link)}${link.state ? `: ${STATE_WORDS[link.state]}` : ""}`;
   }
 }
 

@@ -1,31 +1,9 @@
 // One router: its neighbors and, of the router whose page this is, routes and weights.
 
-import { bandwidth, bar, count, h, share, table } from "./format.js";
-import { fetchDocument, loadOf } from "./model.js";
+import { bandwidth, bar, byNumbers, count, h, share, table } from "./format.js";
+import { fetchDocument, loadOf, STATE_WORDS } from "./model.js";
 
 const MOST = 40;
-/** What the routers of the lowest tier are called. */
-const ENDS = new Map([[0, "leaves"], [1, "spines"], [null, "routers (the other one with the shift key)"]]);
-
-/** Nothing is selected: this router, and what is unusual. */
-export function showOverview(panel) {
-  const { model } = panel;
-  const unusual = model.unusual();
-  const rows = unusual.slice(0, MOST).map((link) => [panel.link(link), panel.state(link), link.reason]);
-  const more = unusual.length > MOST ? h("p", { class: "dim" }, `and ${unusual.length - MOST} more: see Links`) : null;
-  const weights = h("div", {});
-  const fill = () => weights.replaceChildren(panel.later(ownWeights(panel), (found) => found));
-  fill();
-  panel.follows = (link) => unusual.includes(link) || link.state !== null;
-  panel.renew = () => panel.render();
-  return [
-    h("p", { class: "lead" }, `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
-    table("Unusual links", ["Link", "State", "Reason"], rows, { empty: "No link is down, drained, or slower than its siblings." }),
-    more,
-    model.here ? h("p", {}, panel.router(model.here, `Neighbors of ${model.name(model.here)}`)) : null,
-    weights,
-  ].filter(Boolean);
-}
 
 export function showRouter(panel, id) {
   const { model } = panel;
@@ -37,13 +15,14 @@ export function showRouter(panel, id) {
     const load = loadOf(out);
     return [
       panel.router(other(link, id)),
-      h("button", { type: "button", class: "go", click: () => panel.choose({ link }), "aria-label": `${link.state === "one-way" ? "one way" : link.state ?? "usual"}: the link to ${model.name(other(link, id))}` }, panel.state(link)),
+      h("button", { type: "button", class: "go", click: () => panel.choose({ link }), "aria-label": `${STATE_WORDS[link.state] ?? "up"}: the link to ${model.name(other(link, id))}` }, panel.state(link)),
       out ? bandwidth(out.capacity) : "",
       load === null ? "" : h("span", {}, bar(load, link.state ?? ""), ` ${share(load)}`),
     ];
   });
   panel.follows = (link) => link.a === id || link.b === id;
   panel.renew = () => panel.render();
+  if (node.gone) return goneRouter(panel, node, links);
   const own = node.here ? panel.later(ownWeights(panel), (found) => found) : pageOf(node);
   return [
     h("h2", {}, node.name),
@@ -54,21 +33,28 @@ export function showRouter(panel, id) {
   ].filter(Boolean);
 }
 
+/** A router that left the database: its links, and since when. */
+function goneRouter(panel, node, links) {
+  const rows = links.map((link) => [panel.router(other(link, node.id)), panel.link(link), link.reason]);
+  return [h("h2", {}, node.name), h("p", { class: "dim" }, placeOf(node)), table("Its links are missing", ["Neighbor", "Link", "Why"], rows)];
+}
+
 function other(link, id) {
   return link.a === id ? link.b : link.a;
 }
 
 function byName(model, x, y) {
-  return model.name(x).localeCompare(model.name(y), "en", { numeric: true });
+  return byNumbers(model.name(x), model.name(y));
 }
 
 function placeOf(node) {
   const parts = [
+    node.gone ? "missing" : null,
     node.network ? "a network" : node.role ?? "router",
     node.pod ? `pod ${node.pod}` : null,
     node.plane ? `plane ${node.plane}` : null,
     node.ids.join(", "),
-    count(node.prefixes, "prefix", "prefixes"),
+    node.gone ? null : count(node.prefixes, "prefix", "prefixes"),
     node.transit ? null : "paths may end here, not cross it",
     node.last_resort ? "paths cross it where there is no other way" : null,
   ];
@@ -78,7 +64,7 @@ function placeOf(node) {
 /** Choose the other end of paths without a pointer. */
 function pathsFrom(panel, id) {
   const { model } = panel;
-  const ends = [...model.nodes.values()].filter((node) => node.id !== id && !node.network);
+  const ends = [...model.nodes.values()].filter((node) => node.id !== id && !node.network && !node.gone);
   const chosen = model.isLowest(id) ? ends.filter((node) => model.isLowest(node.id)) : ends;
   const options = chosen.sort((x, y) => byName(model, x.id, y.id)).slice(0, 1000).map((node) => h("option", { value: node.id }, node.name));
   const select = h("select", { id: "to", change: () => select.value && panel.choose({ nodes: [id, select.value] }) },

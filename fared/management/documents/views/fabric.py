@@ -49,7 +49,7 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
     """``show fabric``."""
     image = yield from beside(partial(image_of, sight(context)))
     lost = yield from lost_links(context)
-    missing = yield from beside(partial(_missing, image, lost, context.unix))
+    missing = yield from beside(partial(missing_of, image, lost, context.unix))
     return FabricDocument(
         router_id=context.root,
         hostname=context.router.settings.hostname or "",
@@ -61,9 +61,10 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
     )
 
 
-def _missing(
+def missing_of(
     image: FabricImage, lost: list[LostLink], unix: Callable[[float], float]
 ) -> list[MissingLink]:
+    """Return the links that were there, and those that siblings have."""
     return missing_links(image, lost, lacking(image.neighbors, image.shape.places), unix)
 
 

@@ -1,0 +1,168 @@
+// What the page says before anything is chosen: what is down, the least capacity, the busiest links,
+// and the last changes.
+
+import { why } from "./changes.js";
+import { bandwidth, bar, count, duration, h, share, table } from "./format.js";
+import { fetchDocument, loadOf } from "./model.js";
+import { paced } from "./pace.js";
+
+const MOST = 40;
+const BUSIEST = 5;
+const CHANGES = 5;
+const LEAST_PAUSE = 1000;
+const ALIKE = 0.999;
+/** What the routers of the lowest tier are called. */
+const ENDS = new Map([[0, "leaves"], [1, "spines"], [null, "routers (the other one with the shift key)"]]);
+
+export function showOverview(panel) {
+  const { turn } = panel;
+  const place = h("div", { class: "overview", "aria-busy": "true" });
+  let [weights, changes] = [null, null];
+  const fill = () => refill(place, content(panel, weights, changes));
+  const alive = () => turn === panel.turn;
+  const read = paced(async () => {
+    const [found, { changes: last } = {}] = await Promise.all([one("weights"), one("convergence")]);
+    if (!alive()) return;
+    [weights, changes] = [found, last];
+    panel.learned(weights);
+    fill();
+    place.removeAttribute("aria-busy");
+  }, alive);
+  fill();
+  read();
+  panel.follows = () => true;
+  panel.renew = paced(fill, alive, LEAST_PAUSE);
+  panel.reread = read;
+  return [place];
+}
+
+/** A document; undefined if the router has none now: the others are shown. */
+function one(name) {
+  return fetchDocument(name).catch(() => undefined);
+}
+
+/** Put new elements in; a button that had the focus keeps it. */
+function refill(place, elements) {
+  const focused = place.contains(document.activeElement) ? document.activeElement.innerText : null;
+  place.replaceChildren(...elements);
+  if (focused === null) return;
+  [...place.querySelectorAll("button")].find((button) => button.innerText === focused)?.focus({ preventScroll: true });
+}
+
+function content(panel, weights, changes) {
+  const { model, status } = panel;
+  const links = status?.links;
+  const least = weights ? leastCapacity(model, weights.vectors) : null;
+  return [
+    tiles(model, links, least),
+    links?.missing.length ? downHere(model, links) : null,
+    unusual(panel),
+    least ? capacity(panel, least) : null,
+    busiest(panel),
+    changes ? lastChanges(panel, changes) : null,
+    h("p", { class: "dim hintline" }, `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
+    model.here ? h("p", {}, panel.router(model.here, `Neighbors and weights of ${model.name(model.here)}`)) : null,
+  ].filter(Boolean);
+}
+
+function tiles(model, links, least) {
+  const missing = model.missing().links.length;
+  const slow = model.odd.size - missing;
+  const tile = (kind, figure, text) => h("li", { class: `tile ${kind}` }, h("strong", {}, figure), h("span", {}, text));
+  const down = links?.missing.length ?? 0;
+  return h("ul", { class: "tiles", "aria-label": "In short" }, [
+    links?.total ? tile(down ? "bad" : "good", `${links.total - downOf(links)} of ${links.total}`, "adjacencies up here") : null,
+    tile(missing ? "bad" : "good", String(missing), missing === 1 ? "link is missing" : "links are missing"),
+    tile(slow ? "warn" : "good", String(slow), slow === 1 ? "link is unusual" : "links are unusual"),
+    least ? tile(least.capacity < least.usual * ALIKE ? "warn" : "good", bandwidth(least.capacity), `to ${least.names}, the least from here`) : null,
+  ].filter(Boolean));
+}
+
+/** Interfaces without an adjacency: one of two protocols that has none is counted once. */
+function downOf(links) {
+  return new Set(links.missing.map((each) => each.interface)).size;
+}
+
+function downHere(model, links) {
+  const once = new Map(links.missing.map((each) => [`${each.interface} ${each.text}`, each]));
+  const rows = [...once.values()].map((each) => [
+    each.hostname ?? each.neighbor ?? each.interface,
+    each.since === null ? "" : duration(Date.now() / 1000 - each.since),
+    each.hostname || each.neighbor ? `${each.interface}: ${each.text}` : each.text,
+  ]);
+  return table(`Down at ${model.name(model.here)}: ${downOf(links)} of ${count(links.total, "link")}`, ["Neighbor", ">For", "Why"], rows);
+}
+
+function unusual(panel) {
+  const all = panel.model.unusual();
+  const rows = all.slice(0, MOST).map((link) => [panel.link(link), panel.state(link), link.reason]);
+  const empty = "No link is down, drained, or slower than its siblings.";
+  const rest = all.length > MOST ? h("p", { class: "dim" }, `and ${all.length - MOST} more: see Links`) : null;
+  return h("div", {}, table("Missing and unusual links", ["Link", "State", "Why"], rows, { empty }), rest ?? "");
+}
+
+/** The router of the lowest tier to which the path capacities of all next hops add up to the least. */
+function leastCapacity(model, vectors) {
+  const found = new Map();
+  const ids = new Map(model.routers.map(({ name, id }) => [name, id]));
+  for (const { destinations, members } of vectors) {
+    if (members.some((member) => member.capacity === null)) continue;
+    const together = members.reduce((sum, member) => sum + member.capacity, 0);
+    for (const name of destinations) {
+      const id = ids.get(name);
+      if (id === undefined || id === model.here || (model.clos && !model.isLowest(id))) continue;
+      found.set(id, Math.max(together, found.get(id) ?? 0));
+    }
+  }
+  if (!found.size) return null;
+  const all = [...found.values()].sort((x, y) => x - y);
+  const usual = all[Math.floor(all.length / 2)];
+  const capacity = all[0];
+  const weak = [...found].filter(([, together]) => together <= capacity / ALIKE).map(([id]) => id);
+  const kind = ENDS.get(model.lowest)?.split(" ")[0];
+  const every = weak.length === found.size;
+  return { capacity, usual, weak, every, kind, names: every ? `all ${kind}` : weak.length > 1 ? `${weak.length} ${kind}` : model.name(weak[0]) };
+}
+
+function capacity(panel, { capacity: least, usual, weak, every, kind }) {
+  const { model } = panel;
+  const here = model.name(model.here);
+  const names = weak.slice(0, 3).flatMap((id, i) => [i ? ", " : "", h("button", { type: "button", class: "go", click: () => panel.choose({ nodes: [model.here, id] }) }, model.name(id))]);
+  const more = weak.length > 3 ? ` and ${weak.length - 3} more` : "";
+  const said = every
+    ? [`${here} has `, h("strong", {}, bandwidth(least)), ` to each of the other ${kind}.`]
+    : [`${here} has the least to `, ...names, more, ": ", h("strong", {}, bandwidth(least)), usual > least / ALIKE ? `; to most ${kind} it has ${bandwidth(usual)}.` : "."];
+  return h("div", {}, h("h3", {}, `Capacity from ${here}`), h("p", {}, said),
+    h("p", { class: "dim small" }, "All path capacities together, from this router only: two others may have less between them. ",
+      h("code", {}, "fared-cli plan"), " looks at all pairs."));
+}
+
+function busiest(panel) {
+  const { model } = panel;
+  const top = [];
+  let known = false;
+  for (const link of model.links.values()) {
+    for (const [from, to, row] of [[link.a, link.b, link.ab], [link.b, link.a, link.ba]]) {
+      const load = loadOf(row);
+      known ||= load !== null;
+      if (!load || (top.length === BUSIEST && load <= top[BUSIEST - 1].load)) continue;
+      top.push({ link, from, to, load, row });
+      top.sort((x, y) => y.load - x.load);
+      top.length = Math.min(top.length, BUSIEST);
+    }
+  }
+  const rows = top.map(({ link, from, to, load, row }) => [
+    h("button", { type: "button", class: "go", click: () => panel.choose({ link }) }, model.direction(from, to)),
+    h("span", {}, bar(load, link.state ?? ""), ` ${share(load)}`),
+    bandwidth(row.capacity),
+  ]);
+  const empty = known ? "No router announces any load." : "The load of links is not known: no router announces it.";
+  return table("Busiest links", ["Link", "Load", ">Capacity"], rows, { empty });
+}
+
+function lastChanges(panel, changes) {
+  const now = Date.now() / 1000;
+  const rows = changes.slice(-CHANGES).reverse().map((change) => [`${duration(Math.max(0, now - change.at))}`, why(change), count(change.routes, "route")]);
+  return h("div", {}, table("Last changes", ["Ago", "What", ">Changed"], rows, { empty: "Nothing has changed since it started." }),
+    rows.length ? h("p", {}, h("button", { type: "button", class: "go", click: () => panel.open("changes") }, "All changes, and their stages")) : "");
+}
