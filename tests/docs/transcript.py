@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,10 +20,24 @@ from tests.live.daemons import BIN, on_terminal
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _BLOCK = re.compile(r"^```(sh)?\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z]{3,}")
+_LAST_CHANGE = re.compile(r"last changed(?:.|\n(?!\$ |```))*")
+"""It may name several, on more than one line."""
+_PAUSE = 0.5
 
 
-def typed(text: str, directory: Path) -> Iterator[tuple[re.Match[str], str]]:
-    """Type the blocks of a page; yield each with what it becomes."""
+def words(told: str) -> list[str]:
+    """What a block says, without figures, and without which adjacency was the last to form."""
+    return _WORD.findall(_LAST_CHANGE.sub("", told))
+
+
+def typed(text: str, directory: Path, patience: float = 0.0) -> Iterator[tuple[str, str]]:
+    """Type the blocks of a page; yield each with what it becomes.
+
+    A command is typed again for so many seconds, while it prints other words than the page has: a
+    busy machine needs longer than the pauses of the page.
+    """
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
     for block in _BLOCK.finditer(text):
         script, content = block.groups()
@@ -33,22 +48,27 @@ def typed(text: str, directory: Path) -> Iterator[tuple[re.Match[str], str]]:
                     command, cwd=directory, env=environment, stdout=told, stderr=told, check=True
                 )
         elif content.startswith("$ "):
-            commands = re.findall(r"^\$ (.*)\n", content, re.MULTILINE)
-            content = "".join(f"$ {each}\n{_told(each, directory)}" for each in commands)
-        yield block, f"```{script or ''}\n{content}```\n"
+            content = "".join(
+                f"$ {command}\n{_told(command, directory, before, patience)}"
+                for command, before in _COMMAND.findall(content)
+            )
+        yield block[0], f"```{script or ''}\n{content}```\n"
 
 
-def _told(command: str, directory: Path) -> str:
+def _told(command: str, directory: Path, before: str, patience: float) -> str:
     """What a command prints on a terminal."""
-    path = f"{BIN}:{os.environ['PATH']}"
-    _, shown = on_terminal(("bash", "-c", command), directory, PATH=path)
-    return "".join(f"{line.rstrip()}\n" for line in shown.strip().splitlines())
+    path, end = f"{BIN}:{os.environ['PATH']}", time.monotonic() + patience
+    while True:
+        _, shown = on_terminal(("bash", "-c", command), directory, PATH=path)
+        if words(shown) == words(before) or time.monotonic() >= end:
+            return "".join(f"{line.rstrip()}\n" for line in shown.strip().splitlines())
+        time.sleep(_PAUSE)
 
 
 def filled(text: str, directory: Path) -> str:
     """Return a page with what its commands print."""
     for block, becomes in typed(text, directory):
-        text = text.replace(block[0], becomes, 1)
+        text = text.replace(block, becomes, 1)
     return text
 
 
