@@ -2,11 +2,15 @@
 
 import pytest
 
+from fared.core.ids import dotted
 from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.management.documents.errors import CommandError
+from fared.management.documents.views.ospf_words import about, words
+from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, LsType, encode_lsa
+from fared.protocols.ospf.packet.te_facts import TeReader
 from tests.api.answers import run_view
 from tests.api.seen import seen_from
 
@@ -107,3 +111,34 @@ def test_lsps_are_told_in_words_with_the_names_of_routers(isis):
     assert "  address 10.128.0.4, far end 10.128.0.5" in lsp["words"]
     assert [lsp["hostname"] for lsp in lsps(isis, "self")] == ["L1"]
     assert "words" not in lsps(isis, "level-2")[0]
+
+
+@pytest.mark.parametrize("link_state_id", [0x01000001, 0x04000000, 0x07000000])
+def test_an_lsa_that_cannot_be_read_is_told_as_such(link_state_id):
+    """It is flooded all the same, and so in the database."""
+    lsa = encode_lsa(
+        ls_age=1,
+        options=2,
+        ls_type=LsType.OPAQUE_AREA,
+        link_state_id=link_state_id,
+        advertising_router=0x0AFF0001,
+        ls_sequence_number=INITIAL_SEQUENCE_NUMBER,
+        body=b"\0\2\0\xff",
+    )
+    assert about(lsa, dotted, TeReader()) == "malformed"
+    (line,) = words(lsa, dotted)
+    assert line.startswith("malformed: ")
+
+
+def test_an_lsa_of_an_unknown_type_has_no_words():
+    lsa = encode_lsa(
+        ls_age=1,
+        options=2,
+        ls_type=LsType.OPAQUE_AREA,
+        link_state_id=0x63000000,
+        advertising_router=0x0AFF0001,
+        ls_sequence_number=INITIAL_SEQUENCE_NUMBER,
+        body=b"\0\2\0\4abcd",
+    )
+    assert about(lsa, dotted, TeReader()) == ""
+    assert words(lsa, dotted) == ["28 bytes that are not decoded"]

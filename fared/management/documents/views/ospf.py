@@ -44,6 +44,7 @@ from fared.protocols.ospf.packet.lsa import LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
 from fared.protocols.ospf.packet.packets import Options
 from fared.protocols.ospf.packet.render import render_lsa
+from fared.protocols.ospf.packet.te_facts import TeReader
 from fared.protocols.ospf.processing.authenticate import sending_key
 from fared.router.protocols import OSPF
 
@@ -199,7 +200,7 @@ def database(
     external = tuple(instance.as_scope)
     asked = wanted_entries(context, kind, lsa_id, _is_type)
     wanted = partial(_wanted, context, asked)
-    row = partial(_database_lsa, context, detailed=asked.detailed)
+    row = partial(_database_lsa, context, TeReader(), detailed=asked.detailed)
 
     def rows(entries: Sequence[LsaEntry]) -> Work[Rows[DatabaseLsa]]:
         found = yield from chosen(entries, wanted)
@@ -253,7 +254,9 @@ def _matches(name: str, kind: str) -> bool:
     return name == kind if kind in exact else name.startswith(kind)
 
 
-def _database_lsa(context: ViewContext, entry: LsaEntry, *, detailed: bool) -> DatabaseLsa:
+def _database_lsa(
+    context: ViewContext, reader: TeReader, entry: LsaEntry, *, detailed: bool
+) -> DatabaseLsa:
     lsa = entry.lsa
     header = lsa.header
     return DatabaseLsa(
@@ -266,7 +269,7 @@ def _database_lsa(context: ViewContext, entry: LsaEntry, *, detailed: bool) -> D
         checksum=header.ls_checksum,
         length=header.length,
         self_originated=header.advertising_router == context.ospf.instance.router_id,
-        about=about(lsa, context.name),
+        about=about(lsa, context.name, reader),
         body=(render_lsa(lsa)["body"] or {}) if detailed else UNSET,
         words=words(lsa, context.name) if detailed else UNSET,
     )

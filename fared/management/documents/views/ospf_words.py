@@ -25,12 +25,13 @@ from fared.protocols.ospf.packet.bodies import (
     RouterLsa,
     SummaryLsa,
 )
-from fared.protocols.ospf.packet.body import LsaBody, decode_body
+from fared.protocols.ospf.packet.body import LsaBody, decode_body, is_te_lsa
 from fared.protocols.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts, RouteType
 from fared.protocols.ospf.packet.grace import GraceLsa, restart_reason
 from fared.protocols.ospf.packet.lsa import Lsa, LsType
 from fared.protocols.ospf.packet.opaque import TeLink, TeRouterAddress
 from fared.protocols.ospf.packet.router_info import RouterInformation
+from fared.protocols.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 
 if TYPE_CHECKING:
     from fared.core.ids import Prefix
@@ -61,9 +62,14 @@ _NODE, _ATTACHED = 0x40, 0x80
 """Flags of RFC 7684 §2.1."""
 
 
-def about(lsa: Lsa, name: Namer) -> str:
-    """Return what an LSA is about, in a few words; empty: its type says all that is known."""
+def about(lsa: Lsa, name: Namer, reader: TeReader) -> str:
+    """Return what an LSA is about, in a few words; empty: its type says all that is known.
+
+    ``reader`` is one for a list of LSAs, of which most are TE LSAs.
+    """
     try:
+        if is_te_lsa(lsa.header.key) and (link := reader.read(lsa.raw)) is not None:
+            return _te_link(lsa, link, name)
         body = decode_body(lsa)
     except DecodeError:
         return "malformed"
@@ -72,8 +78,6 @@ def about(lsa: Lsa, name: Namer) -> str:
         case RouterLsa():
             links = sum(link.link_type in TO_VERTICES for link in body.links)
             text = f"{count(links, 'link')}, {count(len(body.links) - links, 'stub')}"
-        case TeLink():
-            text = _te_link(lsa, body, name)
         case TeRouterAddress():
             text = dotted(body.address)
         case RouterInformation():
@@ -88,8 +92,11 @@ def about(lsa: Lsa, name: Namer) -> str:
 
 
 def words(lsa: Lsa, name: Namer) -> list[str]:
-    """Return the contents of an LSA, line by line. Raises DecodeError."""
-    body = decode_body(lsa)
+    """Return the contents of an LSA, line by line."""
+    try:
+        body = decode_body(lsa)
+    except DecodeError as error:
+        return [f"malformed: {error}"]
     if body is None:
         return [f"{len(lsa.raw)} bytes that are not decoded"]
     return list(_words(lsa, body, name))
@@ -155,25 +162,23 @@ def _external(lsa: Lsa, body: AsExternalLsa) -> Iterator[str]:
         yield f"external route tag {body.external_route_tag}"
 
 
-def _te_ends(lsa: Lsa, body: TeLink, name: Namer) -> str:
+def _te_ends(lsa: Lsa, link: TeFacts, name: Namer) -> str:
     far = "unknown"
-    if body.link_id is not None:
-        far = name(body.link_id) if body.link_type == _POINT_TO_POINT else dotted(body.link_id)
+    if link.link_id:
+        far = name(link.link_id) if link.link_type == _POINT_TO_POINT else dotted(link.link_id)
     return direction(name(lsa.header.advertising_router), far)
 
 
-def _te_link(lsa: Lsa, body: TeLink, name: Namer) -> str:
+def _te_link(lsa: Lsa, link: TeFacts, name: Namer) -> str:
     """Return ends, capacity, and what is left of it where that is less."""
-    capacity, available = body.attributes.capacity, body.attributes.available
-    text = f"{_te_ends(lsa, body, name)}, {human.bandwidth(capacity)}"
-    if capacity is None or available is None or available >= capacity:
-        return text
-    return f"{text}, {human.bandwidth(available)} free"
+    text = f"{_te_ends(lsa, link, name)}, {human.bandwidth(link.capacity)}"
+    less = link.available < link.capacity  # NaN, unknown, is not
+    return f"{text}, {human.bandwidth(link.available)} free" if less else text
 
 
 def _te_link_words(lsa: Lsa, body: TeLink, name: Namer) -> Iterator[str]:
     kind = "point-to-point" if body.link_type == _POINT_TO_POINT else "multi-access"
-    yield f"link {_te_ends(lsa, body, name)} ({kind})"
+    yield f"link {_te_ends(lsa, facts_of(body), name)} ({kind})"
     if body.local_addresses:
         there = ", ".join(map(dotted, body.remote_addresses))
         yield ends("address", ", ".join(map(dotted, body.local_addresses)), there)
