@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from fared.core.bfd import BfdSettings
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
+from fared.core.links import InterfaceAddress
 from fared.protocols.igp.events import LogRecord
 from fared.protocols.igp.keys import Algorithm, AuthKey, TimedKey
 from fared.protocols.isis.adjacency.problems import problem_of
@@ -140,6 +141,23 @@ def test_one_address_at_both_ends_is_told_at_both():
     net.link(2, replace(link, addresses=(ours.addresses[0], *link.addresses[1:])), settings)
     net.run(5)
     assert [problem(net, each).cause for each in (1, 2)] == ["duplicate-address"] * 2
+
+
+def test_a_neighbor_in_another_subnet_is_told_and_used():
+    """Hellos do not depend on it; other implementations may have no routes over the link."""
+    net = pair()
+    net.run(5)
+    link, settings = net.nodes[2].links[2]
+    elsewhere = InterfaceAddress(FAMILY_IPV4, 0x0A080002, 24)
+    net.link(2, replace(link, addresses=(elsewhere, *link.addresses[1:])), settings)
+    net.run(20)
+    assert net.all_up()
+    assert problem(net, 1).text.startswith("its address is not on our network: 10.8.0.2, ours ")
+    assert problem(net, 2).text.endswith(", ours 10.8.0.2/24")
+    unnumbered = replace(elsewhere, prefix_length=32)
+    net.link(2, replace(link, addresses=(unnumbered, *link.addresses[1:])), settings)
+    net.run(20)
+    assert (problem(net, 1).cause, problem(net, 2)) == ("source-network", None)
 
 
 def test_two_systems_with_one_system_id_are_told_wherever_they_are():

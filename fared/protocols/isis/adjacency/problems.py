@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fared.core.bfd import BfdStatus
+from fared.core.ids import FAMILY_IPV4, dotted
 from fared.protocols.igp.refusals import NeighborProblem, explain
 from fared.protocols.isis.circuit import Adjacency, AdjacencyState
 from fared.protocols.isis.pdu.tlvs import MT_IPV4, NLPIDS, TOPOLOGIES
@@ -17,12 +18,13 @@ _MISSING = 1
 
 def problem_of(settings: IsisSettings, adjacency: Adjacency, now: float) -> NeighborProblem | None:
     """Return why a neighbor is not used, or not for all address families."""
-    if {address.address for address in adjacency.circuit.addresses(4)} & set(adjacency.ipv4):
+    own = {address.address for address in adjacency.circuit.addresses(FAMILY_IPV4)}
+    if own & set(adjacency.ipv4):
         return NeighborProblem("duplicate-address", explain("duplicate-address"))
     if adjacency.up:
-        if not _topologies_differ(settings, adjacency):
-            return None
-        return NeighborProblem("topology-mismatch", explain("topology-mismatch"))
+        if _topologies_differ(settings, adjacency):
+            return NeighborProblem("topology-mismatch", explain("topology-mismatch"))
+        return _subnets_differ(settings, adjacency)
     interval = adjacency.circuit.settings.hello_interval
     initializes = adjacency.state is AdjacencyState.INITIALIZING
     if not initializes or now - adjacency.since < _PATIENCE * interval:
@@ -41,6 +43,22 @@ def _why_it_initializes(adjacency: Adjacency) -> NeighborProblem | None:
         text = f"{explain('mtu-mismatch', (theirs, ours))}, it does not receive our padded hellos"
         return NeighborProblem("mtu-mismatch", text)
     return NeighborProblem("not-heard", explain("not-heard"))
+
+
+def _subnets_differ(settings: IsisSettings, adjacency: Adjacency) -> NeighborProblem | None:
+    """Return that a neighbor has no address on our IPv4 networks, if the link has any.
+
+    Hellos do not depend on it, and fared forwards to it all the same. FRR's adjacency is up, too,
+    but it installs no route to a next hop that is on none of its networks.
+    """
+    own, theirs = adjacency.circuit.addresses(FAMILY_IPV4), adjacency.ipv4
+    networks = [address for address in own if not address.host]
+    met = any(network.contains(far) for network in networks for far in theirs)
+    if FAMILY_IPV4 not in settings.families or not networks or not theirs or met:
+        return None
+    ours = ", ".join(f"{dotted(n.address)}/{n.prefix_length}" for n in networks)
+    differs = ", ".join(map(dotted, theirs)), ours
+    return NeighborProblem("source-network", explain("source-network", differs))
 
 
 def _topologies_differ(settings: IsisSettings, adjacency: Adjacency) -> bool:
