@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import OspfBuilder
-from fared.management.documents.views import protocol
+from fared.management.documents.views import ospf, protocol
+from fared.management.documents.views.missing import link_counts
 from fared.management.documents.views.validate import validate
 from fared.protocols.igp.refusals import RefusedHello
 from tests.api.seen import seen_from
@@ -65,6 +67,27 @@ def test_validate_fails_while_another_router_has_our_id(context, monkeypatch):
     ok, detail = check(context, "router id is unique")
     assert not ok
     assert "another router has our id" in detail
+
+
+def test_validate_does_not_call_our_id_unique_while_a_neighbor_with_it_is_refused(
+    context, monkeypatch
+):
+    (instance,) = context.instances
+    twin = replace(refusal(context, 2.0), cause="duplicate-router-id")
+    monkeypatch.setattr(instance.engine, "refused", lambda _: (twin,))
+    found = check(context, "router id is unique")
+    assert found == (False, "another router has our id: 10.0.0.9 on S1")
+
+
+def test_a_link_over_which_no_path_leads_is_missing_though_its_neighbor_is_full(both, monkeypatch):
+    """Its neighbor has another network type: it names a designated router."""
+    context = seen_from(both, "L1").narrowed("ospf")
+    (neighbor,) = context.ospf.instance.neighbors()
+    assert link_counts(context).missing == []
+    monkeypatch.setattr(neighbor, "designated_router", 1)
+    (missing,) = link_counts(context).missing
+    assert (missing.interface, missing.cause) == ("S1", "network-type-mismatch")
+    assert list(ospf.census(context).on("S1").values()) == [False]
 
 
 def test_validate_names_the_problem_of_a_neighbor_that_is_full(both, monkeypatch):

@@ -6,7 +6,7 @@ Routes, topology, timers and tables of a protocol are shown without views of its
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, cast
 
@@ -35,6 +35,9 @@ class ProtocolViews(Protocol):
 
     def neighbors(self, context: ViewContext) -> Sequence[NeighborEntry]:
         """Return the neighbors."""
+
+    def in_vain(self, context: ViewContext) -> Collection[str]:
+        """Return the interfaces with adjacencies over which no path can lead."""
 
     def database(
         self, context: ViewContext, kind: str | None, entry_id: str | None

@@ -32,7 +32,8 @@ def link_counts(context: ViewContext) -> LinkCounts:
     missing: list[MissingAdjacency] = []
     for instance, views in views_of(context):
         rows = [row for row in views.interfaces(context) if _wanted(row)]
-        without = [row for row in rows if not row.full]  # mostly none
+        in_vain = views.in_vain(context)
+        without = [row for row in rows if not row.full or row.interface in in_vain]  # mostly none
         found = list(_missing(context, instance, without, views.neighbors)) if without else []
         found += [_absent(context, instance, name) for name in absent(context, instance.name)]
         expected |= {row.interface for row in rows} | {each.interface for each in found}

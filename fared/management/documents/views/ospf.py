@@ -34,7 +34,7 @@ from fared.management.documents.views.link import (
 from fared.management.documents.views.ospf_lsdb import lsdb_document
 from fared.management.documents.views.ospf_words import about, words
 from fared.management.documents.views.restart import ended_restart, running_restart
-from fared.protocols.ospf.adjacency.problems import mtu_mismatch, problem_of
+from fared.protocols.ospf.adjacency.problems import mtu_mismatch, network_types_differ, problem_of
 from fared.protocols.ospf.counted import COUNTABLE
 from fared.protocols.ospf.interface import Interface, Neighbor
 from fared.protocols.ospf.lsdb import KEY, OPAQUE_TYPES, LsaEntry, Scope, kind_of
@@ -115,6 +115,16 @@ def neighbors(context: ViewContext) -> list[OspfNeighborEntry]:
     instance = context.ospf.instance
     lengths = instance.retransmissions()
     return [_neighbor(context, each, lengths[each]) for each in instance.neighbors()]
+
+
+def in_vain(context: ViewContext) -> set[str]:
+    """Return the interfaces whose neighbors, though Full, have another network type."""
+    found: set[str] = set()
+    for interface in context.ospf.instance.interfaces.values():
+        full = [n for n in interface.neighbors.values() if n.state is NeighborState.FULL]
+        if full and all(network_types_differ(neighbor, context.now) for neighbor in full):
+            found.add(interface.name)
+    return found
 
 
 def _neighbor(context: ViewContext, neighbor: Neighbor, retransmissions: int) -> OspfNeighborEntry:
@@ -358,15 +368,20 @@ def census(context: ViewContext) -> Census:
         if interface.settings.passive or interface.loopback:
             found.others.add(interface.name)
         else:
-            found.links[interface.name] = CensusLink(interface.broadcast, _adjacent(interface))
+            adjacent = _adjacent(interface, context.now)
+            found.links[interface.name] = CensusLink(interface.broadcast, adjacent)
     return found
 
 
-def _adjacent(interface: Interface) -> dict[str, bool]:
-    """Whether each neighbor is adjacent, or need not be: 2-Way is final on a LAN (§10.4)."""
+def _adjacent(interface: Interface, now: float) -> dict[str, bool]:
+    """Whether each neighbor is adjacent, or need not be: 2-Way is final on a LAN (§10.4).
+
+    One that takes the LAN for a point-to-point link, or the reverse, is none, even if it is Full.
+    """
     final = interface.broadcast
     return {
-        dotted(n.router_id): n.adjacent or (final and n.state is NeighborState.TWO_WAY)
+        dotted(n.router_id): (n.adjacent or (final and n.state is NeighborState.TWO_WAY))
+        and not network_types_differ(n, now)
         for n in interface.neighbors.values()
     }
 

@@ -11,6 +11,7 @@ from fared.management.documents.views.missing import link_counts
 from fared.paths.fib.model import FibState
 
 _NAMED = 5
+_DUPLICATES = ("duplicate-router-id", "duplicate-system-id")
 _ONGOING = 60.0
 """Seconds: a source that has sent a hello since may go on."""
 
@@ -89,9 +90,11 @@ def _links(context: ViewContext) -> SelfCheck:
 
 
 def _identity(context: ViewContext) -> SelfCheck:
-    """Check that no other router originates what is ours."""
+    """Check that no other router originates what is ours, nor is a neighbor with our id."""
     found = [(i.protocol.entry, i.engine.contested(context.now)) for i in context.instances]
     named = [f"{entry} {ours}" for entry, ours in found if ours is not None]
+    refused = [item for item in refused_hellos(context) if item.cause in _DUPLICATES]
+    named += [f"{item.source} on {item.interface}" for item in refused if item.last <= _ONGOING]
     detail = _named("another router has our id" if named else "no other router has it", named)
     return SelfCheck(name="router id is unique", ok=not named, detail=detail)
 

@@ -13,7 +13,7 @@ _PATIENCE = 2
 
 def problem_of(neighbor: Neighbor, now: float) -> NeighborProblem | None:
     """Return why a neighbor is not used, or would not be again."""
-    if _network_types_differ(neighbor, now):
+    if network_types_differ(neighbor, now):
         return NeighborProblem("network-type-mismatch", explain("network-type-mismatch"))
     mtus = mtu_mismatch(neighbor)
     if mtus is not None:
@@ -51,11 +51,12 @@ def _what_follows(neighbor: Neighbor, theirs: int, ours: int) -> str:
     return "its descriptions are refused"
 
 
-def _network_types_differ(neighbor: Neighbor, now: float) -> bool:
+def network_types_differ(neighbor: Neighbor, now: float) -> bool:
     """Whether only one end of the link elects a designated router (§9.4).
 
-    A hello on a point-to-point link names none. On a broadcast network a router that has heard of
-    one names it, once its own Waiting has ended (§9.5).
+    They may be Full all the same; but each advertises a link that the other does not, so that no
+    path crosses it (§16.1 (2) (b)). A hello on a point-to-point link names none. On a broadcast
+    network a router that has heard of one names it, once its own Waiting has ended (§9.5).
     """
     interface = neighbor.interface
     names_one = bool(neighbor.designated_router or neighbor.backup_designated_router)
