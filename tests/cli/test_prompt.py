@@ -99,7 +99,9 @@ def test_tab_completes_words_and_values(prompt):
 
 
 def test_ctrl_c_gives_up_a_line_and_a_command(prompt):
-    prompt.type(b"show rou\x03")
+    prompt.type(b"show rou")
+    prompt.until(lambda _: "rou" in prompt.output, "an echo")
+    prompt.type(b"\x03")
     prompt.answer()
     prompt.type(b"show status --watch 60\n")
     prompt.until(lambda _: "Configuration" in prompt.output, "a table")

@@ -16,6 +16,6 @@ def test_the_demo_of_aggregation_shows_what_it_claims(capsys: pytest.CaptureFixt
     code = run_ina_demo(small())
     said = capsys.readouterr().out
     assert code == 0, said
-    assert "drops to 25Mbit/s, a quarter" in said
+    assert "drops to 25M bit/s, a quarter" in said
     assert re.search(r"over 1 spines \(no link (to|from) ", said)
     assert "sums are right at all workers" in said

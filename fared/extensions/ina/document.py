@@ -207,6 +207,7 @@ class InaJobs(Answer, tag="fared-ina/1"):
                     _show_job(job, paper)
             case "jobs":
                 paper.table(self.jobs, _JOBS)
+                paper.rates()
             case "slots":
                 paper.pairs([("fared-ina", _process(self.process))])
                 paper.line()
@@ -217,6 +218,7 @@ class InaJobs(Answer, tag="fared-ina/1"):
                 paper.table(self.routers, _ROUTERS)
                 paper.heading("Jobs")
                 paper.table(self.jobs, _JOBS)
+                paper.rates()
 
 
 def _process(process: InaProcessFacts | None) -> Cell:
@@ -261,7 +263,7 @@ def _trees(job: InaJob) -> Columns:
 
 def _facts(job: InaJob) -> Iterator[tuple[str, Cell]]:
     yield "Head", _head(job)
-    yield "Rate", f"{_planned(job)} planned, {Fields(job)['seen']} seen"
+    yield "Rate", f"{_planned(job)} bit/s planned, {Fields(job)['seen']} seen"
     yield "Waits for", _waits(job.waits_for)
     if job.problem:
         yield "Problem", red(job.problem)

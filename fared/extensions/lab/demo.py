@@ -135,12 +135,12 @@ class _Demo:
         cast = self.cast
         whole = cast.rate
         slow = format_bandwidth(whole / _SLOWED_TO)
-        self._headline(f"{cast.link} drops to {slow}bit/s, a quarter")
+        self._headline(f"{cast.link} drops to {slow} bit/s, a quarter")
         self._change_rate(whole / _SLOWED_TO)
         self._flows()
         if self.weighs:
             half = format_bandwidth(whole / _THEN_TO)
-            self._headline(f"{cast.link} recovers to {half}bit/s, a half")
+            self._headline(f"{cast.link} recovers to {half} bit/s, a half")
             self._change_rate(whole / _THEN_TO)
 
     def _change_rate(self, rate: BytesPerSecond) -> None:
@@ -284,7 +284,7 @@ class _Demo:
             for up in report.uplinks
         )
         whole, first = (format_bandwidth(value) for value in (sum(capacities.values()), full_at))
-        self._note(f"so split, the first path is full at {first}bit/s; all carry {whole}bit/s")
+        self._note(f"so split, the first path is full at {first} bit/s; all carry {whole}")
         worst = max(report.worst_error for report in reports)
         if worst > SHARE_TOLERANCE:
             raise DemoError(

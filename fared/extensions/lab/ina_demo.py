@@ -90,7 +90,7 @@ class _InaDemo:
             raise LabError(f"the link {self.leaf.name}-{self.spine.name} has no rate to reduce")
         slow = rate / _SLOWED_TO
         link = f"{self.leaf.name} - {self.spine.name}"
-        self._headline(f"{link} drops to {format_bandwidth(slow)}bit/s, a quarter")
+        self._headline(f"{link} drops to {format_bandwidth(slow)} bit/s, a quarter")
         for a, b in ((self.leaf.name, self.spine.name), (self.spine.name, self.leaf.name)):
             self.fabric.shape(a, b, slow)
         self._compare()

@@ -32,7 +32,7 @@ def shares_table(
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("next hop")
     if capacities is not None:
-        table.add_column("path capacity", justify="right")
+        table.add_column("path, bit/s", justify="right")
     for heading in ("weight", "expected", *headings):
         table.add_column(heading, justify="right")
     table.add_column("", no_wrap=True)
@@ -41,7 +41,7 @@ def shares_table(
     for up in first.uplinks:
         cells = [up.interface, str(up.weight), f"{up.expected:.1%}"]
         if capacities is not None:
-            cells.insert(1, f"{format_bandwidth(capacities.get(up.interface))}bit/s")
+            cells.insert(1, format_bandwidth(capacities.get(up.interface)))
         cells += [f"{shares.get(up.interface, 0.0):.1%}" for shares in measured]
         table.add_row(*cells, "█" * round(up.measured / largest * _BAR))
     return table

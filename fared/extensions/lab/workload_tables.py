@@ -55,14 +55,14 @@ def uses_table(report: WorkloadReport, most: int = 8) -> Table:
         pad_edge=False,
     )
     table.add_column("link")
-    for heading in ("rate", "mean", "most"):
+    for heading in ("bit/s", "mean", "most"):
         table.add_column(heading, justify="right")
     table.add_column("")
     used = [link for link in report.links if link.utilisation]
     for link in sorted(used, key=lambda link: -link.mean)[:most]:
         table.add_row(
             direction(link.node, link.peer),
-            f"{format_bandwidth(link.rate)}bit/s",
+            format_bandwidth(link.rate),
             f"{link.mean:.0%}",
             f"{max(link.utilisation):.0%}",
             "█" * round(min(link.mean, 1.0) * _BAR),

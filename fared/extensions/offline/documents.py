@@ -130,6 +130,8 @@ class RoutesDiff(Answer, tag="fared-routes-diff/1"):
             groups.setdefault(_likeness(route), []).append(route)
         for routes in groups.values():
             _show_group(routes, paper)
+        if groups:
+            paper.rates()
 
 
 class RoutesAll(Answer, tag="fared-routes-all/1"):

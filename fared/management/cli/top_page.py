@@ -199,7 +199,7 @@ def _note(entries: list[Json]) -> str:
 def _links_summary(rows: list[_LinkRow]) -> str:
     used = sum(row.utilized or 0.0 for row in rows)
     whole = sum(row.capacity or 0.0 for row in rows)
-    carried = f", {human.bandwidth(used)} of {human.bandwidth(whole)}" if whole else ""
+    carried = f", {human.bandwidth(used)} of {human.bandwidth(whole)} bit/s" if whole else ""
     return f"{sum(row.good for row in rows)} of {len(rows)} up{carried}"
 
 

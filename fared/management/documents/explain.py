@@ -84,6 +84,7 @@ class Explain(Answer, tag="fared-explain/1"):
             paper.line(red(f"\n{hop.name} is no next hop: {gone}"))
         paper.more(self.nexthops, _HOPS)
         if self.nexthops:
+            paper.rates()
             paper.line()
             _show_reasons(self.nexthops, paper)
         if self.last_change is not None:

@@ -12,6 +12,7 @@ PROTOCOLS = {"ospf": "OSPF", "isis": "IS-IS"}
 """Names of the protocols for people."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
 """Levels of the log, the least important first."""
+RATES = "rates in bit/s"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 

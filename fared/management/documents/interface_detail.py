@@ -48,13 +48,13 @@ def _capacity(entry: InterfaceEntry) -> str:
     source = _SOURCES.get(entry.bandwidth_source or "", "unknown")
     if entry.bandwidth is None:
         return "not known"
-    text = f"{human.bandwidth(entry.bandwidth)} ({source})"
+    text = f"{human.bandwidth(entry.bandwidth)} bit/s ({source})"
     if entry.utilized is None:
         return text
     announced = human.bandwidth(entry.announced_available)
     return (
         f"{text}, load {human.bandwidth(entry.utilized)},"
-        f" free {human.bandwidth(entry.available)} (advertised: {announced})"
+        f" free {human.bandwidth(entry.available)}, advertised {announced}"
     )
 
 

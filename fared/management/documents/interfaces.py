@@ -56,6 +56,7 @@ class Interfaces(Answer, tag="fared-interfaces/1"):
             return
         for proto, entries in paper.by_protocol(self.interfaces):
             paper.table(entries, _INTERFACES[proto])
+            paper.rates()
             _networks(paper, [e for e in entries if isinstance(e, OspfInterfaceEntry)])
             _lans(paper, [e for e in entries if isinstance(e, IsisInterfaceEntry)])
             _derated(paper, entries)

@@ -48,6 +48,7 @@ class Load(Answer, tag="fared-load/1"):
         age = f"{oldest / 60:.0f} min" if oldest >= 90 else f"{oldest:.0f} s"
         columns: Columns = {f"-{age} to now": lambda entry: _bars(entry, oldest)}
         paper.table(self.interfaces, {**_COLUMNS, **columns})
+        paper.rates()
 
 
 def _rate(load: float, bandwidth: float | None) -> Cell:

@@ -121,6 +121,7 @@ class Paper:
 
     def __init__(self, out: Console, now: float) -> None:
         self._out = out
+        self._rates_told = False
         self.now = now
 
     def ago(self, at: float) -> str:
@@ -130,6 +131,12 @@ class Paper:
     def line(self, text: Shown = "") -> None:
         """Print a line, an empty one without text."""
         self._out.print(_text(text))
+
+    def rates(self) -> None:
+        """Say the unit of all rates above and below, once."""
+        if not self._rates_told:
+            self.line(cells.dim(human.RATES))
+        self._rates_told = True
 
     def long(self, text: Shown) -> None:
         """Print lines as they are for programs; a terminal has them broken at words."""

@@ -69,7 +69,9 @@ class PathDocument(Answer, tag="fared-path/1"):
         source = human.router(self.source, self.source_hostname)
         target = human.router(self.destination, self.destination_hostname)
         paper.heading(f"{source} to {target}", first=True)
-        paper.line(f"metric {self.metric}, capacity {human.bandwidth(self.capacity)}\n")
+        paper.line(
+            f"metric {self.metric}, capacity {human.bandwidth(self.capacity)}; {human.RATES}\n"
+        )
         if not self.edges:
             paper.line("the path continues beyond the database of this router")
             return

@@ -139,7 +139,9 @@ class Routes(Answer, tag="fared-routes/1"):
             rows = (row for route in found for row in _rows(route, paper))
             paper.grid(_LIVE if live else _COLUMNS, rows)
         if any(route.installed is True for route in self.routes):
-            paper.line(dim("* in the kernel"))
+            paper.line(dim(f"* in the kernel; {human.RATES}"))
+        elif families:
+            paper.rates()
 
 
 def _head(route: RouteEntry, paper: Paper) -> tuple[Cell, ...]:

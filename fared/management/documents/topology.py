@@ -91,6 +91,7 @@ class TopologyDocument(Answer, tag="fared-topology/1"):
             paper.table(area.nodes, _NODES)
             paper.line()
             paper.table(area.links, _links(area))
+            paper.rates()
             show_lost(paper, area.lost)
 
 
@@ -113,6 +114,7 @@ def _show_node(paper: Paper, area: TopologyArea, ids: list[str], *, first: bool)
         for link in links
     ]
     paper.grid(("To", *_OUT, ">Back", *_OUT[1:], ""), rows)
+    paper.rates()
     if area.prefixes:
         paper.more(area.prefixes, _PREFIXES)
     show_lost(paper, area.lost)

@@ -141,6 +141,7 @@ class Weights(Answer, tag="fared-weights/1"):
             paper.line(dim(str(self.adaptation)))
         for area in self.announcements:
             paper.line(dim(str(area)))
+        paper.rates()
         for vector in self.vectors:
             _show_vector(vector, paper)
 

@@ -81,7 +81,7 @@ def _facts(document: Json) -> list[tuple[str, Cell]]:
     healthy = document["healthy"]
     least, most = human.bandwidth(healthy["least"]), human.bandwidth(healthy["most"])
     between = least if least == most else f"{least} to {most}"
-    found: list[tuple[str, Cell]] = [("Capacity of a pair", between)]
+    found: list[tuple[str, Cell]] = [("Capacity of a pair", f"{between} bit/s")]
     if healthy["cut"]:
         found.append(("Pairs without a path", red(f"{healthy['cut']:,}")))
     if document["drained"]:

@@ -125,7 +125,7 @@ class InaPlan(Answer, tag="fared-ina-plan/1"):
 
 def _rates(plan: InaPlan) -> Iterator[tuple[str, Cell]]:
     n = len(plan.workers)
-    yield "Rate", human.bandwidth(plan.rate)
+    yield "Rate", f"{human.bandwidth(plan.rate)} bit/s"
     if plan.bound:
         part = plan.rate / plan.bound
         words = f"{human.bandwidth(plan.bound)}: the plan has {human.share(part)} of it"
