@@ -1,6 +1,8 @@
 """``show database`` for people: whose entries, of which type, in the words of the RFCs."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fared.core.ids import dotted
 from fared.extensions.sim.areas import clos5_areas
@@ -8,11 +10,21 @@ from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.extensions.sim.network import Network
 from fared.management.documents.errors import CommandError
+from fared.management.documents.views.isis_words import words as lsp_words
 from fared.management.documents.views.ospf_words import about, words
-from fared.protocols.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, LsType, encode_lsa
+from fared.protocols.isis.pdu.tlv_lists import render_tlvs
+from fared.protocols.ospf.packet.lsa import (
+    INITIAL_SEQUENCE_NUMBER,
+    LSA_HEADER_SIZE,
+    Lsa,
+    LsType,
+    encode_lsa,
+)
 from fared.protocols.ospf.packet.te_facts import TeReader
 from tests.api.answers import run_view
 from tests.api.seen import seen_from
+from tests.isis_pdu.strategies import TLV_LISTS
+from tests.ospf_packet.strategies import lsas as any_lsa
 
 
 def quiet(fabric):
@@ -142,3 +154,16 @@ def test_an_lsa_of_an_unknown_type_has_no_words():
     )
     assert about(lsa, dotted, TeReader()) == ""
     assert words(lsa, dotted) == ["28 bytes that are not decoded"]
+
+
+@given(any_lsa(), st.binary(max_size=64))
+def test_whatever_a_router_floods_has_words(lsa, garbage):
+    """Neighbors decide what the database contains: no LSA ends the request for all of them."""
+    for each in (lsa, Lsa(lsa.header, lsa.raw[:LSA_HEADER_SIZE] + garbage)):
+        assert isinstance(about(each, dotted, TeReader()), str)
+        assert all(isinstance(line, str) for line in words(each, dotted))
+
+
+@given(TLV_LISTS)
+def test_whatever_tlvs_an_lsp_has_there_are_words_for_them(tlvs):
+    assert all(isinstance(line, str) for line in lsp_words(render_tlvs(tlvs), str))
