@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from fared.management.cli import habits
 from fared.management.cli.main import main
+from tests.api.documents import ANSWERS
+from tests.api.documents.routing import ROUTES
 from tests.cli.test_main import Daemon, imported_by
 
 PREFIXES = ["10.0.1.0/24", "10.0.0.0/16", "10.0.2.0/24", "10.0.3.0/24", "0.0.0.0/0"]
@@ -99,6 +101,24 @@ def test_bash_completes_with_the_printed_script(path):
     command = ["bash", "--norc", "-c", asked]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert done.stdout == "10.0.2.0/24\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("explain 2001", ["2001:db8:1::/64", "2001:db8:2::/64"]),
+        ("explain 2001 : db8 :", ["1::/64", "2::/64"]),
+        ("explain 2001 : db8 : 2", ["2::/64"]),
+        ("explain ::", ["::/0"]),
+    ],
+)
+def test_bash_may_split_a_prefix_of_ipv6(path, monkeypatch, typed, expected):
+    """A colon ends a word there; what is offered follows the last one."""
+    prefixes = ["2001:db8:1::/64", "2001:db8:2::/64", "::/0"]
+    routes = [{**ROUTES["routes"][0], "prefix": prefix} for prefix in prefixes]
+    monkeypatch.setitem(ANSWERS, "show routes", {**ROUTES, "routes": routes})
+    *words, text = typed.split()
+    assert values(path, " ".join(words), text) == expected
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

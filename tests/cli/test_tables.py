@@ -149,3 +149,10 @@ def test_an_unknown_document_is_shown_as_json():
 )
 def test_a_change_of_settings_that_wait_for_a_restart_says_so(changes, told):
     assert rendered(SAVED | {"changes": changes}).splitlines()[-1] == told
+
+
+def test_a_wide_terminal_has_one_row_for_each_change():
+    """On 80 columns stages and causes are two tables, with the numbers of the rows."""
+    lines = rendered(SHOWN["convergence"], 160).splitlines()
+    assert [line.split()[0] for line in lines if "spine1" in line] == ["2", "1"]
+    assert "460us" in next(line for line in lines if "spine1-leaf2 gone" in line)

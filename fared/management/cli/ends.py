@@ -98,6 +98,10 @@ class Program(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
         with unix():
+            if "COMP_WORDS" in os.environ:
+                from fared.management.cli import bash  # noqa: PLC0415 - only for TAB
+
+                bash.use()
             found = sys.argv[1:] if args is None else list(args)
             sys.exit(self.perform(found, prog_name=prog_name, complete_var=complete_var, **extra))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fared.management.documents import human
 from fared.management.documents.cells import Columns, Styled, dim
@@ -48,6 +48,10 @@ class ConvergenceChange(WhatChanged):
     total: Seconds
 
 
+_WIDE: Final = 140
+"""Columns that the stages of a change and its causes need beside one another."""
+
+
 class Convergence(Answer, tag="fared-convergence/1"):
     """``show convergence``: start-up, then the last changes."""
 
@@ -55,15 +59,18 @@ class Convergence(Answer, tag="fared-convergence/1"):
     changes: list[ConvergenceChange]
 
     def show(self, paper: Paper) -> None:
-        """Print start-up, the stages of each change, then what it changed and why."""
+        """Print start-up, then of each change its stages, what it changed and why."""
         stages = [f"{stage.stage} {human.duration(stage.seconds)}" for stage in self.stages]
         paper.line(dim(f"start-up: {', '.join(stages) or 'not begun'}\n"))
         numbers = {id(change): n for n, change in enumerate(reversed(self.changes), 1)}
         number: Columns = {">#": lambda change: str(numbers[id(change)])}
         ago: Columns = {">Ago": lambda change: paper.ago(change.at)}
-        paper.table(self.changes, {**number, **_STAGES})
-        paper.line()
-        paper.table(self.changes, {**number, **ago, **_CAUSES})
+        if paper.width >= _WIDE:
+            paper.table(self.changes, {**number, **ago, **_STAGES, **_CAUSES})
+        else:
+            paper.table(self.changes, {**number, **_STAGES})
+            paper.line()
+            paper.table(self.changes, {**number, **ago, **_CAUSES})
         if self.changes:
             paper.line(dim("'show changed #' has the routes of a change"))
 

@@ -124,6 +124,11 @@ class Paper:
         self._rates_told = False
         self.now = now
 
+    @property
+    def width(self) -> int:
+        """The columns of the terminal, or of what is written elsewhere."""
+        return self._out.width
+
     def ago(self, at: float) -> str:
         """Return how long ago a Unix time was."""
         return human.duration(self.now - at)
