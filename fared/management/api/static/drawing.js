@@ -281,11 +281,12 @@ export class Drawing {
     if (this.dimmed) this.paintSelection(context);
     const zoomed = this.transform.k ** 0.5;
     const radius = this.radius / zoomed;
+    const { alone } = this.model.missing();
     const marked = new Set([...this.selected.nodes, this.pointer.hovered?.node].filter(Boolean));
     for (const [id, { x, y, below }] of this.plan.places) {
       const node = this.model.nodes.get(id);
       if (!node) continue;
-      const look = { x, y, radius, marked: marked.has(id), above: this.plan.curved && !below, beside: this.model.clos && node.tier === null, size: LABEL_SIZE / zoomed };
+      const look = { x, y, radius, marked: marked.has(id), missing: node.gone || alone.has(id), above: this.plan.curved && !below, beside: this.model.clos && node.tier === null, size: LABEL_SIZE / zoomed };
       paintRouter(context, this.style, node, look);
       if (this.named(y) || look.marked || (node.here && this.radius > 4 && !this.dimmed)) paintName(context, this.style, node, look);
     }

@@ -46,6 +46,12 @@ export function moment(at) {
 /** Compare names and addresses: numbers in them as numbers, S2 before S10. */
 export const byNumbers = new Intl.Collator("en", { numeric: true }).compare;
 
+/** How long ago something was, or has lasted: whole seconds. */
+export function age(at) {
+  const seconds = Math.max(0, Date.now() / 1000 - at);
+  return seconds < 100 ? `${Math.round(seconds)} s` : duration(seconds);
+}
+
 /** A number with its noun. */
 export function count(number, noun, nouns = `${noun}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : nouns}`;

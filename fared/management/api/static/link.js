@@ -6,6 +6,7 @@ import { bandwidth, bar, byNumbers, count, h, share, table } from "./format.js";
 import { fetchDocument, loadOf } from "./model.js";
 
 const MOST = 12;
+const ALIKE = 0.999;
 
 export function showLink(panel, link) {
   const { model } = panel;
@@ -102,48 +103,51 @@ async function whatIf(panel, link, left, place) {
   }
 }
 
-/** The conclusion first, then the routes of each router: those that change alike are one row. */
+/** The conclusion first, then the routes: those that change alike are one row, and routers that do one table. */
 function answerOf(found, link, left, model) {
-  const parts = found.roots.filter((root) => root.routes.length).map((root) => {
-    const groups = alike(root.routes);
+  // the network of the link itself goes with it, and nobody misses that
+  const own = new Set(found.roots.flatMap((root) => root.routes.filter((route) => !route.after && route.before?.connected).map((route) => route.prefix)));
+  const roots = found.roots.map((root) => ({ ...root, name: root.hostname ?? root.root, routes: root.routes.filter((route) => !own.has(route.prefix)) }));
+  const changed = roots.filter((root) => root.routes.length);
+  const tables = d3.groups(changed.map((root) => ({ root, groups: alike(root.routes) })), ({ root, groups }) => `${root.changed} ${JSON.stringify(groups.map(({ routes, words }) => [routes.length, words]))}`);
+  const parts = tables.map(([, [{ root, groups }, ...others]]) => {
     const rows = groups.slice(0, MOST).map(({ routes, words }) => [
-      h("span", { title: routes.map((route) => route.prefix).join(", ") }, routes.length > 1 ? count(routes.length, "route") : routes[0].prefix), words,
+      h("span", { title: others.length ? null : routes.map((route) => route.prefix).join(", ") }, routes.length > 1 || others.length ? count(routes.length, "route") : routes[0].prefix), words,
     ]);
-    const caption = `${nameOf(root)}: ${count(root.changed, "route")} of ${root.changed + root.unchanged} would change`;
+    const names = [root, ...others.map((one) => one.root)].map(({ name }) => name).sort(byNumbers).join(", ");
+    const of = root.changed + root.unchanged;
+    const caption = `${names}: ${count(root.changed, "route")} of ${of} would change`;
     const more = groups.length > MOST ? `and ${groups.length - MOST} other kinds of change` : null;
-    const shown = root.changed > root.routes.length ? `of the first ${root.routes.length}` : null;
+    const shown = root.changed > root.routes.length + own.size ? `of the first ${root.routes.length}` : null;
     const rest = [more, shown].filter(Boolean).join("; ");
     return h("div", { class: "section" }, table(caption, ["Routes", "Next hops"], rows), rest ? h("p", { class: "dim" }, rest) : "");
   });
-  const same = found.roots.filter((root) => !root.routes.length).map(nameOf);
-  const untouched = same.length ? h("p", { class: "dim" }, `As before: ${same.sort(byNumbers).join(", ")}.`) : "";
+  const same = roots.filter((root) => !root.routes.length).map(({ name }) => name).sort(byNumbers);
+  const notes = [
+    same.length ? `As before: ${same.join(", ")}.` : null,
+    own.size ? `The network of the link itself, ${[...own].join(", ")}, would go with it.` : null,
+  ].filter(Boolean);
   const rest = found.omitted.length ? `; no time for ${count(found.omitted.length, "router")}` : "";
   return [
-    h("p", { class: "lead" }, h("strong", {}, conclusion(found, link, left, model))),
-    ...parts, untouched, h("p", { class: "dim" }, `${found.changes.map((change) => `--${change}`).join(" ")} · ${found.seconds} s${rest}`),
+    h("p", { class: "lead" }, h("strong", {}, conclusion(changed, link, left, model))),
+    ...parts, ...notes.map((text) => h("p", { class: "dim" }, text)),
+    h("p", { class: "dim" }, `${found.changes.map((change) => `--${change}`).join(" ")} · ${found.seconds} s${rest}`),
   ];
 }
 
-function nameOf(root) {
-  return root.hostname ?? root.root;
-}
-
 /** What the change means: routes that are lost, and the capacity that is left at worst. */
-function conclusion(found, link, left, model) {
+function conclusion(changed, link, left, model) {
   const asked = `If ${model.title(link)} ${left ? `ran at ${share(left)}` : "failed"}`;
-  const changed = found.roots.filter((root) => root.routes.length);
   if (!changed.length) return `${asked}, no route would change.`;
-  // the network of the link itself goes with it, and nobody misses that
-  const own = new Set(changed.flatMap((root) => root.routes.filter((route) => route.before?.connected).map((route) => route.prefix)));
-  const lost = changed.map((root) => [root, root.routes.filter((route) => route.after === null && !own.has(route.prefix))]).filter(([, routes]) => routes.length);
+  const lost = changed.map((root) => ({ root, routes: root.routes.filter((route) => route.after === null) })).filter(({ routes }) => routes.length);
   if (lost.length) {
-    const [[root, [first, ...others]], ...more] = lost;
-    return `${asked}, ${nameOf(root)} would have no route to ${first.prefix}${others.length ? ` and ${count(others.length, "other")}` : ""}${more.length ? `, nor ${more.map(([one]) => nameOf(one)).join(", ")} to all of theirs` : ""}.`;
+    const [{ root, routes: [first, ...others] }, ...more] = lost;
+    const rest = more.length ? `, nor ${more.map((one) => one.root.name).join(", ")} to all of theirs` : "";
+    return `${asked}, ${root.name} would have no route to ${first.prefix}${others.length ? ` and ${count(others.length, "other")}` : ""}${rest}.`;
   }
-  const worst = d3.least(changed.flatMap((root) => root.routes.filter((route) => route.after).map((route) => ({ root, ...together(route) }))), ({ before, after }) => after / before);
-  const whole = found.roots.length === changed.length ? "all" : `${changed.length} of ${found.roots.length}`;
-  const kept = worst.after < worst.before * 0.999 ? `; at worst ${nameOf(worst.root)} keeps ${bandwidth(worst.after)} of ${bandwidth(worst.before)}` : "";
-  return `${asked}, no route would be lost, and ${whole} routers would shift traffic${kept}.`;
+  const worst = d3.least(changed.flatMap((root) => root.routes.map((route) => ({ root, ...together(route) }))), ({ before, after }) => after / before);
+  const kept = worst.after < worst.before * ALIKE ? `; at worst ${worst.root.name} would keep ${bandwidth(worst.after)} of ${bandwidth(worst.before)} toward a destination` : "";
+  return `${asked}, no route would be lost${kept}.`;
 }
 
 /** The capacity of all next hops of a route, before and after; a part of it unknown: 1 of 1. */
@@ -169,7 +173,7 @@ function alike(routes) {
 
 /** "S1 25% to none, others 25% to 33%": next hops of the same shares together, the fewest first. */
 function wordsOf(route) {
-  if (!route.after) return route.before?.connected ? "the network of the link itself" : "no route any more";
+  if (!route.after) return "no route any more";
   const shares = (hop) => [hop.before, hop.after].map((side) => (side ? share(side.share) : "none"));
   const kinds = d3.groups(route.nexthops, (hop) => shares(hop).join(" ")).sort(([, x], [, y]) => x.length - y.length);
   const parts = kinds.map(([, hops], at) => {
@@ -177,6 +181,7 @@ function wordsOf(route) {
     const others = at > 0 && at === kinds.length - 1 && names.length > 1;
     const [before, after] = shares(hops[0]);
     const who = others ? "others" : names.length > 4 ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more` : names.join(", ");
+    if (!hops[0].before) return `${names.join(", ")} new at ${after}`;
     return before === after ? `${who} ${after}` : `${who} ${before} to ${after}`;
   });
   return parts.join(", ");

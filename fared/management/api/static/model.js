@@ -46,8 +46,13 @@ class Link {
     else this.ba = row;
   }
 
+  get whole() {
+    return this.ab !== null && this.ba !== null;
+  }
+
+  /** Whether it is there: one end may not list it yet. If it is missing, the other end does not any more. */
   get present() {
-    return this.ab !== null || this.ba !== null;
+    return this.whole || (this.missing === null && this.rows.length > 0);
   }
 
   get rows() {
@@ -58,7 +63,7 @@ class Link {
   get state() {
     if (!this.present) return "lost";
     const states = this.rows.map((row) => row.state);
-    if (!this.ab || !this.ba) states.push("one-way");
+    if (!this.whole) states.push("one-way");
     else if (this.missing?.links) states.push("reduced");
     return STATES.find((state) => states.includes(state)) ?? null;
   }
@@ -66,8 +71,9 @@ class Link {
   get reason() {
     const { state } = this;
     const told = this.rows.find((row) => row.state === state)?.reason;
-    const why = told ?? (state === "one-way" ? "one end does not list it" : null);
-    return [why, this.missing && whyMissed(this.missing)].filter(Boolean).join("; ") || "neither end lists it any more";
+    const one = state === "lost" ? "one end still lists it" : "one end does not list it";
+    const why = told ?? (this.rows.length === 1 ? one : null);
+    return [this.missing && whyMissed(this.missing), why].filter(Boolean).join("; ") || "neither end lists it any more";
   }
 
   /** The capacity of the smaller direction, bytes/s; null: unknown. */
@@ -230,9 +236,10 @@ export class Model {
     const known = this.links.size;
     for (const row of delta.links) {
       const link = this.linkOf(row.from, row.to);
-      if (!link.present) link.missing = null;
+      const { whole } = link;
       const { count, metric, capacity, available, state, reason } = row;
       link.put(row.from, { count, metric, capacity, available, state, reason });
+      if (!whole && link.whole) link.missing = null;
       changed.add(link);
     }
     if (this.links.size !== known) this.index();
@@ -339,10 +346,11 @@ export class Model {
     return this.inOrder.filter((node) => !node.gone);
   }
 
-  /** Links that are missing, and routers. */
+  /** Links that are missing, and routers that have no other. */
   missing() {
     const links = [...this.odd].filter((link) => !link.present);
-    return { links, routers: this.inOrder.filter((node) => node.gone) };
+    const alone = new Set(links.map((link) => link.missing?.alone).filter(Boolean));
+    return { links, routers: this.inOrder.filter((node) => node.gone || alone.has(node.id)), alone };
   }
 
   /** Links that are missing, drained, sick or slower than their siblings, the worst first. */

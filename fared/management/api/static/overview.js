@@ -2,7 +2,7 @@
 // and the last changes.
 
 import { why } from "./changes.js";
-import { bandwidth, bar, count, duration, h, share, table } from "./format.js";
+import { age, bandwidth, bar, count, h, moment, share, table } from "./format.js";
 import { fetchDocument, loadOf } from "./model.js";
 import { paced } from "./pace.js";
 
@@ -74,7 +74,7 @@ function tiles(model, links, least) {
     links?.total ? tile(down ? "bad" : "good", `${links.total - downOf(links)} of ${links.total}`, "adjacencies up here") : null,
     tile(missing ? "bad" : "good", String(missing), missing === 1 ? "link is missing" : "links are missing"),
     tile(slow ? "warn" : "good", String(slow), slow === 1 ? "link is unusual" : "links are unusual"),
-    least ? tile(least.capacity < least.usual * ALIKE ? "warn" : "good", bandwidth(least.capacity), `to ${least.names}, the least from here`) : null,
+    least ? tile(least.capacity < least.usual * ALIKE ? "warn" : "good", bandwidth(least.capacity), least.every ? `to each of the other ${least.kind}` : `to ${least.names}, the least from here`) : null,
   ].filter(Boolean));
 }
 
@@ -86,19 +86,34 @@ function downOf(links) {
 function downHere(model, links) {
   const once = new Map(links.missing.map((each) => [`${each.interface} ${each.text}`, each]));
   const rows = [...once.values()].map((each) => [
-    each.hostname ?? each.neighbor ?? each.interface,
-    each.since === null ? "" : duration(Date.now() / 1000 - each.since),
+    each.hostname ?? (each.neighbor ? model.name(each.neighbor) : each.interface),
+    each.since === null ? "" : age(each.since),
     each.hostname || each.neighbor ? `${each.interface}: ${each.text}` : each.text,
   ]);
   return table(`Down at ${model.name(model.here)}: ${downOf(links)} of ${count(links.total, "link")}`, ["Neighbor", ">For", "Why"], rows);
 }
 
 function unusual(panel) {
-  const all = panel.model.unusual();
-  const rows = all.slice(0, MOST).map((link) => [panel.link(link), panel.state(link), link.reason]);
+  const { model } = panel;
+  const { routers, alone } = model.missing();
+  const of = (node) => model.of.get(node.id).filter((link) => !link.present);
+  const covered = new Set(routers.flatMap(of));
+  const all = model.unusual().filter((link) => !covered.has(link));
+  const rows = [
+    ...routers.map((node) => [panel.router(node.id), h("span", { class: "state lost" }, "missing"), allGone(of(node), alone.has(node.id) && !node.gone)]),
+    ...all.map((link) => [panel.link(link), panel.state(link), link.reason]),
+  ].slice(0, MOST);
   const empty = "No link is down, drained, or slower than its siblings.";
-  const rest = all.length > MOST ? h("p", { class: "dim" }, `and ${all.length - MOST} more: see Links`) : null;
-  return h("div", {}, table("Missing and unusual links", ["Link", "State", "Why"], rows, { empty }), rest ?? "");
+  const more = all.length + routers.length - rows.length;
+  const rest = more > 0 ? h("p", { class: "dim" }, `and ${more} more: see Links`) : "";
+  return h("div", {}, table("Missing and unusual links", [routers.length ? "Router, link" : "Link", "State", "Why"], rows, { empty }), rest);
+}
+
+/** Of a router without a link: since when the last one is gone. */
+function allGone(links, listed) {
+  const since = Math.max(...links.map((link) => link.missing?.since ?? 0));
+  const when = since ? ` since ${moment(since)}` : "";
+  return `all of its ${count(links.length, "link")} are gone${when}${listed ? "; what it said last is still known" : ""}`;
 }
 
 /** The router of the lowest tier to which the path capacities of all next hops add up to the least. */
@@ -121,7 +136,7 @@ function leastCapacity(model, vectors) {
   const weak = [...found].filter(([, together]) => together <= capacity / ALIKE).map(([id]) => id);
   const kind = ENDS.get(model.lowest)?.split(" ")[0];
   const every = weak.length === found.size;
-  return { capacity, usual, weak, every, kind, names: every ? `all ${kind}` : weak.length > 1 ? `${weak.length} ${kind}` : model.name(weak[0]) };
+  return { capacity, usual, weak, every, kind, names: weak.length > 1 ? `${weak.length} ${kind}` : model.name(weak[0]) };
 }
 
 function capacity(panel, { capacity: least, usual, weak, every, kind }) {
@@ -161,8 +176,7 @@ function busiest(panel) {
 }
 
 function lastChanges(panel, changes) {
-  const now = Date.now() / 1000;
-  const rows = changes.slice(-CHANGES).reverse().map((change) => [`${duration(Math.max(0, now - change.at))}`, why(change), count(change.routes, "route")]);
-  return h("div", {}, table("Last changes", ["Ago", "What", ">Changed"], rows, { empty: "Nothing has changed since it started." }),
+  const rows = changes.slice(-CHANGES).reverse().map((change) => [age(change.at), why(change), count(change.routes, "route")]);
+  return h("div", {}, table("Last changes", [">Ago", "What", ">Changed"], rows, { empty: "Nothing has changed since it started." }),
     rows.length ? h("p", {}, h("button", { type: "button", class: "go", click: () => panel.open("changes") }, "All changes, and their stages")) : "");
 }

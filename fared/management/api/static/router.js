@@ -27,6 +27,7 @@ export function showRouter(panel, id) {
   return [
     h("h2", {}, node.name),
     h("p", { class: "dim" }, placeOf(node)),
+    model.missing().alone.has(id) ? h("p", { class: "notice" }, "None of its neighbors lists it any more: it failed, or all of its links did.") : null,
     pathsFrom(panel, id),
     table("Neighbors", ["Router", "Link", ">Capacity", "Load out"], rows),
     own,

@@ -45,6 +45,8 @@ function sorted(all, key, down) {
 export function routersTable(panel) {
   const { model } = panel;
   const links = (node) => model.of.get(node.id)?.filter((link) => link.present).length ?? 0;
+  const missing = new Set(model.missing().routers);
+  const note = (node) => remark(node, missing);
   const role = (node) => node.role ?? (node.network ? "network" : "");
   const words = (node) => `${node.name} ${node.ids.join(" ")} ${node.role ?? ""}`;
   return filtered(panel, "router", () => model.inOrder, words, [
@@ -54,12 +56,12 @@ export function routersTable(panel) {
     [">Pod", (node) => (node.pod ? String(node.pod) : ""), (node) => node.pod],
     [">Plane", (node) => (node.plane ? String(node.plane) : ""), (node) => node.plane],
     [">Links", (node) => String(links(node)), links],
-    ["", remark, remark],
+    ["", note, note],
   ]);
 }
 
-function remark(node) {
-  if (node.gone) return "missing";
+function remark(node, missing) {
+  if (missing.has(node)) return "missing";
   return node.transit ? (node.last_resort ? "last resort" : "") : "no transit";
 }
 
