@@ -103,3 +103,9 @@ def test_a_terminal_that_cannot_draw_gets_plain_text(path):
     with Terminal("-s", path, "top", TERM="dumb") as terminal:
         assert terminal.ended()[0] == 1
     assert "needs a terminal that it can draw on" in terminal.output
+
+
+def test_a_list_of_words_breaks_between_them(path):
+    lines = screen(path, "show", "xyzzy", width=60)
+    assert max(map(len, lines)) <= 60
+    assert " ".join(line.strip() for line in lines).startswith("Error: no command 'xyzzy'; known:")

@@ -153,7 +153,7 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print message and hint."""
-        click.echo(_folded(f"Error: {self.format_message()}"), file=file, err=True)
+        click.echo(folded(f"Error: {self.format_message()}"), file=file, err=True)
         tell(self.hint or _HELP)
 
 
@@ -172,10 +172,10 @@ class Unreachable(Failure):
 def tell(hint: str) -> None:
     """Print what to do next, if anything."""
     if hint:
-        click.echo(_folded(f"Hint: {hint}"), err=True)
+        click.echo(folded(f"Hint: {hint}"), err=True)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """Break lines at words on a terminal; for programs a line stays one."""
     if not sys.stderr.isatty():
         return text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from fared.management.cli import ends
+from fared.management.cli.session import folded
 from fared.runtime.extensions import part
 
 if TYPE_CHECKING:
@@ -42,18 +43,26 @@ def imported(target: str) -> Callable[[], click.Command]:
     return load
 
 
+class UnknownWordError(click.UsageError):
+    """No word, or several, begin so; a long list is broken at words on a terminal."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message."""
+        click.echo(folded(f"Error: {self.format_message()}"), file=file, err=True)
+
+
 def complete(word: str, known: Sequence[str], what: str) -> str:
-    """Return the word of ``known`` that ``word`` abbreviates. Raises click.UsageError."""
+    """Return the word of ``known`` that ``word`` abbreviates. Raises UnknownWordError."""
     if word in known:
         return word
     matches = [name for name in known if name.startswith(word)]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise click.UsageError(f"{what} {word!r} is ambiguous: {', '.join(matches)}")
+        raise UnknownWordError(f"{what} {word!r} is ambiguous: {', '.join(matches)}")
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-    raise click.UsageError(f"no {what} {word!r}; {hint}")
+    raise UnknownWordError(f"no {what} {word!r}; {hint}")
 
 
 class Words(ends.Program):
@@ -97,7 +106,7 @@ class Words(ends.Program):
         if args and not args[0].startswith("-"):
             try:
                 args = [complete(args[0], self.list_commands(ctx), "command"), *args[1:]]
-            except click.UsageError:
+            except UnknownWordError:
                 if not ctx.resilient_parsing:
                     raise
                 return args[0], click.Command(args[0], add_help_option=False), []
