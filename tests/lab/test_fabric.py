@@ -180,6 +180,20 @@ def test_a_fabric_stays_up_until_it_is_taken_down(file: Path, tmp_path: Path):
             command, env=environment, capture_output=True, text=True, timeout=60, check=False
         )
 
+    def completed(*words: str) -> list[str]:
+        typed = ["fared-lab", *words]
+        asked = {"_FARED_LAB_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(typed)}
+        asked["COMP_CWORD"] = str(len(typed) - 1)
+        told = subprocess.run(
+            [Path(sys.executable).with_name("fared-lab")],
+            env=environment | asked,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return [line.partition(",")[2] for line in told.stdout.splitlines()]
+
     begun = lab("up", str(file), "--wait", "20")
     assert begun.stdout.endswith("every router has all routes\n")
     try:
@@ -193,6 +207,8 @@ def test_a_fabric_stays_up_until_it_is_taken_down(file: Path, tmp_path: Path):
         assert wrong.returncode == 1
         assert "no link between L1 and L2" in wrong.stderr
         assert lab("shape", "S1", "L2", "25M").stdout == "S1 > L2: 25M bit/s\n"
+        assert completed("cli", "") == ["S1", "S2", "L1", "L2", "h1", "h2"]
+        assert completed("fail", "S1-") == ["S1-L1", "S1-L2"]
         assert lab("shape", "S1-L2", "off").stdout == "S1-L2: unlimited\n"
         assert lab("fail", "S1 > L2").returncode == 0
         assert lab("heal", "S1-L2").returncode == 0

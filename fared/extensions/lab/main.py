@@ -15,7 +15,7 @@ from rich.table import Table
 from fared.core import link_text
 from fared.core.link_text import LinkText
 from fared.core.units import format_bandwidth, parse_bandwidth
-from fared.extensions.lab import holder, sandbox, shipped, topology
+from fared.extensions.lab import holder, named, sandbox, shipped, topology
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
@@ -168,7 +168,7 @@ def _status(fabric: Fabric) -> int:
 
 
 @main.command(name="exec", context_settings=_VERBATIM)
-@click.argument("node")
+@click.argument("node", shell_complete=named.nodes)
 @_verbatim("command", required=True)
 @click.pass_obj
 def exec_(name: str | None, node: str, command: tuple[str, ...]) -> None:
@@ -177,7 +177,7 @@ def exec_(name: str | None, node: str, command: tuple[str, ...]) -> None:
 
 
 @main.command(context_settings=_VERBATIM)
-@click.argument("node")
+@click.argument("node", shell_complete=named.nodes)
 @_verbatim("arguments", required=False)
 @click.pass_obj
 def cli(name: str | None, node: str, arguments: tuple[str, ...]) -> None:
@@ -190,7 +190,7 @@ def cli(name: str | None, node: str, arguments: tuple[str, ...]) -> None:
     _exit(holder.choose(name).run(speak))
 
 
-_link = click.argument("words", metavar="A-B", nargs=-1, required=True)
+_link = click.argument("words", metavar="A-B", nargs=-1, required=True, shell_complete=named.links)
 
 
 def _ends(fabric: Fabric, words: tuple[str, ...]) -> LinkText:
@@ -244,7 +244,7 @@ def shape(name: str | None, words: tuple[str, ...], rate: str) -> None:
 
 
 @main.command()
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=named.nodes)
 @click.option("--port", default=HTTP_PORT, show_default=True, help="Port of this machine.")
 @click.pass_obj
 def page(name: str | None, node: str | None, port: int) -> None:
