@@ -97,6 +97,7 @@ def test_validate_names_the_problem_of_a_neighbor_that_is_full(both, monkeypatch
     monkeypatch.setattr(neighbor, "mtu", neighbor.interface.link.mtu + 1)
     ok, detail = check(context, "neighbors are full")
     assert not ok
+    assert detail.startswith("1 neighbor with a problem: ")
     assert f"on {neighbor.interface.name}: its MTU differs" in detail
     problem = protocol.neighbors(context).neighbors[0].problem
     assert problem is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fared.management.documents.cells import count
 from fared.management.documents.context import ViewContext
 from fared.management.documents.each import views_of
 from fared.management.documents.validate import SelfCheck, Validate
@@ -65,9 +66,15 @@ def _adjacencies(context: ViewContext) -> list[SelfCheck]:
 
 
 def _forming(name: str, reasons: list[str], *, of: int) -> SelfCheck:
-    who = "neighbor is" if len(reasons) == 1 else "neighbors are"
-    forming = _named(f"{len(reasons)} {who} forming an adjacency", list(filter(None, reasons)))
-    return SelfCheck(name=name, ok=not reasons, detail=forming if reasons else f"{of} of {of}")
+    """Tell those that are forming from those with a problem, whose adjacency may even be up."""
+    problems = list(filter(None, reasons))
+    found = []
+    if forming := len(reasons) - len(problems):
+        who = "neighbor is" if forming == 1 else "neighbors are"
+        found.append(f"{forming} {who} forming an adjacency")
+    if problems:
+        found.append(_named(f"{count(len(problems), 'neighbor')} with a problem", problems))
+    return SelfCheck(name=name, ok=not reasons, detail="; ".join(found) or f"{of} of {of}")
 
 
 def _hellos(context: ViewContext) -> SelfCheck:
