@@ -89,29 +89,35 @@ async def test_a_watcher_is_told_what_is_missing_and_when_it_is_back(fabric, mon
     """Also one that came while it was missing."""
     made = []
     monkeypatch.setattr(FabricWatch, "__init__", noting(FabricWatch.__init__, made))
-    network = fabric.network
 
-    async def missing(following, up):
-        network.set_link("S1", "L2", up=up)
-        network.run_until_quiet(60)
-        while True:
+    def link(*, up):
+        fabric.network.set_link("S1", "L2", up=up)
+        fabric.network.run_until_quiet(60)
+
+    async def missing(following, number):
+        found = None
+        while found is None or len(found) != number:
             name, data = await following()
-            if name == "missing":
-                return [(each["from_hostname"], each["to_hostname"]) for each in data["missing"]]
+            found = data["missing"] if name == "missing" else None
+        return {(each["from_hostname"], each["to_hostname"]) for each in found}
 
     async with serving(lambda: seen_from(fabric, "L1")) as port:
         async with watching(port) as following:
             await following()
             await until_watched(made[0])
-            assert {*await missing(following, up=False)} == {("S1", "L2")}
+            link(up=False)
+            assert await missing(following, 1) == {("S1", "L2")}
+            link(up=True)
+            assert await missing(following, 0) == set()
         async with asyncio.timeout(30):
             while made[0]._task is not None:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
+        link(up=False)
         async with watching(port) as following:
             await following()
             await until_watched(made[0])
-            while found := await missing(following, up=True):
-                assert found == [("S1", "L2")]
+            link(up=True)
+            assert await missing(following, 0) == set()
 
 
 def drained(network, name):

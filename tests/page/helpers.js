@@ -25,6 +25,24 @@ window.tests = {
     const context = linkCanvas.getContext("2d");
     return [...context.getImageData((x - box.left) * ratio, (y - box.top) * ratio, 1, 1).data];
   },
+  /** The place of a router by what the document has of it; and if it had left, to whom opens the page then. */
+  async whenGone(name) {
+    const fabric = await (await fetch("/api/v1/fabric")).json();
+    const { id, tier, pod, plane, links } = fabric.nodes.find((node) => node.hostname === name);
+    fabric.nodes = fabric.nodes.filter((node) => node.id !== id);
+    for (const { links: rows } of fabric.nodes) {
+      const at = rows.to.indexOf(id);
+      if (at >= 0) ["to", "count", "metric", "capacity", "available"].forEach((column) => rows[column].splice(at, 1));
+    }
+    const entry = { from: id, from_hostname: name, to_hostname: null, links: 1, since: 0, have: null, siblings: null, sibling_of: null, alone: id };
+    fabric.missing = links.to.map((to) => ({ ...entry, to }));
+    const model = new fared.model.constructor();
+    model.read(fabric);
+    const node = model.nodes.get(id);
+    const order = (all) => [...all].map((one) => one.name);
+    return { known: [tier, pod, plane], guessed: [node.tier, node.pod, node.plane], missing: model.missing().links.length,
+      had: links.to.length, same: order(model.inOrder).join() === order(fared.model.inOrder).join() };
+  },
   place: (name) => fared.drawing.plan.places.get(fared.model.find(name)),
   roles: () => Object.fromEntries([...fared.model.nodes.values()].map((node) => [node.name, node.role])),
   places: () => Object.fromEntries([...fared.drawing.plan.places].map(([id, { x, y }]) => [fared.model.name(id), [x, y]])),

@@ -179,9 +179,9 @@ def test_without_a_fault_the_overview_says_so_in_one_sentence(page):
         "4 of 4\nadjacencies up here",
         "0\nlinks are missing",
         "0\nlinks are unusual",
-        "400M\nto each of the other leaves",
+        "400M\nto each other leaf",
     ]
-    assert "L1 has 400M to each of the other leaves." in text
+    assert "L1 has 400M to each other leaf." in text
     assert "Two leaves show all paths between them." in text
     assert "announced in steps of 25%" in page.text("#legend")
 
@@ -206,7 +206,7 @@ def test_a_failed_link_is_missing_for_whoever_opens_the_page_later_and_is_back_l
         why = r"missing\tgone since \d\d:\d\d:\d\d; all (3|7) siblings of [SL]\d have it"
         assert re.match(rf"S1-L1\t{why}", rows[0])
         assert re.match(rf"S3-L5\t{why}", rows[1])
-        assert "L1 has the least to L5: 200M; to most leaves it has 300M." in text
+        assert "L1 has the least to L5: 200M of 400M; to most leaves it has 300M." in text
         assert "S3-L5 gone" in page.js("return tests.rows('.overview [aria-label^=Last]').join()")
         assert page.js("return fared.drawing.plan.places.size") == 12
         page.js("fared.choose({ link: tests.link('S3', 'L5') })")

@@ -16,6 +16,11 @@ from tests.page.fabrics import forwarded
 DIRECTORY = Path(__file__).resolve().parents[2] / "containerlab"
 
 ROLES = ("super-spine", "spine", "leaf")
+CAPACITY = {
+    "p1-L1": "p1-L1 has 400M to each other leaf.",
+    "p1-S1": "p1-S1 has 100M to each leaf.",
+    "plane1-SS1": "plane1-SS1 has 100M to each spine.",
+}
 WIDTH = "return fared.drawing.width"
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -63,6 +68,7 @@ def test_leaves_are_below_and_super_spines_on_top(fabric, tmp_path, viewer, fram
         assert {frozenset(ends) for ends in drawn} == links
         ends = "spines" if "SS" in viewer else "leaves"
         assert f"Two {ends} show all paths" in page.text()
+        page.until(f"return document.body.innerText.includes('{CAPACITY[viewer]}')", "capacity")
         # in rows, one for each tier
         places = page.js("return tests.places()")
         heights = [{places[n][1] for n in names if role_of(n) == role} for role in ROLES]

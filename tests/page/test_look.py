@@ -236,6 +236,17 @@ def test_what_is_drawn_is_in_a_table(page):
     assert "25% of the 400G" in rows[3]
 
 
+@pytest.mark.parametrize("name", ["plane2-SS1", "p2-S3", "p3-L2"])
+def test_a_router_that_left_has_its_place_by_its_neighbors(page, name):
+    """For whoever opens the page later: in its tier, pod and plane, and among its siblings."""
+    page.open()
+    code = "tests.whenGone(arguments[0]).then(arguments[1])"
+    found = page.driver.execute_async_script(code, name)
+    assert found["guessed"] == found["known"]
+    assert found["missing"] == found["had"]
+    assert found["same"]
+
+
 def test_trees_of_aggregation_are_drawn(page):
     page.open()
     page.js("fared.panel.open('jobs')")

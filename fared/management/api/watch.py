@@ -56,7 +56,7 @@ class FabricWatch:
         self._image: FabricImage | None = None
         self._runs = (0, 0.0)
         self._lost = 0
-        self._missing = False
+        self._missing = True
 
     async def events(self, client: Hashable) -> AsyncGenerator[bytes, None]:
         """Yield events as text, until the client leaves. Raises CommandError: too many watch."""
@@ -65,7 +65,7 @@ class FabricWatch:
         self._queues.add(queue)
         try:
             if self._task is None:
-                self._image = None
+                self._image, self._missing = None, True
                 self._runs = self._last_run()
                 self._task = asyncio.create_task(self._run(), name="watch")
             yield b"retry: 1000\n" + event("begin", {})
@@ -128,11 +128,12 @@ class FabricWatch:
             await asyncio.sleep(0)
         lost = finished(lost_links(context))
         version = context.router.changes.lost.version
-        if version == self._lost and old is not None and old.shape.ends is new.shape.ends:
-            return
+        same = old is None or (version == self._lost and old.shape.ends is new.shape.ends)
         self._lost = version
+        if same:
+            return
         missing = await asyncio.to_thread(missing_of, new, lost, context.unix)
-        if old is not None and (missing or self._missing):
+        if missing or self._missing:
             self._send(event("missing", FabricMissing(missing=missing)))
         self._missing = bool(missing)
 

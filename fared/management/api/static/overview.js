@@ -11,8 +11,10 @@ const BUSIEST = 5;
 const CHANGES = 5;
 const LEAST_PAUSE = 1000;
 const ALIKE = 0.999;
+const LEAST_LOAD = 0.005;
 /** What the routers of the lowest tier are called. */
 const ENDS = new Map([[0, "leaves"], [1, "spines"], [null, "routers (the other one with the shift key)"]]);
+const KINDS = new Map([[0, "leaf"], [1, "spine"], [null, "router"]]);
 
 export function showOverview(panel) {
   const { turn } = panel;
@@ -74,7 +76,7 @@ function tiles(model, links, least) {
     links?.total ? tile(down ? "bad" : "good", `${links.total - downOf(links)} of ${links.total}`, "adjacencies up here") : null,
     tile(missing ? "bad" : "good", String(missing), missing === 1 ? "link is missing" : "links are missing"),
     tile(slow ? "warn" : "good", String(slow), slow === 1 ? "link is unusual" : "links are unusual"),
-    least ? tile(least.capacity < least.usual * ALIKE ? "warn" : "good", bandwidth(least.capacity), least.every ? `to each of the other ${least.kind}` : `to ${least.names}, the least from here`) : null,
+    least ? tile(least.capacity < least.whole * ALIKE ? "warn" : "good", bandwidth(least.capacity), least.every ? `to ${least.every}` : `to ${least.names}, the least from here`) : null,
   ].filter(Boolean));
 }
 
@@ -134,19 +136,21 @@ function leastCapacity(model, vectors) {
   const usual = all[Math.floor(all.length / 2)];
   const capacity = all[0];
   const weak = [...found].filter(([, together]) => together <= capacity / ALIKE).map(([id]) => id);
-  const kind = ENDS.get(model.lowest)?.split(" ")[0];
-  const every = weak.length === found.size;
-  return { capacity, usual, weak, every, kind, names: weak.length > 1 ? `${weak.length} ${kind}` : model.name(weak[0]) };
+  const kinds = ENDS.get(model.lowest).split(" ")[0];
+  const every = weak.length === found.size && `each ${!model.clos || model.isLowest(model.here) ? "other " : ""}${KINDS.get(model.lowest)}`;
+  const whole = Math.max(model.whole(model.here, weak[0]) ?? 0, capacity);
+  return { capacity, usual, whole, weak, every, kinds, names: weak.length > 1 ? `${weak.length} ${kinds}` : model.name(weak[0]) };
 }
 
-function capacity(panel, { capacity: least, usual, weak, every, kind }) {
+function capacity(panel, { capacity: least, usual, whole, weak, every, kinds }) {
   const { model } = panel;
   const here = model.name(model.here);
   const names = weak.slice(0, 3).flatMap((id, i) => [i ? ", " : "", h("button", { type: "button", class: "go", click: () => panel.choose({ nodes: [model.here, id] }) }, model.name(id))]);
   const more = weak.length > 3 ? ` and ${weak.length - 3} more` : "";
+  const has = [h("strong", {}, bandwidth(least)), least < whole * ALIKE ? ` of ${bandwidth(whole)}` : ""];
   const said = every
-    ? [`${here} has `, h("strong", {}, bandwidth(least)), ` to each of the other ${kind}.`]
-    : [`${here} has the least to `, ...names, more, ": ", h("strong", {}, bandwidth(least)), usual > least / ALIKE ? `; to most ${kind} it has ${bandwidth(usual)}.` : "."];
+    ? [`${here} has `, ...has, ` to ${every}.`]
+    : [`${here} has the least to `, ...names, more, ": ", ...has, usual > least / ALIKE ? `; to most ${kinds} it has ${bandwidth(usual)}.` : "."];
   return h("div", {}, h("h3", {}, `Capacity from ${here}`), h("p", {}, said),
     h("p", { class: "dim small" }, "All path capacities together, from this router only: two others may have less between them. ",
       h("code", {}, "fared-cli plan"), " looks at all pairs."));
@@ -160,7 +164,7 @@ function busiest(panel) {
     for (const [from, to, row] of [[link.a, link.b, link.ab], [link.b, link.a, link.ba]]) {
       const load = loadOf(row);
       known ||= load !== null;
-      if (!load || (top.length === BUSIEST && load <= top[BUSIEST - 1].load)) continue;
+      if (load < LEAST_LOAD || (top.length === BUSIEST && load <= top[BUSIEST - 1].load)) continue;
       top.push({ link, from, to, load, row });
       top.sort((x, y) => y.load - x.load);
       top.length = Math.min(top.length, BUSIEST);
