@@ -95,6 +95,21 @@ def test_on_a_terminal_events_are_lines_for_people(silent):
     assert second == "Jan 01 00:00:02 warning link-sick interface=swp2"
 
 
+def test_long_events_go_on_below_and_end_without_blanks(silent):
+    event = {"time": 1.5, "level": "info", "event": "converged", "fields": {"causes": "word " * 40}}
+    with (
+        Terminal("-s", silent.getsockname(), "monitor", width=60) as terminal,
+        following(silent) as connection,
+    ):
+        connection.sendall(json.dumps(event).encode() + b"\n" + LINES)
+        terminal.until(lambda _: "swp2" in terminal.output, "all events")
+    lines = ESCAPE.sub("", terminal.output).replace("\r", "").splitlines()
+    long = lines[: next(n for n, line in enumerate(lines) if "neighbor-changed" in line)]
+    assert len(long) > 3
+    assert all(line.startswith("    word") and len(line) <= 60 for line in long[1:])
+    assert not any(line.endswith(" ") for line in long[1:])
+
+
 def test_with_json_a_terminal_gets_json_too(silent):
     with (
         Terminal("-s", silent.getsockname(), "monitor", "--json", width=200) as terminal,

@@ -103,7 +103,7 @@ def _explain(program: Program, session: Session, line: str) -> None:
     grid.add_column()
     for value, help_text in rows:
         grid.add_row(value, help_text.replace("\n", " "))
-    console().print(grid if rows else "  nothing known begins so", markup=False)
+    console().print(grid if rows else "  nothing known begins so")
     readline.set_startup_hook(lambda: _insert(line))
 
 

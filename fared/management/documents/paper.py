@@ -155,7 +155,8 @@ class Paper:
             first, *rest = line.wrap(self._out, self._out.width - _INDENT)
             self._out.print(first)
             for part in rest:
-                self._out.print(Padding(part, (0, 0, 0, _INDENT)))
+                part.rstrip()
+                self._out.print(Text(" " * _INDENT).append_text(part))
 
     def heading(self, text: str, *, first: bool = False) -> None:
         """Print a line in bold, after an empty line unless it is the first."""
