@@ -28,6 +28,7 @@ class Terminal:
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             with contextlib.suppress(BaseException):
+                signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests may run in the background
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
                 clean = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
                 clean |= {"TERM": "xterm", "LANG": "C.UTF-8", **env}
@@ -52,9 +53,13 @@ class Terminal:
         while not wanted(self.screen()):
             assert self._read(), f"the command ended without {what}:\n{self.output}"
 
+    def readable(self, seconds):
+        """Wait so long for something to read; return whether there is."""
+        assert time.monotonic() < self._end, f"too late:\n{self.output}"
+        return bool(select.select([self._master], [], [], seconds)[0])
+
     def _read(self):
-        ready, _, _ = select.select([self._master], [], [], max(self._end - time.monotonic(), 0))
-        assert ready, f"too late:\n{self.output}"
+        assert self.readable(max(self._end - time.monotonic(), 0)), f"too late:\n{self.output}"
         try:
             chunk = os.read(self._master, 65536)
         except OSError:  # EIO: the command has closed the terminal
