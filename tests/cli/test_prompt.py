@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.api.documents import ANSWERS
+from tests.api.documents.routing import ROUTES
 from tests.cli.terminal import ESCAPE, Terminal
 from tests.cli.test_main import Daemon, imported_by
 
@@ -96,6 +98,15 @@ def test_a_question_mark_lists_what_may_follow_with_its_help(prompt):
     assert "via spine1, spine2" in listed
     assert "--proto" in words_of(listed)
     assert "Enter" not in words_of(listed), "a prefix is missing"
+
+
+def test_a_long_list_asks_for_a_beginning(prompt, monkeypatch):
+    routes = [{**ROUTES["routes"][0], "prefix": f"10.1.{n}.0/24"} for n in range(100)]
+    monkeypatch.setitem(ANSWERS, "show routes", {**ROUTES, "routes": routes})
+    prompt.type(b"explain ?")
+    assert "60 more: type a beginning" in prompt.answer()
+    prompt.type(b"10.1.9?")
+    assert len(words_of(prompt.answer())) == 11
 
 
 def test_after_the_list_the_line_goes_on(prompt):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _PROGRAM: Final = "fared-cli"
 _LEAVE: Final = ("exit", "quit", "logout", "end", "bye")
 _MOST_LINES: Final = 1000
+_MOST_ROWS: Final = 40
 _PATIENCE: Final = 1.0
 _QUESTION: Final = "?"
 _WELCOME: Final = "fared {version}. ? lists what may follow, TAB completes, exit or Ctrl-D leaves."
@@ -134,7 +135,9 @@ def _following(
 
 
 def _rows(items: list[CompletionItem]) -> list[tuple[str, str]]:
-    return [(item.value, item.help or "") for item in items]
+    rows = [(item.value, item.help or "") for item in items[:_MOST_ROWS]]
+    more = len(items) - len(rows)
+    return [*rows, ("...", f"{more} more: type a beginning")] if more else rows
 
 
 def _all(
