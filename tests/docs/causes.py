@@ -73,6 +73,10 @@ _BOTH = {
     "carrier": Cause("carrier", after=[f"ip link set {LINK} down"]),
     "disabled": Cause("disabled", after=[f"near ip link set {LINK} down"]),
     "absent": Cause("absent", near={"name": "swp2"}),
+    "subnet": Cause(
+        "source-network",
+        before=[f"ip addr flush dev {LINK}", f"ip addr add 10.0.1.1/31 dev {LINK}"],
+    ),
     "bfd": Cause("bfd-down", near={"link": bfd("old")}, far={"link": bfd("new")}),
 }
 CAUSES: Mapping[str, Mapping[str, Cause]] = {
@@ -86,10 +90,6 @@ CAUSES: Mapping[str, Mapping[str, Cause]] = {
         "key": Cause("auth-digest", near={"link": ospf_key("old")}, far={"link": ospf_key("new")}),
         "key-missing": Cause("auth-type", near={"link": ospf_key("old")}),
         "area": Cause("area-mismatch", far={"area": "0.0.0.1"}),
-        "subnet": Cause(
-            "source-network",
-            before=[f"ip addr flush dev {LINK}", f"ip addr add 10.0.1.1/31 dev {LINK}"],
-        ),
         "duplicate-id": Cause("duplicate-router-id", far={"router-id": "10.255.0.1"}),
         "no-address": Cause(
             "no-address",
