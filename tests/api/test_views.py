@@ -68,6 +68,20 @@ def test_explain_names_the_next_hop_that_a_lost_link_costs(cut):
     assert document.missing == []
 
 
+@pytest.mark.parametrize("build", [clos3, clos3_isis], ids=["ospf", "isis"])
+def test_explain_names_the_next_hop_that_a_detour_replaces(build):
+    """A spine without its link to a leaf goes back through all other leaves."""
+    made = build(3, 4, network=Network(seed=1))
+    made.network.start_all()
+    made.network.run_until_quiet(60)
+    made.network.set_link("S3", "L2", up=False)
+    made.network.run_for(30.0)
+    document = explain.explain(seen_from(made, "S3"), str(made.leaf_prefixes["L2"]))
+    assert len(document.nexthops) == 3
+    (missing,) = document.missing
+    assert (missing.hostname, {*missing.link.split("-")}) == ("L2", {"S3", "L2"})
+
+
 def test_explain_names_the_link_that_limits_each_path(context, fabric):
     document = explain.explain(context, str(fabric.leaf_prefixes["L2"]))
     first, *others = document.nexthops

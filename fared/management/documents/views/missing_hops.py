@@ -1,7 +1,8 @@
 """Next hops that a route had before a link was lost: which of the lost links were on its paths.
 
 A lost link was on a shortest path if the metrics before, on and after it add up to that of the
-route. Those of the present are used: a link that another path has replaced is not missed.
+route, or less: the route is a detour now. Those of the present are used: a link to which a shorter
+path has come is not missed.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _entry(context: ViewContext, hop: NodeId, lost: LostLink) -> MissingHop:
 
 
 def _first_hops(plan: SpfPlan, lost: LostLink, route: Route, root: NodeId) -> Iterator[NodeId]:
-    """Yield the neighbors with which paths over a lost link would begin, if they are as short."""
+    """Yield the neighbors with which paths over a lost link would begin, if they are no longer."""
     graph = plan.graph
     ends = [graph.index(end) for end in route.destinations]
     for tail, head, metric in (
@@ -74,7 +75,7 @@ def _first_hops(plan: SpfPlan, lost: LostLink, route: Route, root: NodeId) -> It
         for end in ends:
             if end is None or UNREACHABLE in (after[end], plan.distance[end]):
                 continue
-            if int(plan.distance[start]) + metric + int(after[end]) == int(plan.distance[end]):
+            if int(plan.distance[start]) + metric + int(after[end]) <= int(plan.distance[end]):
                 yield from [head] if tail == root else _before(plan, tail)
 
 
