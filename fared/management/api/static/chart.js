@@ -5,6 +5,8 @@ import { clock, h, share, table } from "./format.js";
 import { readStyle } from "./style.js";
 
 const ROWS = 30;
+const LEAST_SPAN = 60;
+const SHORT = 600;
 
 /** Chart of `lines` ({label, values}) at Unix times `at`; values are 0..1 or null. */
 export function loadChart({ title, at, lines }) {
@@ -21,13 +23,15 @@ function draw(place, at, lines, style) {
   if (!place.isConnected) return;
   const axis = { stroke: style.dim, grid: { stroke: style.line, width: 1 }, ticks: { show: false }, font: `11px ${style.font}` };
   const colors = [style.accent, style.unknown];
+  const [from, to] = [Math.min(...at), Math.max(...at)];
+  const long = to - from > SHORT;
   const options = {
     width: place.clientWidth,
     height: 150,
     legend: { show: lines.length > 1, live: false },
     cursor: { show: false },
-    scales: { y: { range: [0, 1] } },
-    axes: [{ ...axis, values: (_, splits) => splits.map((at) => clock(at).slice(0, 5)) }, { ...axis, size: 44, values: (_, splits) => splits.map((value) => `${Math.round(value * 100)}%`) }],
+    scales: { x: { range: [Math.min(from, to - LEAST_SPAN), to] }, y: { range: [0, 1] } },
+    axes: [{ ...axis, values: (_, splits) => splits.map((time) => clock(time).slice(0, long ? 5 : 8)) }, { ...axis, size: 44, values: (_, splits) => splits.map((value) => `${Math.round(value * 100)}%`) }],
     series: [{}, ...lines.map(({ label }, i) => ({
       label, stroke: colors[i], width: 1.75, points: { show: at.length < 3 },
       fill: i ? undefined : `${colors[0]}22`,

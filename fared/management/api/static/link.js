@@ -107,7 +107,10 @@ async function whatIf(panel, link, left, place) {
 function answerOf(found, link, left, model) {
   // the network of the link itself goes with it, and nobody misses that
   const own = new Set(found.roots.flatMap((root) => root.routes.filter((route) => !route.after && route.before?.connected).map((route) => route.prefix)));
-  const roots = found.roots.map((root) => ({ ...root, name: root.hostname ?? root.root, routes: root.routes.filter((route) => !own.has(route.prefix)) }));
+  const roots = found.roots.map((root) => {
+    const routes = root.routes.filter((route) => !own.has(route.prefix));
+    return { ...root, name: root.hostname ?? root.root, routes, changed: root.changed - root.routes.length + routes.length };
+  });
   const changed = roots.filter((root) => root.routes.length);
   const tables = d3.groups(changed.map((root) => ({ root, groups: alike(root.routes) })), ({ root, groups }) => `${root.changed} ${JSON.stringify(groups.map(({ routes, words }) => [routes.length, words]))}`);
   const parts = tables.map(([, [{ root, groups }, ...others]]) => {
@@ -118,7 +121,7 @@ function answerOf(found, link, left, model) {
     const of = root.changed + root.unchanged;
     const caption = `${names}: ${count(root.changed, "route")} of ${of} would change`;
     const more = groups.length > MOST ? `and ${groups.length - MOST} other kinds of change` : null;
-    const shown = root.changed > root.routes.length + own.size ? `of the first ${root.routes.length}` : null;
+    const shown = root.changed > root.routes.length ? `of the first ${root.routes.length}` : null;
     const rest = [more, shown].filter(Boolean).join("; ");
     return h("div", { class: "section" }, table(caption, ["Routes", "Next hops"], rows), rest ? h("p", { class: "dim" }, rest) : "");
   });

@@ -19,13 +19,13 @@ const KINDS = new Map([[0, "leaf"], [1, "spine"], [null, "router"]]);
 export function showOverview(panel) {
   const { turn } = panel;
   const place = h("div", { class: "overview", "aria-busy": "true" });
-  let [weights, changes] = [null, null];
-  const fill = () => refill(place, content(panel, weights, changes));
+  let [least, changes] = [null, null];
+  const fill = () => refill(place, content(panel, least, changes));
   const alive = () => turn === panel.turn;
   const read = paced(async () => {
-    const [found, { changes: last } = {}] = await Promise.all([one("weights"), one("convergence")]);
+    const [weights, { changes: last } = {}] = await Promise.all([one("weights"), one("convergence")]);
     if (!alive()) return;
-    [weights, changes] = [found, last];
+    [least, changes] = [weights ? leastCapacity(panel.model, weights.vectors) : null, last];
     panel.learned(weights);
     fill();
     place.removeAttribute("aria-busy");
@@ -51,10 +51,9 @@ function refill(place, elements) {
   [...place.querySelectorAll("button")].find((button) => button.innerText === focused)?.focus({ preventScroll: true });
 }
 
-function content(panel, weights, changes) {
+function content(panel, least, changes) {
   const { model, status } = panel;
   const links = status?.links;
-  const least = weights ? leastCapacity(model, weights.vectors) : null;
   return [
     tiles(model, links, least),
     links?.missing.length ? downHere(model, links) : null,
@@ -76,7 +75,7 @@ function tiles(model, links, least) {
     links?.total ? tile(down ? "bad" : "good", `${links.total - downOf(links)} of ${links.total}`, "adjacencies up here") : null,
     tile(missing ? "bad" : "good", String(missing), missing === 1 ? "link is missing" : "links are missing"),
     tile(slow ? "warn" : "good", String(slow), slow === 1 ? "link is unusual" : "links are unusual"),
-    least ? tile(least.capacity < least.whole * ALIKE ? "warn" : "good", bandwidth(least.capacity), least.every ? `to ${least.every}` : `to ${least.names}, the least from here`) : null,
+    least ? tile(least.full ? "good" : "warn", bandwidth(least.capacity), least.short) : null,
   ].filter(Boolean));
 }
 
@@ -128,7 +127,8 @@ function leastCapacity(model, vectors) {
     for (const name of destinations) {
       const id = ids.get(name);
       if (id === undefined || id === model.here || (model.clos && !model.isLowest(id))) continue;
-      found.set(id, Math.max(together, found.get(id) ?? 0));
+      // a vector of an anycast prefix has the capacity of all of its routers together
+      found.set(id, Math.min(together, found.get(id) ?? Infinity));
     }
   }
   if (!found.size) return null;
@@ -137,19 +137,22 @@ function leastCapacity(model, vectors) {
   const capacity = all[0];
   const weak = [...found].filter(([, together]) => together <= capacity / ALIKE).map(([id]) => id);
   const kinds = ENDS.get(model.lowest).split(" ")[0];
-  const every = weak.length === found.size && `each ${!model.clos || model.isLowest(model.here) ? "other " : ""}${KINDS.get(model.lowest)}`;
   const whole = Math.max(model.whole(model.here, weak[0]) ?? 0, capacity);
-  return { capacity, usual, whole, weak, every, kinds, names: weak.length > 1 ? `${weak.length} ${kinds}` : model.name(weak[0]) };
+  const alike = weak.length === found.size;
+  const full = capacity >= whole * ALIKE;
+  const each = `each ${!model.clos || model.isLowest(model.here) ? "other " : ""}${KINDS.get(model.lowest)}`;
+  const names = weak.length > 1 ? `${weak.length} ${kinds}` : model.name(weak[0]);
+  return { capacity, usual, whole, weak, kinds, alike, full, each, short: alike ? `to ${each}` : full ? `to ${each}, or more` : `to ${names}, the least from here` };
 }
 
-function capacity(panel, { capacity: least, usual, whole, weak, every, kinds }) {
+function capacity(panel, { capacity: least, usual, whole, weak, kinds, alike, full, each }) {
   const { model } = panel;
   const here = model.name(model.here);
   const names = weak.slice(0, 3).flatMap((id, i) => [i ? ", " : "", h("button", { type: "button", class: "go", click: () => panel.choose({ nodes: [model.here, id] }) }, model.name(id))]);
   const more = weak.length > 3 ? ` and ${weak.length - 3} more` : "";
-  const has = [h("strong", {}, bandwidth(least)), least < whole * ALIKE ? ` of ${bandwidth(whole)}` : ""];
-  const said = every
-    ? [`${here} has `, ...has, ` to ${every}.`]
+  const has = [h("strong", {}, bandwidth(least)), full ? "" : ` of ${bandwidth(whole)}`];
+  const said = alike || full
+    ? [`${here} has ${alike ? "" : "at least "}`, ...has, ` to ${each}.`]
     : [`${here} has the least to `, ...names, more, ": ", ...has, usual > least / ALIKE ? `; to most ${kinds} it has ${bandwidth(usual)}.` : "."];
   return h("div", {}, h("h3", {}, `Capacity from ${here}`), h("p", {}, said),
     h("p", { class: "dim small" }, "All path capacities together, from this router only: two others may have less between them. ",
