@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fared.paths.ted.events import PrefixesUpdated, TedUpdated
     from fared.paths.ted.model import NodeBlock
 
-PORTION: Final = 32
+PORTION: Final = 64
 """Routers that are compared in one turn."""
 _MOST_RUNS: Final = 64
 

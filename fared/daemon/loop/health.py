@@ -20,6 +20,7 @@ from fared.protocols.igp.events import LoadsMeasured
 SPEED_INTERVAL = 5.0
 AUDIT_INTERVAL = 30.0
 LOST_LINKS_INTERVAL = 30.0
+CHANGES_INTERVAL = 1.0
 LAG_INTERVAL = 1.0
 CLOCK_INTERVAL = 10.0
 LINK_INTERVAL = 1.0
@@ -82,6 +83,8 @@ class Health:
         self._lag_due = self._jobs.due("lag")
         every(CLOCK_INTERVAL, "clock", self._operation.check_clock)
         every(LOOK_INTERVAL, "after-flood", self._look_for_floods)
+        # what waits to be compared holds the former blocks of routers
+        every(CHANGES_INTERVAL, "changes", lambda: self._runner.router.changes.settle())
         every(LOST_LINKS_INTERVAL, "lost-links", self._keep_lost_links)
         self._watch_links()
         watchdog = self._notifier.watchdog_interval

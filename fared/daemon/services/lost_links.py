@@ -57,9 +57,7 @@ class LostLinksFile:
 
     def keep(self) -> None:
         """Write the file in the background if there is something else to know."""
-        changes = self._changes()
-        changes.settle()
-        if self._writing is None and changes.lost.version != self._kept:
+        if self._writing is None and self._changes().lost.version != self._kept:
             text = self._text()
             self._writing = asyncio.create_task(self._write_beside(text))
 
