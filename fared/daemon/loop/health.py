@@ -84,12 +84,15 @@ class Health:
         every(CLOCK_INTERVAL, "clock", self._operation.check_clock)
         every(LOOK_INTERVAL, "after-flood", self._look_for_floods)
         # what waits to be compared holds the former blocks of routers
-        every(CHANGES_INTERVAL, "changes", lambda: self._runner.router.changes.settle())
+        every(CHANGES_INTERVAL, "changes", self._compare_changes)
         every(LOST_LINKS_INTERVAL, "lost-links", self._keep_lost_links)
         self._watch_links()
         watchdog = self._notifier.watchdog_interval
         if watchdog is not None:
             every(watchdog, "watchdog", self._feed_watchdog)
+
+    def _compare_changes(self) -> None:
+        self._runner.router.changes.settle()
 
     def stop(self) -> None:
         """Stop."""
