@@ -247,6 +247,35 @@ def test_a_router_that_left_has_its_place_by_its_neighbors(page, name):
     assert found["same"]
 
 
+def test_of_parallel_links_one_may_be_missing(page):
+    """The pair is not as usual, though both ends list each other."""
+    page.open()
+    found = page.js(
+        "const link = tests.link('p3-S1', 'p3-L1'); const usual = link.state;"
+        "link.missing = { links: 1, since: 0, have: null };"
+        "const found = [usual, link.present, link.state, link.reason]; link.missing = null;"
+        "return found"
+    )
+    assert found[:3] == [None, True, "reduced"]
+    assert found[3].startswith("gone since ")
+
+
+def test_a_chart_of_one_moment_shows_the_minute_before(page):
+    page.open()
+    code = "import('/page/chart.js').then((chart) => arguments[1](chart.span(arguments[0])))"
+    span = page.driver.execute_async_script
+    assert span(code, [1000]) == [940, 1000]
+    assert span(code, [400, 1000]) == [400, 1000]
+
+
+def test_nothing_is_called_whole_before_a_router_is_known(page):
+    page.open()
+    page.js("fared.model.read({ nodes: [], missing: [], jobs: [], clos: false })")
+    page.until("return !document.querySelector('#facts').innerText.includes('71')", "the facts")
+    assert "no link is down" not in page.text("body").lower()
+    assert "The fabric is not known yet." in page.text()
+
+
 def test_trees_of_aggregation_are_drawn(page):
     page.open()
     page.js("fared.panel.open('jobs')")

@@ -19,18 +19,24 @@ export function loadChart({ title, at, lines }) {
   return [h("h3", {}, title), place, text];
 }
 
+/** The times that are shown: a minute at least, also of one moment. */
+export function span(at) {
+  const to = Math.max(...at);
+  return [Math.min(...at, to - LEAST_SPAN), to];
+}
+
 function draw(place, at, lines, style) {
   if (!place.isConnected) return;
   const axis = { stroke: style.dim, grid: { stroke: style.line, width: 1 }, ticks: { show: false }, font: `11px ${style.font}` };
   const colors = [style.accent, style.unknown];
-  const [from, to] = [Math.min(...at), Math.max(...at)];
+  const [from, to] = span(at);
   const long = to - from > SHORT;
   const options = {
     width: place.clientWidth,
     height: 150,
     legend: { show: lines.length > 1, live: false },
     cursor: { show: false },
-    scales: { x: { range: [Math.min(from, to - LEAST_SPAN), to] }, y: { range: [0, 1] } },
+    scales: { x: { range: [from, to] }, y: { range: [0, 1] } },
     axes: [{ ...axis, values: (_, splits) => splits.map((time) => clock(time).slice(0, long ? 5 : 8)) }, { ...axis, size: 44, values: (_, splits) => splits.map((value) => `${Math.round(value * 100)}%`) }],
     series: [{}, ...lines.map(({ label }, i) => ({
       label, stroke: colors[i], width: 1.75, points: { show: at.length < 3 },

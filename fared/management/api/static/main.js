@@ -59,7 +59,7 @@ function facts() {
     h("li", {}, count(model.links.size - missing.links.length, "link")),
     missing.links.length ? h("li", { class: "tag bad" }, `${missing.links.length} missing`) : null,
     slow ? h("li", { class: "tag warn" }, `${slow} unusual`) : null,
-    model.odd.size ? null : h("li", { class: "tag good" }, "no link is down, drained, or slower than its siblings"),
+    model.odd.size || !model.nodes.size ? null : h("li", { class: "tag good" }, "no link is down, drained, or slower than its siblings"),
   ];
   $("facts").replaceChildren(...found.filter(Boolean));
 }
@@ -129,6 +129,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 follow(model, told);
-setInterval(() => document.hidden || told("change"), STATUS_EVERY);
+// ages and reasons grow old without a change of routes
+setInterval(() => document.hidden || panel.tab !== "overview" || told("change"), STATUS_EVERY);
 // For tests: what is drawn, and when.
 window.fared = { model, drawing, panel, choose };

@@ -54,6 +54,7 @@ function refill(place, elements) {
 function content(panel, least, changes) {
   const { model, status } = panel;
   const links = status?.links;
+  if (!model.nodes.size) return [h("p", { class: "dim" }, "The fabric is not known yet.")];
   return [
     tiles(model, links, least),
     links?.missing.length ? downHere(model, links) : null,
@@ -61,7 +62,7 @@ function content(panel, least, changes) {
     least ? capacity(panel, least) : null,
     busiest(panel),
     changes ? lastChanges(panel, changes) : null,
-    h("p", { class: "dim hintline" }, `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
+    h("p", { class: "dim" }, `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
     model.here ? h("p", {}, panel.router(model.here, `Neighbors and weights of ${model.name(model.here)}`)) : null,
   ].filter(Boolean);
 }
@@ -178,7 +179,7 @@ function busiest(panel) {
     h("span", {}, bar(load, link.state ?? ""), ` ${share(load)}`),
     bandwidth(row.capacity),
   ]);
-  const empty = known ? "No router announces any load." : "The load of links is not known: no router announces it.";
+  const empty = known ? "No link carries load, as far as routers announce it." : "The load of links is not known: no router announces it.";
   return table("Busiest links", ["Link", "Load", ">Capacity"], rows, { empty });
 }
 

@@ -24,8 +24,9 @@ function filtered(panel, label, all, words, columns) {
     const found = all().filter((one) => !wanted || words(one).toLowerCase().includes(wanted));
     const rows = sort.by === null ? found : sorted(found, columns[sort.by][2], sort.down);
     const rest = found.length > MOST ? `, the first ${MOST}` : "";
+    const missing = found.filter((one) => one.present === false).length;
     const cells = rows.slice(0, MOST).map((one) => columns.map(([, cell]) => cell(one)));
-    place.replaceChildren(table(`${count(found.length, label)}${rest}`, columns.map(([title]) => title), cells, { sort }));
+    place.replaceChildren(table(`${count(found.length, label)}${missing ? `, ${missing} missing` : ""}${rest}`, columns.map(([title]) => title), cells, { sort }));
   }
   fill();
   panel.renew = fill;
