@@ -87,11 +87,11 @@ function downOf(links) {
 
 function downHere(model, links) {
   const once = new Map(links.missing.map((each) => [`${each.interface} ${each.text}`, each]));
-  const rows = [...once.values()].map((each) => [
-    each.hostname ?? (each.neighbor ? model.name(each.neighbor) : each.interface),
-    each.since === null ? "" : age(each.since),
-    each.hostname || each.neighbor ? `${each.interface}: ${each.text}` : each.text,
-  ]);
+  const rows = [...once.values()].map((each) => {
+    const name = each.hostname ?? (each.neighbor ? model.name(each.neighbor) : each.interface);
+    const why = name === each.interface ? each.text : `${each.interface}: ${each.text}`;
+    return [name, each.since === null ? "" : age(each.since), why];
+  });
   return table(`Down at ${model.name(model.here)}: ${downOf(links)} of ${count(links.total, "link")}`, ["Neighbor", ">For", "Why"], rows);
 }
 
