@@ -47,6 +47,8 @@ _NO_ANSWER = (
 
 REFUSED = "hellos are accepted"
 """The check that fails while hellos are refused, and for a minute after."""
+_LINKS = "links have an adjacency"
+"""The check that fails while a link is down."""
 
 
 class Plane:
@@ -97,7 +99,7 @@ class Plane:
             ("adjacencies", lambda: self._adjacent(down)),
             ("daemons' routes", lambda: self._computed(wanted)),
             ("databases", self._agree),
-            ("plan", lambda: self._planned(excused)),
+            ("plan", lambda: self._planned((*excused, _LINKS) if down else excused)),
             ("weights", lambda: self._weighted(down)),
             ("sysctls", self._set),
         )

@@ -6,8 +6,10 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from fared.kernel.present import read_present
 from fared.management.cli.main import main
 from tests.kernel.netns import Namespaces, inside, run
+from tests.waiting import wait_for
 
 SETUP = """
 address add 10.255.0.1/32 dev lo
@@ -36,6 +38,8 @@ def machine():
         for line in SETUP.split("\n"):
             if line:
                 run(f"ip {line}", name)
+        with inside(name):  # the kernel takes up to a second to report a carrier
+            wait_for(lambda: all(each.link.up for each in read_present()), 10.0, "carrier")
         yield name
     finally:
         made.close()

@@ -115,6 +115,10 @@ class Watch:
         return len(self.gone) == len(self._prefixes)
 
 
+_LOGGED = 0.1
+"""Seconds: what a stage begins may be done before the stage is logged."""
+
+
 def test_a_killed_leaf_keeps_forwarding_and_after_its_restart_rewrites_no_correct_route(
     fabric: Fabric,
 ):
@@ -164,7 +168,7 @@ def test_a_killed_leaf_keeps_forwarding_and_after_its_restart_rewrites_no_correc
     synced = logged(fabric, "L1", "stage-reached", stage="lsdb-in-sync")
     assert len(full) >= 2
     assert min(watch.gone.values()) > max(full[:2])
-    assert min(watch.gone.values()) > synced[0]
+    assert min(watch.gone.values()) > synced[0] - _LOGGED
     view.read_events()
     assert view.writes.routes == 2, "the two stale routes were deleted, nothing else was written"
     assert view.writes.next_hops == 0
