@@ -118,7 +118,7 @@ def same(results: list[dict[str, Any]]) -> bool:
 
 def hardly_late(results: list[dict[str, Any]]) -> bool:
     """Whether no call took longer than a failure may delay it."""
-    busy = os.getloadavg()[0] > 2 * (os.cpu_count() or 1)
+    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
     return max(result["longest"] for result in results) < (OVERLOADED if busy else WITHIN)
 
 
