@@ -18,7 +18,7 @@ def path(tmp_path_factory):
         yield str(running.path)
 
 
-_PATIENCE = 3.0
+_PATIENCE = 1.0
 """Seconds without output after which a key was missed."""
 
 
