@@ -163,10 +163,7 @@ class ComparedRun:
 
     def _pair(self, where: Where, end: NodeId, as_of: AsOf, lost: LostLinks) -> None:
         """Note if a pair has fewer links, or more, than before."""
-        pair = self._joined(where, end, as_of)
-        if pair is None:
-            return
-        a, b, was, now, network = pair
+        a, b, was, now, network = self._joined(where, end, as_of)
         if was == now:
             return
         ends = min(a, b), max(a, b)
@@ -182,11 +179,8 @@ class ComparedRun:
 
     def _joined(
         self, where: Where, end: NodeId, as_of: AsOf
-    ) -> tuple[NodeId, NodeId, int, int, Between] | None:
-        """Return the routers that a row joins, their links before and after, and what is between.
-
-        None: the row is one of a network of other routers, which have rows of their own.
-        """
+    ) -> tuple[NodeId, NodeId, int, int, Between]:
+        """Return the routers that a row joins, their links before and after, what is between."""
         near, far = self._both(where, as_of), self._both(replace(where, node=end), as_of)
         was, now = links_between(near[0], far[0]), links_between(near[1], far[1])
         between = next((both for both in (near, far) if any(n and n.network for n in both)), None)

@@ -15,7 +15,6 @@ from fared.core.link_text import link
 from fared.management.documents.explain import MissingHop
 from fared.management.documents.sliced import Work
 from fared.management.documents.views.lost import lost_links
-from fared.paths.rib.explain import view_spf
 from fared.paths.spf.plan import SpfPlan
 from fared.paths.spf.search import UNREACHABLE, shortest_paths
 
@@ -63,7 +62,9 @@ def _entry(context: ViewContext, hop: NodeId, lost: LostLink) -> MissingHop:
 def _first_hops(plan: SpfPlan, lost: LostLink, route: Route, root: NodeId) -> Iterator[NodeId]:
     """Yield the neighbors with which paths over a lost link would begin, if they are no longer."""
     graph = plan.graph
-    ends = [graph.index(end) for end in route.destinations]
+    indexes = (graph.index(end) for end in route.destinations)
+    ends = [end for end in indexes if end is not None and plan.distance[end] != UNREACHABLE]
+    longest = max((int(plan.distance[end]) for end in ends), default=-1)
     for tail, head, metric in (
         (lost.a, lost.b, lost.metrics[0]),
         (lost.b, lost.a, lost.metrics[1]),
@@ -71,14 +72,9 @@ def _first_hops(plan: SpfPlan, lost: LostLink, route: Route, root: NodeId) -> It
         start, beyond = graph.index(tail), graph.index(head)
         if start is None or beyond is None or plan.distance[start] == UNREACHABLE:
             continue
+        there = int(plan.distance[start]) + metric
+        if there > longest:
+            continue
         after, _ = shortest_paths(graph, beyond)
-        for end in ends:
-            if end is None or UNREACHABLE in (after[end], plan.distance[end]):
-                continue
-            if int(plan.distance[start]) + metric + int(after[end]) <= int(plan.distance[end]):
-                yield from [head] if tail == root else _before(plan, tail)
-
-
-def _before(plan: SpfPlan, tail: NodeId) -> tuple[NodeId, ...]:
-    vertex = view_spf(plan).get(tail)
-    return () if vertex is None else vertex.first_hops
+        if any(there + int(after[end]) <= int(plan.distance[end]) for end in ends):
+            yield from [head] if tail == root else graph.nodes[plan.first_hops(start)].tolist()
