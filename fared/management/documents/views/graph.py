@@ -89,8 +89,31 @@ def _area(
         prefixes = sum(solver.prefix_count(area, node) for solver in solvers)
         return _node(context, node, known, prefixes)
 
+    links = yield from _links(context, teds, names, chosen)
+    lost = yield from lost_links(context)
+    return TopologyArea(
+        proto=instance.name,
+        area=context.area_name(instance.name, area),
+        nodes=(yield from each(nodes, entry)),
+        links=links,
+        lost=[
+            each
+            for each in in_area(context, lost, instance.name, area)
+            if chosen is None or not {each.from_, each.to}.isdisjoint(chosen.values())
+        ],
+        prefixes=UNSET if chosen is None else _prefixes(instance, area, chosen),
+    )
+
+
+def _links(
+    context: ViewContext,
+    teds: Mapping[str, tuple[Graph, Mapping[NodeId, NodeBlock]]],
+    names: Mapping[NodeId, str],
+    chosen: Mapping[NodeId, str] | None,
+) -> Work[list[TopologyLink]]:
+    """Return the links of the named nodes, of ``chosen`` ones those that touch these."""
     links: list[TopologyLink] = []
-    for node in nodes:
+    for node in names:
         yield
         found = {
             family: _rows(graph, blocks[node])
@@ -112,19 +135,7 @@ def _area(
                     families=families,
                 )
             )
-    lost = yield from lost_links(context)
-    return TopologyArea(
-        proto=instance.name,
-        area=context.area_name(instance.name, area),
-        nodes=(yield from each(nodes, entry)),
-        links=links,
-        lost=[
-            each
-            for each in in_area(context, lost, instance.name, area)
-            if chosen is None or not {each.from_, each.to}.isdisjoint(chosen.values())
-        ],
-        prefixes=UNSET if chosen is None else _prefixes(instance, area, chosen),
-    )
+    return links
 
 
 def _around(
