@@ -26,12 +26,18 @@ _LOOPBACK: Final = "Loopback"
 _TOO_SMALL: Final = "mtu-too-small"
 
 
-def link_counts(context: ViewContext) -> LinkCounts:
-    """Count the links that are to have an adjacency, and find those without one."""
+def link_counts(
+    context: ViewContext, interfaces: Iterable[InterfaceEntry] | None = None
+) -> LinkCounts:
+    """Count the links that are to have an adjacency, and find those without one.
+
+    ``interfaces``: those of all protocols, if they have been made.
+    """
     expected: set[str] = set()
     missing: list[MissingAdjacency] = []
     for instance, views in views_of(context):
-        rows = [row for row in views.interfaces(context) if _wanted(row)]
+        made = views.interfaces(context) if interfaces is None else interfaces
+        rows = [row for row in made if row.proto == instance.name and _wanted(row)]
         in_vain = views.in_vain(context)
         without = [row for row in rows if not row.full or row.interface in in_vain]  # mostly none
         found = list(_missing(context, instance, without, views.neighbors)) if without else []

@@ -27,7 +27,7 @@ from fared.management.documents.views.missing import link_counts
 def interfaces(context: ViewContext, name: str | None = None) -> Interfaces:
     """``show interfaces [NAME]``. Raises CommandError if nothing there has that name."""
     known = [row for _, views in views_of(context) for row in views.interfaces(context)]
-    missing = link_counts(context).missing
+    missing = link_counts(context, known).missing
     if name is None:
         return Interfaces(context.root, known, missing)
     there = [(i, row) for i, views in views_of(context) for row in views.neighbors(context)]
