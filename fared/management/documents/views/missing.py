@@ -26,9 +26,7 @@ _LOOPBACK: Final = "Loopback"
 _TOO_SMALL: Final = "mtu-too-small"
 
 
-def link_counts(
-    context: ViewContext, interfaces: Iterable[InterfaceEntry] | None = None
-) -> LinkCounts:
+def link_counts(context: ViewContext, interfaces: list[InterfaceEntry] | None = None) -> LinkCounts:
     """Count the links that are to have an adjacency, and find those without one.
 
     ``interfaces``: those of all protocols, if they have been made.
