@@ -23,9 +23,9 @@ from fared.extensions.lab import sandbox
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_workload import run_ina
-from fared.extensions.lab.jobs import Job
 from fared.extensions.lab.waiting import await_paths
-from fared.extensions.lab.workload import WorkloadReport, run
+from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.run import WorkloadReport, run
 
 TOPOLOGY = ROOT / "containerlab" / "ina.clab.yml"
 MBIT = 1e6 / 8

@@ -19,10 +19,10 @@ import yaml
 
 from bench.lab.sandboxed import measured_rows
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import Job
 from fared.extensions.lab.permutation import Permutation, best_steps, ring_all_reduce_seconds
 from fared.extensions.lab.waiting import await_paths
-from fared.extensions.lab.workload import run
+from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.run import run
 
 NODES, DEGREE = 5, 2
 MBITS = 20

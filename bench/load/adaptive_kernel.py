@@ -36,9 +36,9 @@ from bench.report import show
 from bench.traffic.steady import OVERHEAD, Stream, between_hosts, steady, through
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import Job
 from fared.extensions.lab.waiting import await_paths
-from fared.extensions.lab.workload import run
+from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.run import run
 
 RESULTS = OUTPUT / "adaptive_kernel"
 RATE, TCP_RATE = 10e6 / 8, 40e6 / 8

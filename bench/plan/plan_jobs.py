@@ -24,9 +24,9 @@ from typing import Any
 from bench import ROOT
 from bench.lab.sandboxed import measured_rows
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import Job
 from fared.extensions.lab.waiting import await_paths
-from fared.extensions.lab.workload import run
+from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.run import run
 
 TOPOLOGY = ROOT / "containerlab" / "clos3.clab.yml"
 HOSTS = (("h1", "h2"), ("h1", "h3"), ("h1", "h4"))

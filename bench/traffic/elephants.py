@@ -48,9 +48,9 @@ from bench.traffic.elephants_udp import changed, just_below, prefix, sprayed
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.expected import expected_shares, path_capacities
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import Job
 from fared.extensions.lab.waiting import await_paths, wait_until
-from fared.extensions.lab.workload import bound, run
+from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.run import bound, run
 
 RESULTS = OUTPUT / "elephants"
 _NEAR = 0.01

@@ -9,10 +9,10 @@ from typing import Any
 
 from bench.traffic.dataplane import Rate
 from bench.traffic.dataplane_runs import LEAF, RATE, SENDER, SPINE
-from fared.extensions.lab.bounds import least_seconds
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.namespaces import Netns
 from fared.extensions.lab.traffic import measure as send
+from fared.extensions.lab.workloads.bounds import least_seconds
 from fared.kernel.nft import find_nft
 from fared.kernel.spray import SprayTable
 

@@ -18,8 +18,8 @@ from fared.core.bier import LENGTHS
 from fared.extensions.lab import topology
 from fared.extensions.lab.addressing import SUB_DOMAIN, make_plan
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import ALL_GATHER_BIER, BROADCAST_BIER
 from fared.extensions.lab.multicast import bound, run_bier
+from fared.extensions.lab.workloads.jobs import ALL_GATHER_BIER, BROADCAST_BIER
 from fared.kernel.nft import find_nft
 from tests.bier.frames import frame, received, receiver, sender
 from tests.waiting import wait_for

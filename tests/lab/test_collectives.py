@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from fared.extensions.lab.collectives import COLLECTIVES, ROOT, Schedule, Send, block_size
+from fared.extensions.lab.workloads.collectives import COLLECTIVES, ROOT, Schedule, Send, block_size
 
 State = list[list[frozenset[int]]]
 """For each rank and block, whose contributions are summed in it."""

@@ -14,10 +14,10 @@ import pytest
 
 from fared.extensions.lab import topology, traffic, udp
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import Job
 from fared.extensions.lab.kernel_view import shares
 from fared.extensions.lab.waiting import Accepts, await_paths, wait_until
-from fared.extensions.lab.workload import run
+from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.run import run
 from tests.lab.damages import TWO_PODS, weigh_damages
 from tests.lab.five_stages import drain_spines
 

@@ -16,17 +16,24 @@ from rich.console import Console
 
 from fared.extensions.lab import topology
 from fared.extensions.lab import traffic as traffic_
-from fared.extensions.lab.collectives import COLLECTIVES
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import Job
 from fared.extensions.lab.packet_order import PacketOrder
 from fared.extensions.lab.tables import segment_order_table
 from fared.extensions.lab.tcp_order import TcpOrder, order_of
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths, interfaces
-from fared.extensions.lab.workload import Iteration, JobReport, LinkUse, WorkloadReport, bound, run
-from fared.extensions.lab.workload_tables import completion_table, uses_table
+from fared.extensions.lab.workloads.collectives import COLLECTIVES
+from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.run import (
+    Iteration,
+    JobReport,
+    LinkUse,
+    WorkloadReport,
+    bound,
+    run,
+)
+from fared.extensions.lab.workloads.tables import completion_table, uses_table
 from tests.lab.test_fabric import TOPOLOGY
 from tests.waiting import wait_for
 
@@ -228,7 +235,7 @@ def test_a_host_that_cannot_be_reached_is_an_error_and_no_socket_stays(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch
 ):
     """The link to h2 is down: connecting fails, in words; hosts that do not exist are refused."""
-    monkeypatch.setattr("fared.extensions.lab.flows._CONNECT_DEADLINE", 0.3)
+    monkeypatch.setattr("fared.extensions.lab.workloads.flows._CONNECT_DEADLINE", 0.3)
     fabric.fail("L2", "h2")
     job = Job("scatter", ("h1", "h2"), 1000)
     with pytest.raises(LabError, match="h1 cannot connect to h2"):
@@ -306,7 +313,7 @@ def test_the_report_is_one_json_document_and_tables_of_80_columns():
 def test_a_report_is_drawn_as_png_or_svg(tmp_path: Path, suffix: str):
     """Two panels: links over time, and completion times."""
     pytest.importorskip("matplotlib")
-    from fared.extensions.lab.plots import draw
+    from fared.extensions.lab.workloads.plots import draw
 
     path = tmp_path / f"workload.{suffix}"
     draw(report(), path)

@@ -19,12 +19,12 @@ from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_workload import Workers, run_ina
-from fared.extensions.lab.jobs import INA, Job
 from fared.extensions.lab.processes import send_signal
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.waiting import await_paths
-from fared.extensions.lab.workload import WorkloadReport, run
-from fared.extensions.lab.workload_tables import format_bytes
+from fared.extensions.lab.workloads.jobs import INA, Job
+from fared.extensions.lab.workloads.run import WorkloadReport, run
+from fared.extensions.lab.workloads.tables import format_bytes
 
 SIZE = 2_000_000
 ITERATIONS = 3

@@ -18,15 +18,15 @@ import msgspec
 
 from fared.extensions.ina.fields import MOST_JOB_ID
 from fared.extensions.ina.plan.bounds import least_cut
-from fared.extensions.lab.bounds import kernel_rates
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import LabJob, capacities
 from fared.extensions.lab.ina_worker import Task
-from fared.extensions.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
 from fared.extensions.lab.processes import NodeProcess, end
 from fared.extensions.lab.tcp_order import TcpOrder
-from fared.extensions.lab.workload import Iteration, JobReport, LinkMeter, WorkloadReport
+from fared.extensions.lab.workloads.bounds import kernel_rates
+from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
+from fared.extensions.lab.workloads.run import Iteration, JobReport, LinkMeter, WorkloadReport
 
 _POLL = 0.02
 _ROUND = 4

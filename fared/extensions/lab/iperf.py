@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric, RunningNode
-from fared.extensions.lab.flows import CONGESTION_CONTROL
 from fared.extensions.lab.tcp_order import TcpOrder, increments, order_between, read_counters
+from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL
 
 FORMAT = "fared-traffic/1"
 _LISTEN_DEADLINE = 2.0

@@ -19,13 +19,18 @@ from dataclasses import dataclass, field
 
 from fared.core.bier import bift_id
 from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan, NodePlan
-from fared.extensions.lab.bounds import Rate, kernel_rates, least_seconds
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import VETH_RATE
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import ALL_GATHER_BIER, DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
 from fared.extensions.lab.tcp_order import TcpOrder
-from fared.extensions.lab.workload import Iteration, JobReport, LinkMeter, WorkloadReport
+from fared.extensions.lab.workloads.bounds import Rate, kernel_rates, least_seconds
+from fared.extensions.lab.workloads.jobs import (
+    ALL_GATHER_BIER,
+    DEFAULT_INTERVAL,
+    DEFAULT_TIMEOUT,
+    Job,
+)
+from fared.extensions.lab.workloads.run import Iteration, JobReport, LinkMeter, WorkloadReport
 from fared.paths.bier.bit_string import bit_strings
 from fared.paths.bier.header import ETHERTYPE, FIXED_SIZE, BierHeader, encode_header
 

@@ -14,14 +14,7 @@ import click
 from rich.console import Console
 
 from fared.extensions.lab import holder
-from fared.extensions.lab.collectives import COLLECTIVES
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import (
-    ALL_GATHER_BIER,
-    BROADCAST_BIER,
-    INA,
-    Job,
-)
 from fared.extensions.lab.tables import segment_order_table
 from fared.extensions.lab.workload_options import (
     DEFAULT_ITERATIONS,
@@ -33,9 +26,16 @@ from fared.extensions.lab.workload_options import (
     size_option,
     timeout_option,
 )
+from fared.extensions.lab.workloads.collectives import COLLECTIVES
+from fared.extensions.lab.workloads.jobs import (
+    ALL_GATHER_BIER,
+    BROADCAST_BIER,
+    INA,
+    Job,
+)
 
 if TYPE_CHECKING:
-    from fared.extensions.lab.workload import WorkloadReport
+    from fared.extensions.lab.workloads.run import WorkloadReport
 
 _TOLD = {
     "all-reduce-ring": "All ranks get the sum of all, block by block in a ring.",
@@ -58,7 +58,7 @@ def _show(report: WorkloadReport, *, as_json: bool) -> None:
     """Print the report as a document, or as tables."""
     # networkx and matplotlib: 100 ms, which the other commands, each node in a container
     # among them, need not pay.
-    from fared.extensions.lab import workload_tables  # noqa: PLC0415
+    from fared.extensions.lab.workloads import tables as workload_tables  # noqa: PLC0415
 
     if as_json:
         click.echo(report.as_json())
@@ -205,8 +205,8 @@ def _measured(
 ) -> WorkloadReport:
     """Run jobs, if their pictures can be drawn."""
     # networkx and matplotlib, as above
-    from fared.extensions.lab import plots  # noqa: PLC0415
-    from fared.extensions.lab.workload import run  # noqa: PLC0415
+    from fared.extensions.lab.workloads import plots  # noqa: PLC0415
+    from fared.extensions.lab.workloads.run import run  # noqa: PLC0415
 
     for picture in pictures:
         plots.check(picture)
@@ -214,7 +214,7 @@ def _measured(
 
 
 def _draw(report: WorkloadReport, pictures: Sequence[Path]) -> None:
-    from fared.extensions.lab import plots  # noqa: PLC0415 - as above
+    from fared.extensions.lab.workloads import plots  # noqa: PLC0415 - as above
 
     for picture in pictures:
         plots.draw(report, picture)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import click
 
-from fared.extensions.lab.flows import CONGESTION_CONTROL
-from fared.extensions.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT
+from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL
+from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT
 
 DEFAULT_ITERATIONS = 10
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)

@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass, field
 
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.addressing import AddressPlan, PortAddresses
-from fared.extensions.lab.bounds import Rate, kernel_rates, least_seconds
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import VETH_RATE
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.flows import CONGESTION_CONTROL, Flows
-from fared.extensions.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
 from fared.extensions.lab.tcp_order import TcpOrder
+from fared.extensions.lab.workloads.bounds import Rate, kernel_rates, least_seconds
+from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL, Flows
+from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
 
 FORMAT = "fared-workload/1"
 _STALLED = 30.0

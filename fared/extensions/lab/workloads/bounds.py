@@ -1,6 +1,6 @@
 """A lower bound on the time of a set of transfers, with optimal use of every path.
 
-``workload`` compares its results with this bound: maximum flows by networkx over the shortest-path
+``run`` compares its results with this bound: maximum flows by networkx over the shortest-path
 DAGs, as in ``expected``. Many transfers at once are a multi-commodity flow, for which this takes
 the largest of the bounds that single-commodity flows give: each pair of routers by itself, all
 that one router sends, all that one receives, and everything together. Each is a true lower bound;

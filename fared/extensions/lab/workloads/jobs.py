@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fared.extensions.lab.addressing import AddressPlan
-from fared.extensions.lab.collectives import COLLECTIVES, Schedule
 from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.workloads.collectives import COLLECTIVES, Schedule
 
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_INTERVAL = 0.5

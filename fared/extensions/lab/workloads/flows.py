@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from fared.core.closing import Closing
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.jobs import Pair
 from fared.extensions.lab.tcp_order import TcpOrder, order_of, read_info
+from fared.extensions.lab.workloads.jobs import Pair
 
 CONGESTION_CONTROL = "cubic"
 _FIRST_LISTENING_PORT = 18515
