@@ -25,7 +25,8 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_workload import run_ina
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.jobs import Job
-from fared.extensions.lab.workloads.run import WorkloadReport, run
+from fared.extensions.lab.workloads.report import WorkloadReport
+from fared.extensions.lab.workloads.run import run
 
 TOPOLOGY = ROOT / "containerlab" / "ina.clab.yml"
 MBIT = 1e6 / 8

@@ -25,14 +25,8 @@ from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths, interfaces
 from fared.extensions.lab.workloads.collectives import COLLECTIVES
 from fared.extensions.lab.workloads.jobs import Job
-from fared.extensions.lab.workloads.run import (
-    Iteration,
-    JobReport,
-    LinkUse,
-    WorkloadReport,
-    bound,
-    run,
-)
+from fared.extensions.lab.workloads.report import Iteration, JobReport, LinkUse, WorkloadReport
+from fared.extensions.lab.workloads.run import bound, run
 from fared.extensions.lab.workloads.tables import completion_table, uses_table
 from tests.lab.test_fabric import TOPOLOGY
 from tests.waiting import wait_for

@@ -23,7 +23,8 @@ from fared.extensions.lab.processes import send_signal
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.jobs import INA, Job
-from fared.extensions.lab.workloads.run import WorkloadReport, run
+from fared.extensions.lab.workloads.report import WorkloadReport
+from fared.extensions.lab.workloads.run import run
 from fared.extensions.lab.workloads.tables import format_bytes
 
 SIZE = 2_000_000

@@ -26,7 +26,8 @@ from fared.extensions.lab.processes import NodeProcess, end
 from fared.extensions.lab.tcp_order import TcpOrder
 from fared.extensions.lab.workloads.bounds import kernel_rates
 from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
-from fared.extensions.lab.workloads.run import Iteration, JobReport, LinkMeter, WorkloadReport
+from fared.extensions.lab.workloads.meter import LinkMeter
+from fared.extensions.lab.workloads.report import Iteration, JobReport, WorkloadReport
 
 _POLL = 0.02
 _ROUND = 4

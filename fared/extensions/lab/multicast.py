@@ -30,7 +30,8 @@ from fared.extensions.lab.workloads.jobs import (
     DEFAULT_TIMEOUT,
     Job,
 )
-from fared.extensions.lab.workloads.run import Iteration, JobReport, LinkMeter, WorkloadReport
+from fared.extensions.lab.workloads.meter import LinkMeter
+from fared.extensions.lab.workloads.report import Iteration, JobReport, WorkloadReport
 from fared.paths.bier.bit_string import bit_strings
 from fared.paths.bier.header import ETHERTYPE, FIXED_SIZE, BierHeader, encode_header
 

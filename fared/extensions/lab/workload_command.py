@@ -35,7 +35,7 @@ from fared.extensions.lab.workloads.jobs import (
 )
 
 if TYPE_CHECKING:
-    from fared.extensions.lab.workloads.run import WorkloadReport
+    from fared.extensions.lab.workloads.report import WorkloadReport
 
 _TOLD = {
     "all-reduce-ring": "All ranks get the sum of all, block by block in a ring.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fared.core.link_text import direction
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.workloads.run import WorkloadReport
+from fared.extensions.lab.workloads.report import WorkloadReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

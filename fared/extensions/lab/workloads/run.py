@@ -9,120 +9,22 @@ read from the kernels' counters.
 
 from __future__ import annotations
 
-import json
 import math
-import statistics
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from fared.core.units import BytesPerSecond
-from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.expected import VETH_RATE
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.tcp_order import TcpOrder
 from fared.extensions.lab.workloads.bounds import Rate, kernel_rates, least_seconds
 from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL, Flows
 from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
+from fared.extensions.lab.workloads.meter import LinkMeter
+from fared.extensions.lab.workloads.report import Iteration, JobReport, WorkloadReport
 
-FORMAT = "fared-workload/1"
 _STALLED = 30.0
 _LONGEST_WAIT = 0.5
 _ROUNDING = 4
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """Start of an iteration, seconds since that of the workload, and its duration."""
-
-    begun: float
-    seconds: float
-
-
-@dataclass(frozen=True)
-class JobReport:
-    """Results of a job; ``bound`` None: some pair had no path; ``moved``: bytes of an iteration.
-
-    ``order``: of the segments of all iterations together.
-    """
-
-    job: Job
-    steps: int
-    moved: int
-    bound: float | None
-    iterations: tuple[Iteration, ...]
-    order: TcpOrder
-
-    @property
-    def median(self) -> float:
-        """The median completion time, seconds; NaN if no iteration was completed."""
-        return statistics.median([one.seconds for one in self.iterations] or [math.nan])
-
-    @property
-    def cycle(self) -> float:
-        """The mean time from one beginning to the next, seconds; NaN for fewer than two."""
-        begun = [one.begun for one in self.iterations]
-        return (begun[-1] - begun[0]) / (len(begun) - 1) if len(begun) > 1 else math.nan
-
-    @property
-    def efficiency(self) -> float | None:
-        """The least time divided by the median time: 1 is optimal."""
-        return self.bound / self.median if self.bound and self.iterations else None
-
-
-@dataclass(frozen=True)
-class LinkUse:
-    """Utilization of a router's port: a part of its rate (bytes/s) for each sampled interval."""
-
-    node: str
-    interface: str
-    peer: str
-    rate: BytesPerSecond
-    utilisation: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean over all intervals; NaN if there are none."""
-        return statistics.fmean(self.utilisation or [math.nan])
-
-
-@dataclass(frozen=True)
-class WorkloadReport:
-    """All jobs, and all links between routers; ``times`` are the ends of the sampled intervals."""
-
-    lab: str
-    seconds: float
-    jobs: tuple[JobReport, ...]
-    times: tuple[float, ...]
-    links: tuple[LinkUse, ...]
-
-    def as_json(self) -> str:
-        """The report as one JSON document, format ``fared-workload/1``."""
-        jobs = [
-            {
-                **asdict(report.job),
-                "steps": report.steps,
-                "moved": report.moved,
-                "bound": report.bound,
-                "median": report.median if report.iterations else None,
-                "efficiency": report.efficiency,
-                "cycle": report.cycle if len(report.iterations) > 1 else None,
-                "completions": [asdict(one) for one in report.iterations],
-                "order": asdict(report.order),
-            }
-            for report in self.jobs
-        ]
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "lab": self.lab,
-                "seconds": self.seconds,
-                "jobs": jobs,
-                "times": self.times,
-                "links": [asdict(link) for link in self.links],
-            }
-        )
 
 
 def run(
@@ -266,55 +168,3 @@ class _Run:
         return (job.iterations is not None and len(self.done) >= job.iterations) or (
             job.seconds is not None and now >= job.seconds
         )
-
-
-class LinkMeter:
-    """Bytes sent by every router's ports to other routers, sampled at intervals."""
-
-    def __init__(self, fabric: Fabric, rate: Rate, interval: float) -> None:
-        self._fabric = fabric
-        self._rate = rate
-        self._interval = interval
-        self._ports = [port for node in fabric.plan.routers for port in node.fabric_ports]
-        self._use: list[list[float]] = [[] for _ in self._ports]
-        self._last = list(self._read())
-        self._begun = time.monotonic()
-        self._sampled = 0.0
-        self.times: list[float] = []
-
-    @property
-    def due(self) -> float:
-        """The time of the next sample."""
-        return self._sampled + self._interval
-
-    def elapsed(self) -> float:
-        """Seconds since the beginning."""
-        return time.monotonic() - self._begun
-
-    def sample(self, now: float) -> None:
-        """Read all counters if a sample is due."""
-        if now >= self.due:
-            self.last(now)
-
-    def last(self, now: float) -> None:
-        """Read all counters now."""
-        sent = list(self._read())
-        for use, port, before, after in zip(self._use, self._ports, self._last, sent, strict=True):
-            use.append(round((after - before) / (now - self._sampled) / self._capacity(port), 4))
-        self._last, self._sampled = sent, now
-        self.times.append(round(now, 3))
-
-    def links(self) -> tuple[LinkUse, ...]:
-        """Return the utilization of each port."""
-        return tuple(
-            LinkUse(port.node, port.name, port.peer, self._capacity(port), tuple(use))
-            for port, use in zip(self._ports, self._use, strict=True)
-        )
-
-    def _capacity(self, port: PortAddresses) -> BytesPerSecond:
-        return self._rate(port) or VETH_RATE
-
-    def _read(self) -> Iterator[int]:
-        for node in self._fabric.plan.routers:
-            counters = self._fabric.view(node.name).counters()
-            yield from (counters[port.name].sent_bytes for port in node.fabric_ports)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from fared.core.link_text import direction
 from fared.core.units import format_bandwidth
-from fared.extensions.lab.workloads.run import JobReport, WorkloadReport
+from fared.extensions.lab.workloads.report import JobReport, WorkloadReport
 
 _BAR = 20
 
