@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fared.extensions.lab.main import main as fared_lab
 from fared.management.cli import habits
 from fared.management.cli.main import main
 from tests.api.documents import ANSWERS
@@ -122,8 +123,9 @@ def test_bash_may_split_a_prefix_of_ipv6(path, monkeypatch, typed, expected):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_a_script(shell):
+def test_each_shell_has_a_script_for_both_programs(shell):
     assert "_FARED_CLI_COMPLETE" in CliRunner().invoke(main, ["completion", shell]).stdout
+    assert "_FARED_LAB_COMPLETE" in CliRunner().invoke(fared_lab, ["completion", shell]).stdout
 
 
 def run(path, words):

@@ -25,6 +25,7 @@ from fared.extensions.lab.page import HTTP_PORT, listen, show_page
 from fared.extensions.lab.permutation import permutation
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths
+from fared.management.cli.completion import completion_of
 from fared.management.cli.ends import Program
 
 _SHOW_ROUTES = {"fared": "show routes", "frr": "show ip route", "bird": "show route"}
@@ -258,6 +259,7 @@ def page(name: str | None, node: str | None, port: int) -> None:
 
 
 main.add_command(traffic)
+main.add_command(completion_of(main, "fared-lab"))
 
 
 @main.command()

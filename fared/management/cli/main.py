@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 import fared
+from fared.management.cli.completion import completion_of
 from fared.management.cli.session import (
     USAGE,
     Failure,
@@ -172,20 +173,7 @@ for _plugged in extensions.COMMANDS:
     main.add_lazy(_plugged.name, Lazy(imported(_plugged.target), _plugged.help))
 
 
-@main.command()
-@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
-def completion(shell: str) -> None:
-    """Print what makes TAB complete commands and values in a shell.
-
-    The Debian package has it already. Else, bash and zsh: add eval "$(fared-cli completion bash)"
-    to the shell's start-up file; fish: write it to ~/.config/fish/completions/fared-cli.fish.
-    """
-    from click.shell_completion import get_completion_class  # noqa: PLC0415 - only here
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    script = kind(main, {}, "fared-cli", "_FARED_CLI_COMPLETE")
-    click.echo(script.source_template % script.source_vars())
+main.add_command(completion_of(main, "fared-cli"))
 
 
 if __name__ == "__main__":
