@@ -36,14 +36,18 @@ class ConfigError(msgspec.Struct, frozen=True):
     nearest: str | None = None
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}: "
+        return f"{self.file}:{self.line}:{self.column}: {self.text}"
+
+    @property
+    def text(self) -> str:
+        """The error without the place in a file."""
         subject = f"{self.path}: " if self.path else ""
         meant = self.nearest or self.hint.startswith(_ELSEWHERE)
         known_better = meant and len(self.expected) > _LONG
         if known_better and self.got.startswith(_UNKNOWN):  # a long list would hide it
-            text = f"{where}{subject}{self.got.removeprefix('the ')}"
+            text = f"{subject}{self.got.removeprefix('the ')}"
         else:
-            text = f"{where}{subject}expected {self.expected}, got {self.got}"
+            text = f"{subject}expected {self.expected}, got {self.got}"
         if self.hint:
             text += f" ({self.hint})"
         if self.nearest:

@@ -8,10 +8,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from fared.config.load import load
 from fared.extensions.lab import topology
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import TopologyError
 from fared.extensions.lab.kinds import kind_of
+from fared.extensions.lab.labels import LABELS
 from fared.extensions.lab.main import main
 from fared.extensions.lab.node import node_sysctls
 
@@ -68,6 +70,38 @@ topology:
     assert read.nodes["N"].rate == 1e9 / 8
 
 
+def test_labels_set_what_fared_is_told_in_its_section_adaptive():
+    """Values are those of fared's own file, and fared reads its file with them."""
+    given = {
+        "metric": "available",
+        "granularity": "flowlet",
+        "flows": 128,
+        "enabled": False,
+        "announce-threshold": 0.01,
+        "flowlet-gap": "50ms",
+        "packet-prefixes": ["10.0.2.0/24"],
+        "packet-match": {"udp-ports": [4791]},
+    }
+    labels = {f"fared-lab.adaptive.{key}": value for key, value in given.items()}
+    labels["fared-lab.adaptive.packet-prefixes"] = "[10.0.2.0/24]"
+    labels["fared-lab.adaptive.packet-match.udp-ports"] = "[4791]"
+    del labels["fared-lab.adaptive.packet-match"]
+    document = yaml.safe_load(GOOD)
+    document["topology"]["groups"]["router"]["labels"] |= labels
+    plan = make_plan(topology.from_document(document, Path("t.clab.yml"))).node("A")
+    file = kind_of("fared").files(plan, Path("/run/fared"))["fared.yaml"]
+    assert yaml.safe_load(file)["adaptive"] == given
+    assert load(file).adaptive.flowlet_gap == 0.05
+
+
+def test_the_page_has_the_labels_as_they_are_declared(repository: Path):
+    """One table for people; a label that is added is added there too."""
+    page = (repository / "containerlab" / "README.md").read_text("utf-8")
+    for label in LABELS:
+        row = f"`{label.key}`", label.values, f"`{label.default}`", label.meaning
+        assert f"| {' | '.join(row)} |" in page
+
+
 def test_sysctls_are_inherited_like_labels_and_only_those_of_the_network_are_set():
     """containerlab sets all of them; the lab has no namespaces but of the network."""
     read = parse(
@@ -94,7 +128,7 @@ def test_the_routers_can_be_run_as_another_kind():
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (("fared-lab.kind: fared", "fared-lab.kind: fraed"), "kind 'fraed' is none of fared, frr"),
+        (("fared-lab.kind: fared", "fared-lab.kind: fraed"), "kind: 'fraed' is none of fared, frr"),
         (("kind: linux", "kind: nokia_srlinux"), "kind 'nokia_srlinux' is none of"),
         (('"B:A"', '"C:A"'), "link 1: no node 'C'"),
         (('"A:h"', '"A:B"'), "link 2: A:B is used by link 1 already"),
@@ -110,6 +144,24 @@ def test_the_routers_can_be_run_as_another_kind():
         (
             ("h: {}", "h: {labels: {fared-lab.segmentation: singel}}"),
             "'singel' is none of single, offload (did you mean 'single'?)",
+        ),
+        (
+            ("h: {}", "h: {labels: {fared-lab.segmentaton: single}}"),
+            (
+                "label fared-lab.segmentaton: the lab knows none of that name"
+                " (did you mean 'fared-lab.segmentation'?)"
+            ),
+        ),
+        (
+            ("fared-lab.rate: 100M", "fared-lab.rate: 100M, fared-lab.adaptive.metric: avail"),
+            (
+                "node h: label fared-lab.adaptive.metric: expected 'capacity', 'available' or"
+                " 'equalise', got \"avail\"; did you mean 'available'?"
+            ),
+        ),
+        (
+            ("fared-lab.rate: 100M", "fared-lab.rate: 100M, fared-lab.adaptive.metrik: available"),
+            "label fared-lab.adaptive.metrik: unknown key \"metrik\"; did you mean 'metric'?",
         ),
         (("name: two", "name: ''"), "name:"),
     ],

@@ -28,7 +28,8 @@ from fared.core.bier import LENGTHS
 from fared.core.ids import BACKBONE, AreaId
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.errors import LabError, TopologyError
-from fared.extensions.lab.topology import ISIS, LabLink, LabNode, LabTopology
+from fared.extensions.lab.labels import ISIS
+from fared.extensions.lab.topology import LabLink, LabNode, LabTopology
 
 _LOOPBACKS = IPv4Network("10.255.0.0/16")
 _FABRIC = IPv4Network("10.128.0.0/16")

@@ -15,7 +15,7 @@ from rich.table import Table
 from fared.core import link_text
 from fared.core.link_text import LinkText
 from fared.core.units import format_bandwidth, parse_bandwidth
-from fared.extensions.lab import holder, named, sandbox, shipped, topology
+from fared.extensions.lab import holder, labels, named, sandbox, shipped, topology
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
@@ -75,7 +75,7 @@ def main(context: click.Context, name: str | None) -> None:
 _as_kind = click.option(
     "--as",
     "as_kind",
-    type=click.Choice(topology.ROUTER_KINDS),
+    type=click.Choice(labels.ROUTER_KINDS),
     help="Run every router as this kind instead of its own.",
 )
 

@@ -10,20 +10,11 @@ Of the latter, which containerlab sets too, the lab sets those of ``net.``, afte
 The lab also reads these places, which containerlab leaves to the user:
 
 - link ``vars``: ``rate`` (``100M``, ``none``), ``cost``, ``area`` (OSPF), ``level`` (IS-IS)
-- label ``fared-lab.rate``: the default rate of a node's links to other routers
-- label ``fared-lab.segmentation`` of a host: ``single`` segments leave one by one, as from a NIC;
-  ``offload`` (the default): up to 64 KB of a TCP flow cross the fabric's veths as one packet
-- label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
-- label ``fared-lab.protocol``: ``ospf`` (the default) or ``isis``, which routes IPv6 too
-- label ``fared-lab.bier``: ``on`` makes a router a BFR, and its hosts BFERs (``docs/bier.md``);
-  ``php``: they get payloads without BIER header
-- label ``fared-lab.ina``: ``on`` runs ``fared-ina`` in a router, which sums (``docs/ina.md``)
-- labels ``fared-lab.isis-level`` (``level-2``) and ``fared-lab.isis-area`` (``49.0000``)
+- labels ``fared-lab.*`` of a node, which ``labels`` declares
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -34,36 +25,15 @@ import pydantic
 import yaml
 
 from fared.core.ids import BACKBONE, AreaId, parse_area
-from fared.core.units import BytesPerSecond, parse_bandwidth
+from fared.core.units import BytesPerSecond
+from fared.extensions.lab import labels
 from fared.extensions.lab.errors import TopologyError
+from fared.extensions.lab.labels import HOST_KIND, ROUTER_KINDS, nearest
 from fared.extensions.lab.topology_file import File, LinkConfig, NodeConfig, TopologyConfig
 
-ROUTER_KINDS = ("fared", "frr", "bird")
-HOST_KIND = "linux"
-KINDS = (*ROUTER_KINDS, HOST_KIND)
-KIND_LABEL = "fared-lab.kind"
-RATE_LABEL = "fared-lab.rate"
-HELLO_LABEL = "fared-lab.hello-interval"
-PROTOCOL_LABEL = "fared-lab.protocol"
-LEVEL_LABEL = "fared-lab.isis-level"
-AREA_LABEL = "fared-lab.isis-area"
-OSPF, ISIS = "ospf", "isis"
-SEGMENTATION_LABEL = "fared-lab.segmentation"
-INA_LABEL = "fared-lab.ina"
-BIER_LABEL = "fared-lab.bier"
-PHP = "php"
-ON, NOT = "on", "off"
-SINGLE, OFFLOAD = "single", "offload"
-LEVELS = ("level-1", "level-2", "level-1-2")
-_DEFAULT_LEVEL = "level-2"
-_DEFAULT_AREA = "49.0000"
-
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
-_ISIS_AREA = re.compile(r"[0-9a-fA-F]{2}(?:\.?[0-9a-fA-F]{2}){0,12}")
 _INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
 _SYSCTL = re.compile(r"net\.[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)+")
-_SECONDS = re.compile(r"[1-9][0-9]{0,3}")
-_UNSHAPED = ("none", "off")
 
 
 @dataclass(frozen=True)
@@ -98,33 +68,42 @@ class LabNode:
     kind: str
     labels: Mapping[str, str] = field(default_factory=dict)
     startup_config: Path | None = None
-    rate: BytesPerSecond | None = None
     sysctls: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> BytesPerSecond | None:
+        """The rate of its links to other routers, None if they are not shaped."""
+        return labels.RATE.of(self.labels)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The sections of fared's configuration that its labels set, as in the file."""
+        return labels.settings(self.labels)
 
     @property
     def single_segments(self) -> bool:
         """Whether each TCP segment leaves it as a packet of its own."""
-        return self.labels.get(SEGMENTATION_LABEL) == SINGLE
+        return labels.SEGMENTATION.of(self.labels) == labels.SINGLE
 
     @property
     def ina(self) -> bool:
         """Whether it sums packets of in-network aggregation."""
-        return self.kind == "fared" and self.labels.get(INA_LABEL) == ON
+        return self.kind == "fared" and labels.INA.of(self.labels) == labels.ON
 
     @property
     def bier(self) -> bool:
         """Whether it forwards BIER packets."""
-        return self.kind == "fared" and self.labels.get(BIER_LABEL) in (ON, PHP)
+        return self.kind == "fared" and labels.BIER.of(self.labels) != labels.OFF
 
     @property
     def bier_php(self) -> bool:
         """Whether its hosts get the payload of BIER packets without the header."""
-        return self.bier and self.labels[BIER_LABEL] == PHP
+        return self.bier and labels.BIER.of(self.labels) == labels.PHP
 
     @property
     def hello_interval(self) -> int:
         """Its hello interval, seconds."""
-        return int(self.labels.get(HELLO_LABEL, "1"))
+        return labels.HELLO.of(self.labels)
 
     @property
     def dead_interval(self) -> int:
@@ -139,17 +118,17 @@ class LabNode:
     @property
     def protocol(self) -> str:
         """The protocol of its daemon."""
-        return self.labels.get(PROTOCOL_LABEL, OSPF)
+        return labels.PROTOCOL.of(self.labels)
 
     @property
     def isis_level(self) -> str:
         """The levels of an IS-IS router."""
-        return self.labels.get(LEVEL_LABEL, _DEFAULT_LEVEL)
+        return labels.LEVEL.of(self.labels)
 
     @property
     def isis_area(self) -> str:
         """The area address of an IS-IS router."""
-        return self.labels.get(AREA_LABEL, _DEFAULT_AREA)
+        return labels.AREA.of(self.labels)
 
 
 @dataclass(frozen=True)
@@ -231,7 +210,7 @@ def _node(name: str, topology: TopologyConfig, origin: Path, faults: list[str]) 
     kind = own.kind or defaults.kind or HOST_KIND
     group = own.group or defaults.group
     if group is not None and topology.groups and group not in topology.groups:
-        faults.append(f"node {name}: no group {group!r}{_nearest(group, topology.groups)}")
+        faults.append(f"node {name}: no group {group!r}{nearest(group, topology.groups)}")
     layers = [
         defaults,
         topology.kinds.get(kind) or NodeConfig(),
@@ -239,65 +218,29 @@ def _node(name: str, topology: TopologyConfig, origin: Path, faults: list[str]) 
         own,
     ]
     kind = next((layer.kind for layer in reversed(layers) if layer.kind), HOST_KIND)
-    labels = {key: value for layer in layers for key, value in layer.labels.items()}
-    if kind == HOST_KIND:
-        kind = labels.get(KIND_LABEL, kind)
-    if kind not in KINDS:
-        faults.append(f"node {name}: kind {kind!r} is none of {', '.join(KINDS)}")
-    if kind == "bird" and labels.get(PROTOCOL_LABEL) == ISIS:
-        faults.append(f"node {name}: BIRD does not support IS-IS")
+    own_labels = {key: value for layer in layers for key, value in layer.labels.items()}
+    wrong = list(labels.faults(own_labels))
+    if kind not in (*ROUTER_KINDS, HOST_KIND):
+        wrong.append(f"kind {kind!r} is none of {', '.join((*ROUTER_KINDS, HOST_KIND))}")
+    kind = own_labels.get(labels.KIND.key, kind) if kind == HOST_KIND else kind
+    if kind == "bird" and own_labels.get(labels.PROTOCOL.key) == labels.ISIS:
+        wrong.append("BIRD does not support IS-IS")
     if not _NODE_NAME.fullmatch(name):
         faults.append(f"node {name!r}: not a name (letters, digits, '-', '_', '.', at most 31)")
-    faults.extend(f"node {name}: {fault}" for fault in _label_faults(labels))
-    rate, _ = _rate(labels.get(RATE_LABEL), f"node {name}: label {RATE_LABEL}", faults)
     startup = next((s for layer in reversed(layers) if (s := layer.startup_config)), None)
     path = origin.parent / startup if startup else None
     if path is not None and not path.is_file():
-        faults.append(f"node {name}: startup-config {startup}: no such file")
+        wrong.append(f"startup-config {startup}: no such file")
     sysctls = {key: value for layer in layers for key, value in layer.sysctls.items()}
-    faults.extend(f"node {name}: {fault}" for fault in _sysctl_faults(sysctls))
-    return LabNode(name, kind, labels, path, rate, sysctls)
+    wrong.extend(_sysctl_faults(sysctls))
+    faults.extend(f"node {name}: {fault}" for fault in wrong)
+    return LabNode(name, kind, own_labels, path, sysctls)
 
 
 def _sysctl_faults(sysctls: Mapping[str, str]) -> Iterator[str]:
     for key in sysctls:
         if key.startswith("net.") and not _SYSCTL.fullmatch(key):
             yield f"sysctls: {key!r} is not a name such as net.ipv4.tcp_reordering"
-
-
-_CHOICES = (
-    (PROTOCOL_LABEL, (OSPF, ISIS)),
-    (LEVEL_LABEL, LEVELS),
-    (SEGMENTATION_LABEL, (SINGLE, OFFLOAD)),
-    (INA_LABEL, (ON, NOT)),
-    (BIER_LABEL, (ON, PHP, NOT)),
-)
-
-
-def _label_faults(labels: Mapping[str, str]) -> Iterator[str]:
-    for label, known in _CHOICES:
-        value = labels.get(label)
-        if value is not None and value not in known:
-            yield f"label {label}: {value!r} is none of {', '.join(known)}{_nearest(value, known)}"
-    area = labels.get(AREA_LABEL)
-    if area is not None and not _ISIS_AREA.fullmatch(area):
-        yield f"label {AREA_LABEL}: {area!r} is not an area address such as 49.0001"
-    hello = labels.get(HELLO_LABEL, "1")
-    if not _SECONDS.fullmatch(hello):
-        yield f"label {HELLO_LABEL}: {hello!r} is not 1 to 9999 seconds"
-
-
-def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSecond | None, bool]:
-    """Return the rate, if given, and whether the link may be shaped at all."""
-    if text is None:
-        return None, True
-    if text.lower() in _UNSHAPED:
-        return None, False
-    try:
-        return parse_bandwidth(text), True
-    except ValueError as error:
-        faults.append(f"{place}: {error}")
-        return None, True
 
 
 def _link(number: int, raw: LinkConfig, faults: list[str]) -> LabLink | None:
@@ -312,7 +255,12 @@ def _link(number: int, raw: LinkConfig, faults: list[str]) -> LabLink | None:
             )
         else:
             ends.append(Endpoint(node, interface))
-    rate, shaped = _rate(raw.vars.rate, f"{place}: rate", faults)
+    rate: BytesPerSecond | None = None
+    try:
+        rate = None if raw.vars.rate is None else labels.read_rate(raw.vars.rate)
+    except ValueError as error:
+        faults.append(f"{place}: rate: {error}")
+    shaped = raw.vars.rate is None or rate is not None
     area: AreaId | None = None
     if raw.vars.area is not None:
         try:
@@ -331,7 +279,7 @@ def _check_links(topology: LabTopology, faults: list[str]) -> None:
     for number, link in enumerate(topology.links, 1):
         for end in link.ends:
             if end.node not in topology.nodes:
-                near = _nearest(end.node, topology.nodes)
+                near = nearest(end.node, topology.nodes)
                 faults.append(f"link {number}: no node {end.node!r}{near}")
                 continue
             if end.interface == "lo":
@@ -350,8 +298,3 @@ def _check_links(topology: LabTopology, faults: list[str]) -> None:
         for name, count in host_links.items()
         if count > 1
     )
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -68,6 +68,7 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
         **({} if plan.bfr is None else {"bier": _bier(plan.bfr, php=plan.node.bier_php)}),
         **({"ina": _ina(control_socket)} if plan.node.ina else {}),
+        **plan.node.settings,
         "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
