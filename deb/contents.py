@@ -11,6 +11,7 @@ from pathlib import Path
 TOOLS = (
     "fared.extensions.lab",
     "fared.extensions.offline",
+    "fared.extensions.pictures",
     "fared.extensions.sim",
 )
 """Modules, with all below them, that are in ``fared-tools``; all others are in ``fared``."""

@@ -225,16 +225,29 @@ def test_incompatible_jobs_are_named_with_a_better_placement(tmp_path, database)
     assert max(map(len, shown.output.splitlines())) <= 80
 
 
-def test_links_can_be_given_instead_of_a_database(tmp_path):
-    text = """
-links: {up: 100G}
-jobs:
-  - {name: a, period: 40ms, busy: 10ms, links: {up: 100G}}
-  - {name: b, period: 60ms, busy: 10ms, links: {up: 100G}}
-"""
-    result = run(tmp_path, text)
+def test_links_can_be_given_instead_of_a_database_as_in_the_example(tmp_path):
+    path = tmp_path / "circle.svg"
+    result = CliRunner().invoke(main, ["plan", "jobs", "--example", "--draw", str(path)])
     assert result.exit_code == 0, result.output
     assert "2 jobs, 1 shared link, score 1.000" in result.output
+    drawn = path.read_text()
+    assert ">All begin together: score 0.917<" in drawn
+    assert ">Shifted: score 1.000<" in drawn
+    assert ">above the capacity<" in drawn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give a FILE, or --example"),
+        (["x.yaml", "--example"], "give a FILE, or --example"),
+        (["--example", "--draw", "circle.pdf"], ".png or .svg"),
+    ],
+)
+def test_a_plan_needs_one_file_and_a_picture_a_format(arguments, words):
+    result = CliRunner().invoke(main, ["plan", "jobs", *arguments])
+    assert result.exit_code != 0
+    assert words in result.output
 
 
 def samples(period, busy, rate, *, seconds=60.0, every=0.25, noise=0.1, seed=1):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from fared.core.units import parse_bandwidth, parse_duration
+from fared.extensions import pictures
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import (
     FAIL_LINK,
@@ -20,17 +22,25 @@ from fared.extensions.offline.cli.arguments import (
 from fared.extensions.offline.cli.printing import print_answer
 from fared.extensions.offline.cli.spf import load_database
 from fared.extensions.offline.plan.fabric import PlanError, PlanFabric, read_fabric
-from fared.extensions.offline.plan.jobs.circle import CircleError, LinkShare
-from fared.extensions.offline.plan.jobs.document import PlanJobs, jobs_document
+from fared.extensions.offline.plan.jobs.circle import CircleError, JobPattern, LinkShare
+from fared.extensions.offline.plan.jobs.document import jobs_document
 from fared.extensions.offline.plan.jobs.file import JobFile, JobFileError, read_jobs
 from fared.extensions.offline.plan.jobs.measured import MeasuredJob, measured_job
-from fared.extensions.offline.plan.jobs.placement import Placement
-from fared.extensions.offline.plan.jobs.shifts import schedule
+from fared.extensions.offline.plan.jobs.picture import draw_jobs
+from fared.extensions.offline.plan.jobs.placement import BetterPlacement, Placement
+from fared.extensions.offline.plan.jobs.shifts import ShiftSchedule, schedule
 from fared.management.cli.session import Failure
 
 _WIDTH = 80
 _FORM = "'fared-cli plan jobs --help' shows the form of FILE"
 _LOADS = "'fared-cli show load --json > FILE' on a router writes its loads"
+EXAMPLE = """\
+links: {up: 100G}
+jobs:
+  - {name: a, period: 40ms, busy: 10ms, links: {up: 100G}}
+  - {name: b, period: 60ms, busy: 10ms, links: {up: 100G}}
+"""
+"""Two jobs as in the talk on networks for machine learning jobs: their circle is of 120 ms."""
 _EPILOG = """
 FILE is YAML:
 
@@ -43,8 +53,18 @@ Exit codes: 0 ok, 1 bad file, 2 usage.
 """
 
 
+class _Planned(NamedTuple):
+    """What the document is made from; ``tick`` in seconds."""
+
+    patterns: Sequence[JobPattern]
+    found: ShiftSchedule
+    tick: float
+    better: BetterPlacement | None = None
+
+
 @click.command(epilog=_EPILOG)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--example", is_flag=True, help="Plan two jobs of 40 and 60 ms instead of a FILE.")
 @click.option("--lsdb", "source", metavar="FILE|-", help="Output of 'show lsdb --json'.")
 @click.option(
     "--from-load",
@@ -58,10 +78,18 @@ Exit codes: 0 ok, 1 bad file, 2 usage.
 @FAIL_LINK
 @FAIL_NODE
 @SET_BANDWIDTH
+@click.option(
+    "--draw",
+    "picture",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Draw the jobs of the worst link around their circle: a .png or .svg.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
 def jobs(
     *,
-    file: Path,
+    file: Path | None,
+    example: bool,
     source: str | None,
     loads: tuple[str, ...],
     tick: str,
@@ -69,27 +97,37 @@ def jobs(
     fail_links: tuple[str, ...],
     fail_nodes: tuple[str, ...],
     bandwidths: tuple[str, ...],
+    picture: Path | None,
     as_json: bool,
 ) -> None:
     """Find time shifts of jobs so that they communicate in turn on the links they share.
 
     With a database, the links are those that routers use by their weights.
     """
+    if (file is None) != example:
+        raise click.UsageError("give a FILE, or --example")
     given = WhatIf(fail_links, fail_nodes, (), bandwidths, ())
     try:
+        if picture is not None:
+            pictures.check(picture)
         grain = parse_duration(tick)
-        found = read_jobs(file.read_text(), dict(map(_measured, loads)))
+        text = EXAMPLE if file is None else file.read_text()
+        found = read_jobs(text, dict(map(_measured, loads)))
         fabric = None if source is None else _fabric(source, given, bandwidth)
-        document = _planned(found, grain, fabric)
+        planned = _planned(found, grain, fabric)
+        if picture is not None:
+            draw_jobs(planned.patterns, planned.found, grain, picture)
     except OSError as error:
         raise Failure(f"{file}: {error.strerror or error}", _FORM) from error
     except (JobFileError, UnicodeDecodeError) as error:
         raise Failure(f"{file}: {error}", _FORM) from error
-    except (CircleError, PlanError) as error:
+    except (CircleError, PlanError, pictures.PictureError) as error:
         raise Failure(str(error)) from error
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--tick") from error
-    print_answer(document, as_json=as_json, width=_WIDTH)
+    if example and not as_json:
+        click.echo(EXAMPLE)
+    print_answer(jobs_document(*planned), as_json=as_json, width=_WIDTH)
 
 
 def _measured(text: str) -> tuple[str, MeasuredJob]:
@@ -114,20 +152,19 @@ def _fabric(source: str, given: WhatIf, bandwidth: str | None) -> PlanFabric:
     return read_fabric(database.world(None, family, changes), bandwidth=rate)
 
 
-def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> PlanJobs:
+def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> _Planned:
     if tick <= 0.0:
         raise JobFileError("a tick is longer than 0")
     patterns = [job.pattern(tick) for job in found.jobs]
     if fabric is None:
-        links = _given_links(found)
-        return jobs_document(patterns, schedule(links, patterns), tick, None)
+        return _Planned(patterns, schedule(_given_links(found), patterns), tick)
     for job in found.jobs:
         if job.links:
             raise JobFileError(f"{job.name}: with --lsdb, jobs have hosts")
     placement = Placement(fabric)
     now = schedule(placement.links(found.jobs), patterns)
     better = placement.better(found.jobs, patterns, now) if now.score < 1.0 else None
-    return jobs_document(patterns, now, tick, better)
+    return _Planned(patterns, now, tick, better)
 
 
 def _given_links(found: JobFile) -> Sequence[LinkShare]:
