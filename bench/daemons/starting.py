@@ -31,7 +31,8 @@ from bench.lab.sandboxed import required, skipped
 from bench.report import show
 from fared.extensions.lab import sandbox, topology
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.generate import Clos5
+from fared.extensions.lab.generate.clos5 import Clos5
+from fared.extensions.lab.generate.writer import text
 from fared.extensions.lab.waiting import has_all_paths, wait_until
 
 LABS = {"clos3": ("4x8", 3.5), "clos5": ("five stages", 7.0)}
@@ -100,7 +101,7 @@ def figure2(watched: float) -> Figures:
     """Start Figure 2 of the draft, and watch it for so long."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "figure2.clab.yml"
-        file.write_text(Clos5(pods=8, supers=4, hello=1, name=FIGURE2).text())
+        file.write_text(text(Clos5(pods=8, supers=4, name=FIGURE2)))
         found = started(Fabric.from_topology(topology.load(file)), watched)
     print(FIGURE2, told(found), flush=True)
     return found

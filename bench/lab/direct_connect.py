@@ -19,7 +19,12 @@ import yaml
 
 from bench.lab.sandboxed import measured_rows
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.permutation import Permutation, best_steps, ring_all_reduce_seconds
+from fared.extensions.lab.generate.permutation import (
+    Permutation,
+    best_steps,
+    ring_all_reduce_seconds,
+)
+from fared.extensions.lab.generate.writer import text
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.run import run
@@ -43,7 +48,7 @@ def _row() -> dict[str, Any]:
         for order in orders
     ]
     whole = Job("all-reduce-ring", _hosts(range(NODES)), SIZE, iterations=ITERATIONS)
-    ours = _measured(Permutation(NODES, DEGREE, f"{MBITS}M").text(), quarters)
+    ours = _measured(text(Permutation(NODES, DEGREE, rate=f"{MBITS}M")), quarters)
     theirs = _measured(_fat_tree(), [whole])
     least = ring_all_reduce_seconds(NODES, DEGREE, SIZE, MBITS * 1e6 / 8)
     return {

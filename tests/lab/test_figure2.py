@@ -10,7 +10,8 @@ import pytest
 
 from fared.extensions.lab import topology
 from fared.extensions.lab.fabric import Fabric, RunningNode
-from fared.extensions.lab.generate import Clos5
+from fared.extensions.lab.generate.clos5 import Clos5
+from fared.extensions.lab.generate.writer import text
 from fared.extensions.lab.waiting import has_all_paths, wait_until
 from fared.management.api.client import ControlClient
 from tests.lab.damages import FIGURE_2, weigh_damages
@@ -35,7 +36,7 @@ def losses(node: RunningNode) -> Iterator[str]:
 def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
     directory = tmp_path_factory.mktemp("figure2")
     file = directory / "figure2.clab.yml"
-    file.write_text(Clos5(pods=8, supers=4, hello=1, name="figure2").text())
+    file.write_text(text(Clos5(pods=8, supers=4, name="figure2")))
     with Fabric.from_topology(topology.load(file), directory=directory / "state") as running:
         yield running
 

@@ -17,11 +17,11 @@ from fared.extensions.lab.kinds.fared import configuration
 from fared.extensions.lab.kinds.frr import Frr
 from fared.extensions.lab.main import main
 
-FILE = Path(__file__).parents[2] / "containerlab" / "clos5.clab.yml"
+DIRECTORY = Path(__file__).parents[2] / "containerlab"
 
 
-def generated(*options: str) -> str:
-    done = CliRunner().invoke(main, ["generate", "clos5", *options])
+def generated(*options: str, name: str = "clos5") -> str:
+    done = CliRunner().invoke(main, ["generate", name, *options])
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -33,8 +33,12 @@ def figure_2(tmp_path: Path) -> AddressPlan:
     return make_plan(topology.load(file))
 
 
-def test_the_default_output_is_the_file_in_containerlab():
-    assert generated() == FILE.read_text("utf-8")
+@pytest.mark.parametrize("protocol", ["ospf", "isis"])
+@pytest.mark.parametrize("name", ["clos3", "clos5"])
+def test_the_default_output_is_the_file_in_containerlab(name: str, protocol: str):
+    suffix = {"ospf": "", "isis": "-isis"}[protocol]
+    written = (DIRECTORY / f"{name}{suffix}.clab.yml").read_text("utf-8")
+    assert generated("--protocol", protocol, name=name) == written
 
 
 def test_the_whole_figure_has_eight_pods_and_four_planes_of_four(figure_2: AddressPlan):

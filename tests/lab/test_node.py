@@ -153,7 +153,7 @@ def test_the_host_name_says_which_node_it_is(file: Path, monkeypatch: pytest.Mon
 
 # Of containerlab's schemas/clab.schema.json and manual/nodes: what our files may use.
 TOP_KEYS = {"name", "topology"}
-TOPOLOGY_KEYS = {"kinds", "groups", "nodes", "links"}
+TOPOLOGY_KEYS = {"defaults", "kinds", "groups", "nodes", "links"}
 NODE_KEYS: dict[str, Callable[[object], bool]] = {
     "kind": lambda value: value == "linux",
     "group": lambda value: isinstance(value, str),

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 
 from fared.extensions.lab import topology
 from fared.extensions.lab.addressing import make_plan
-from fared.extensions.lab.main import main
-from fared.extensions.lab.permutation import (
+from fared.extensions.lab.generate.permutation import (
     best_steps,
     candidates,
     diameter,
     ring_all_reduce_seconds,
 )
+from fared.extensions.lab.main import main
 from fared.extensions.offline.plan.paths import RootPaths
 from fared.extensions.offline.plan.routes import WeightedRoutes
 from tests.plan.networks import max_flow, network

@@ -52,7 +52,7 @@ def test_without_copies_beside_the_module_the_source_tree_is_read(monkeypatch, t
 def test_topologies_lists_them_with_what_they_are_in_80_columns():
     told = CliRunner().invoke(main, ["topologies"]).stdout
     assert "clos3             A three-stage Clos fabric\n" in told
-    assert "clos5-isis        clos5 over IS-IS, IPv4 and IPv6\n" in told
+    assert "clos5-isis        A five-stage Clos fabric over IS-IS, IPv4 and IPv6\n" in told
     assert max(map(len, told.splitlines())) <= 80
 
 

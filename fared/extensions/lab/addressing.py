@@ -160,6 +160,14 @@ class AddressPlan:
         """The routers with hosts."""
         return tuple(node for node in self.routers if node.host_prefixes)
 
+    def farthest_leaves(self) -> tuple[str, str]:
+        """Return the first leaf, and the first of those farthest from it. Raises LabError."""
+        if len(self.leaves) < 2:
+            raise LabError("there are no two leaves with hosts")
+        first, *others = (leaf.name for leaf in self.leaves)
+        far = self.distances(first)
+        return first, max(others, key=lambda name: far.get(name, 0))
+
     def node(self, name: str) -> NodePlan:
         """Return a node. Raises LabError if there is none of that name."""
         try:

@@ -319,15 +319,10 @@ class _Demo:
 def _choose(fabric: Fabric) -> _Cast:
     """Choose leaves, hosts and the link that is slowed down: the first leaf, and the farthest one.
 
-    Raises DemoError.
+    Raises LabError.
     """
     plan = fabric.plan
-    leaves = plan.leaves
-    if len(leaves) < 2:
-        raise DemoError("the demonstration needs two leaves with hosts")
-    source = leaves[0]
-    far = plan.distances(source.name)
-    target = max(leaves[1:], key=lambda leaf: far.get(leaf.name, 0))  # the first of the farthest
+    source, target = map(plan.node, plan.farthest_leaves())
     uplinks = plan.equal_cost_ports(source.name, target.name)
     if len(uplinks) < 2:
         raise DemoError(f"{source.name} has only one shortest path to {target.name}")

@@ -19,10 +19,9 @@ from fared.extensions.lab import holder, labels, named, sandbox, shipped, topolo
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.generate import Clos5
+from fared.extensions.lab.generate.command import generate
 from fared.extensions.lab.node import exec_node
 from fared.extensions.lab.page import HTTP_PORT, listen, show_page
-from fared.extensions.lab.permutation import permutation
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths
 from fared.management.cli.completion import completion_of
@@ -297,46 +296,7 @@ def topologies() -> None:
         click.echo(f"{name:<{width}}  {shipped.title(path)}")
 
 
-@main.group()
-def generate() -> None:
-    """Write a topology file of another size to the standard output."""
-
-
-_size = click.IntRange(min=1, max=100)
-
-
-@generate.command()
-@click.option(
-    "--pods",
-    type=click.IntRange(2, 100),
-    default=Clos5.pods,
-    show_default=True,
-    help="Number of PoDs.",
-)
-@click.option(
-    "--spines", type=_size, default=Clos5.spines, show_default=True, help="Per PoD; also planes."
-)
-@click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="Per PoD.")
-@click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="Per plane.")
-@click.option("--rate", default=Clos5.rate, show_default=True, help="Rate of every link.")
-@click.option("--hello", type=_size, default=Clos5.hello, show_default=True, help="Seconds.")
-@click.option("--name", default=Clos5.name, show_default=True, help="Name of lab and file.")
-def clos5(
-    *, pods: int, spines: int, leaves: int, supers: int, rate: str, hello: int, name: str
-) -> None:
-    """Write a five-stage fabric. --pods 8 --supers 4 is all of the draft's Figure 2.
-
-    Large fabrics whose containers all start at once, on few cores, require a longer hello interval,
-    or starting daemons miss hellos.
-    """
-    try:
-        parse_bandwidth(rate)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--rate") from error
-    click.echo(Clos5(pods, spines, leaves, supers, rate, hello, name).text(), nl=False)
-
-
-generate.add_command(permutation)
+main.add_command(generate)
 
 
 @main.command()

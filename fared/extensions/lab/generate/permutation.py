@@ -1,6 +1,6 @@
-"""Direct-connect topologies of regular permutations (TopoOpt, NSDI'23), as topology files.
+"""Direct-connect topologies of regular permutations (TopoOpt, NSDI'23).
 
-The command is ``fared-lab generate permutation``. A step s joins node i with node i + s, modulo N.
+A step s joins node i with node i + s, modulo N.
 If s is coprime to N, these links are one ring over all nodes, on which an all-reduce can run; D
 steps are D rings. Of all sets of D steps the one of least diameter is chosen, so that other
 traffic, which nodes forward for each other, has few hops.
@@ -13,32 +13,16 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import click
 
-from fared.core.units import parse_bandwidth
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.generate import KINDS
+from fared.extensions.lab.generate.direct import Direct
+from fared.extensions.lab.generate.model import Link, Option, count
 
 _MOST_SETS = 4000
 """Sets of steps that are tried: all of them if these are no more."""
-_HEAD = """\
-# {nodes} nodes that forward for each other, in {degree} rings (permutations, TopoOpt). Node i is
-# linked to the nodes i + {steps} modulo {nodes}: diameter {diameter}. Every link {rate}bit/s,
-# one host a node.
-#
-#   fared-lab up {name}.clab.yml
-#   fared-lab traffic all-reduce-ring --size 4M
-#
-# `fared-lab generate permutation` writes this file in other sizes.
-"""
-_GROUPS = """\
-  groups:
-    node: {{kind: linux, labels: {{fared-lab.kind: fared, fared-lab.rate: {rate}}}}}
-    host: {{kind: linux}}
-
-  nodes:
-"""
 
 
 def candidates(nodes: int) -> list[int]:
@@ -102,55 +86,41 @@ def ring_all_reduce_seconds(nodes: int, degree: int, size: float, rate: float) -
 
 
 @dataclass(frozen=True)
-class Permutation:
-    """The size of a direct-connect topology."""
+class Permutation(Direct):
+    """Rings of direct links: nodes that forward for each other, in regular permutations (TopoOpt).
 
-    nodes: int = 8
-    degree: int = 2
-    rate: str = "100M"
-    name: str = "permutation"
+    The rings have coprime steps, with the least diameter.
+    """
 
-    def text(self) -> str:
-        """Return the topology file. Raises LabError."""
-        steps = best_steps(self.nodes, self.degree)
-        head = (_HEAD + KINDS + _GROUPS).format(
-            **{**vars(self), "steps": ", ".join(map(str, steps))},
-            diameter=diameter(self.nodes, steps),
+    nodes: Annotated[int, Option(click.IntRange(3, 1000), "Number of nodes.")] = 8
+    degree: Annotated[
+        int, Option(click.IntRange(1, 16), "Number of rings; a node has two links in each.")
+    ] = 2
+
+    def size(self) -> str:
+        """Return the numbers of nodes and rings, the steps and their diameter."""
+        steps = self.steps
+        to = ", ".join(map(str, steps))
+        return (
+            f"{self.nodes} nodes in {self.degree} rings, node i linked to i + {to} modulo "
+            f"{self.nodes}, diameter {diameter(self.nodes, steps)}, one host a node"
         )
-        return head + "".join(f"{line}\n" for line in self._lines(steps))
 
-    def _lines(self, steps: Sequence[int]) -> Iterator[str]:
-        yield from (f"    n{i}: {{group: node}}" for i in range(1, self.nodes + 1))
-        yield from (f"    h{i}: {{group: host}}" for i in range(1, self.nodes + 1))
-        yield ""
-        yield "  links:"
-        for step in steps:
-            yield f"    # ring of step {step}"
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps of the rings. Raises LabError."""
+        return best_steps(self.nodes, self.degree)
+
+    def names(self) -> list[str]:
+        """Return n1 to nN."""
+        return [f"n{i}" for i in count(self.nodes)]
+
+    def between(self) -> Iterator[Link]:
+        """Yield ring by ring."""
+        for step in self.steps:
             for i in range(self.nodes):
-                yield _link(f"n{i + 1}", f"n{(i + step) % self.nodes + 1}")
-        yield "    # hosts"
-        yield from (_link(f"n{i}", f"h{i}") for i in range(1, self.nodes + 1))
+                ends = f"n{i + 1}", f"n{(i + step) % self.nodes + 1}"
+                yield Link(*ends, f"ring of step {step}")
 
 
-def _link(one: str, other: str) -> str:
-    return f'    - endpoints: ["{one}:{other}", "{other}:{one}"]'
-
-
-@click.command()
-@click.option("--nodes", type=click.IntRange(3, 1000), default=Permutation.nodes, show_default=True)
-@click.option(
-    "--degree",
-    type=click.IntRange(1, 16),
-    default=Permutation.degree,
-    show_default=True,
-    help="Number of rings; a node has two links in each.",
-)
-@click.option("--rate", default=Permutation.rate, show_default=True, help="Rate of every link.")
-@click.option("--name", default=Permutation.name, show_default=True, help="Name of lab and file.")
-def permutation(*, nodes: int, degree: int, rate: str, name: str) -> None:
-    """Write a direct-connect topology: rings of coprime steps with the least diameter (TopoOpt)."""
-    try:
-        parse_bandwidth(rate)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--rate") from error
-    click.echo(Permutation(nodes, degree, rate, name).text(), nl=False)
+GENERATOR = Permutation

@@ -1,0 +1,209 @@
+"""The text of a generated topology file, which ``topology`` reads and containerlab too."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from fared.core.ids import BACKBONE
+from fared.extensions.lab.addressing import AddressPlan, make_plan
+from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.generate.model import HOST, Generator, Link, Node
+from fared.extensions.lab.labels import AREA, HELLO, ISIS, KIND, LEVEL, PROTOCOL, RATE
+from fared.extensions.lab.topology import from_document
+
+_KINDS = """\
+name: {name}
+
+topology:
+  defaults: {{labels: {labels}}}   # hello: seconds
+  kinds:
+    linux:
+      image: fared
+      binds: ["{file}:/fabric.clab.yml:ro"]
+      cmd: fared-lab node /fabric.clab.yml
+      network-mode: none     # no second path around the fabric
+      restart-policy: "no"   # Docker would restart a node without its links
+  groups:
+"""
+_WIDTH = 100
+_LONGEST_INTERFACE = 15
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*|[0-9]+[A-Za-z]*")
+_KEYWORDS = {"on", "off", "yes", "no", "true", "false", "null", "y", "n"}
+
+
+def text(generator: Generator) -> str:
+    """Return the topology file. Raises LabError if the parameters make no fabric."""
+    nodes, links = list(generator.all_nodes()), list(generator.all_links())
+    labels = {HELLO.key: str(generator.hello)}
+    if generator.isis:
+        labels = {PROTOCOL.key: ISIS, **labels}
+    body = [
+        *_KINDS.format(name=generator.lab, file=generator.file, labels=_flow(labels)).splitlines(),
+        *_groups_and_nodes(generator, nodes, links),
+        "",
+        "  links:",
+        *_links(generator, links),
+    ]
+    plan = make_plan(from_document(yaml.safe_load("\n".join(body)), Path(generator.file)))
+    return "".join(f"{line}\n" for line in (*_head(generator, plan), *body))
+
+
+# -- the head --------------------------------------------------------------------------------------
+
+
+def _head(generator: Generator, plan: AddressPlan) -> Iterator[str]:
+    over = " over IS-IS, IPv4 and IPv6" if generator.isis else ""
+    rate = re.sub(r"^([\d.]+)\s*", r"\1 ", generator.rate)
+    told = f"{generator.title()}{over}: {generator.size()}; every link {rate}bit/s."
+    yield from _comment(f"{told} {generator.remarks()}")
+    yield "#"
+    yield from _uses(generator.file, plan)
+    yield "#"
+    yield from _comment(
+        f"`{_typed(generator)}` writes this file. Interfaces are named after the node at the far "
+        "end. Only fared-lab reads the labels fared-lab.* and the vars of links, which "
+        "fared/extensions/lab/topology.py explains. In a container, `fared-lab node` reads this "
+        "file too: it finds its node by host name and sets the node's addresses and configuration."
+    )
+
+
+def _uses(file: str, plan: AddressPlan) -> Iterator[str]:
+    """What can be done with the file, as a table."""
+    uses = [
+        (f"fared-lab up {file}", "the fabric, left running"),
+        ("fared-lab traffic all-reduce-ring --size 4M", "a collective over its hosts"),
+        (f"containerlab deploy -t {file}", "with Docker; see containerlab/README.md"),
+    ]
+    if len(plan.equal_cost_ports(*plan.farthest_leaves())) > 1:
+        uses.insert(0, (f"fared-lab demo {file}", "the demo, in namespaces, no root needed"))
+    width = max(len(command) for command, _ in uses)
+    yield from (f"#   {command:<{width}}   {what}" for command, what in uses)
+
+
+def _typed(generator: Generator) -> str:
+    """The command that writes the file."""
+    own = [
+        (field.name, getattr(generator, field.name))
+        for field in dataclasses.fields(generator)
+        if getattr(generator, field.name) != field.default
+    ]
+    words = [word for name, value in own for word in (f"--{name.replace('_', '-')}", str(value))]
+    return shlex.join(["fared-lab", "generate", generator.command(), *words])
+
+
+def _comment(words: str) -> list[str]:
+    return textwrap.wrap(
+        words.strip(),
+        _WIDTH,
+        initial_indent="# ",
+        subsequent_indent="# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+# -- nodes -----------------------------------------------------------------------------------------
+
+
+def _groups_and_nodes(
+    generator: Generator, nodes: Sequence[Node], links: Iterable[Link]
+) -> Iterator[str]:
+    levels = _levels(links) if generator.isis else {}
+    of_group: dict[str, set[str | None]] = defaultdict(set)
+    for node in nodes:
+        of_group[node.group].add(levels.get(node.name))
+    for group, found in of_group.items():
+        yield f"    {group}: {_flow_of_group(generator, group, found)}"
+    yield ""
+    yield "  nodes:"
+    for node in nodes:
+        labels = {}
+        if generator.isis and node.area:
+            labels[AREA.key] = f"49.{node.area:04d}"
+        if len(of_group[node.group]) > 1 and node.name in levels:
+            labels[LEVEL.key] = levels[node.name]
+        labels.update(node.labels)
+        more = f", labels: {_flow(labels)}" if labels else ""
+        yield f"    {node.name}: {{group: {node.group}{more}}}"
+
+
+def _flow_of_group(generator: Generator, group: str, levels: set[str | None]) -> str:
+    labels: dict[str, str] = {}
+    if group != HOST:
+        labels = {KIND.key: "fared", RATE.key: generator.rate}
+    if len(levels) == 1 and (level := next(iter(levels))) is not None:
+        labels[LEVEL.key] = level
+    labels.update(generator.labels(group))
+    more = f", labels: {_flow(labels)}" if labels else ""
+    return f"{{kind: linux{more}}}"
+
+
+def _levels(links: Iterable[Link]) -> dict[str, str]:
+    """Return the level of each router of links with areas."""
+    areas: dict[str, set[bool]] = defaultdict(set)
+    for link in links:
+        if link.area is not None:
+            for name in (link.upper, link.lower):
+                areas[name].add(link.area == BACKBONE)
+    names = {True: "level-2", False: "level-1"}
+    return {
+        name: names[next(iter(found))] if len(found) == 1 else "level-1-2"
+        for name, found in areas.items()
+    }
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+
+def _links(generator: Generator, links: Iterable[Link]) -> Iterator[str]:
+    part = ""
+    used: Counter[tuple[str, str]] = Counter()
+    for link in links:
+        if link.part and link.part != part:
+            part = link.part
+            yield f"    # {part}"
+        used[link.upper, link.lower] += 1
+        number = used[link.upper, link.lower] + used[link.lower, link.upper]
+        ends = [
+            f"{at}:{_interface(far, number)}"
+            for at, far in ((link.upper, link.lower), (link.lower, link.upper))
+        ]
+        yield f'    - endpoints: ["{ends[0]}", "{ends[1]}"]'
+        values = {**_domain(generator, link), **link.values}
+        if values:
+            yield f"      vars: {_flow(values)}"
+
+
+def _domain(generator: Generator, link: Link) -> dict[str, object]:
+    if link.area is None:
+        return {}
+    if generator.isis:
+        return {"level": "level-2" if link.area == BACKBONE else "level-1"}
+    return {"area": link.area}
+
+
+def _interface(far: str, number: int) -> str:
+    """The name of the interface to a node: of the second link to it with a 2."""
+    name = far if number == 1 else f"{far}-{number}"
+    if len(name) > _LONGEST_INTERFACE:
+        raise LabError(f"{name}: an interface has at most {_LONGEST_INTERFACE} characters")
+    return name
+
+
+def _flow(values: Mapping[str, object]) -> str:
+    """Return a mapping of YAML in one line."""
+    return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in values.items()) + "}"
+
+
+def _scalar(value: object) -> str:
+    word = str(value)
+    plain = _PLAIN.fullmatch(word) and word.lower() not in _KEYWORDS
+    return word if plain else f'"{word}"'
