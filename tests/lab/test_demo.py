@@ -10,7 +10,10 @@ import yaml
 from rich.console import Console
 
 from fared.extensions.lab import topology
-from fared.extensions.lab.demo import _Demo, run_demo
+from fared.extensions.lab.acts.stage import Stage
+from fared.extensions.lab.addressing import make_plan
+from fared.extensions.lab.demo import _choose, _Demo, run_demo
+from fared.extensions.lab.expected import known_rates
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import Hop
 from fared.extensions.lab.tables import shares_table
@@ -58,6 +61,35 @@ def test_the_demo_refuses_a_fabric_without_a_rate_to_reduce(capsys):
     assert "the link S1-L2 has no rate to reduce" in capsys.readouterr().out.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("name", "link", "kinds"),
+    [
+        ("clos3", "S1 > L2", 7 * ["fared"]),
+        ("clos3-mixed", "L1 > S1", ["fared"]),
+        ("clos3-isis-mixed", "S3 > L2", 7 * ["fared"]),
+        ("clos5-mixed", "p2-S1 > p2-L1", 7 * ["fared"]),
+        ("clos5-isis-mixed", "p2-S1 > p2-L1", 5 * ["fared"]),
+        ("planes-mixed", "S3 > L2", 2 * ["fared"]),
+    ],
+)
+def test_the_demo_slows_a_link_that_fared_measures(name: str, link: str, kinds: list[str]):
+    """FRR floods what it was configured with, BIRD nothing: they would not notice."""
+    file = ISIS_FILE.with_name(f"{name}.clab.yml")
+    cast = _choose(Fabric.from_topology(topology.load(file)))
+    assert cast.link == link
+    assert [leaf.node.kind for leaf in cast.watched] == kinds
+
+
+def test_what_fared_knows_of_links_depends_on_who_is_at_their_ends():
+    """A slow link of FRR or BIRD is not known; BIRD's have the rate of the end that tells."""
+    plan = make_plan(topology.load(ISIS_FILE.with_name("planes-mixed.clab.yml")))
+    rate = 100e6 / 8
+    known = known_rates(plan, lambda port: rate / 4 if port.node != "L2" else rate / 2)
+    assert [known(port) for port in plan.node("L1").fabric_ports] == 3 * [rate / 4]
+    facts = {spine: known(plan.ports_between(spine, "L2")[0]) for spine in ("S1", "S2", "S3")}
+    assert facts == {"S1": rate, "S2": rate / 2, "S3": rate / 4}
+
+
 class Told:
     """A kernel's word on how it spreads what goes to each prefix over S1 to S4."""
 
@@ -74,7 +106,7 @@ def test_over_isis_the_demo_checks_the_weights_of_both_families(
 ):
     """IPv4 that follows a slow or a dead link while IPv6 does not is not enough."""
     fabric = Fabric.from_topology(topology.load(ISIS_FILE), directory=tmp_path)
-    demo = _Demo(fabric, Console())
+    demo = _Demo(Stage(fabric, Console()))
     assert demo.cast.prefixes == FAMILIES
     quarter = dict(zip(("S1", "S2", "S3", "S4"), (25.0, 100.0, 100.0, 100.0), strict=True))
     monkeypatch.setattr(demo, "_capacities", lambda _: quarter)

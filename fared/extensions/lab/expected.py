@@ -19,9 +19,33 @@ VETH_RATE: BytesPerSecond = 10e9 / 8
 _HALVINGS = 60
 
 
+Rate = Callable[[PortAddresses], BytesPerSecond | None]
+"""Returns the rate of a port, bytes/s: None is unlimited, 0 a failed link."""
+
+
+def known_rates(plan: AddressPlan, rate: Rate) -> Rate:
+    """Return the rates that fared knows, where other daemons run too.
+
+    fared measures its own ports; FRR advertises what it was configured with, whatever a shaper does
+    later; BIRD advertises nothing, so the capacity of the near end counts in both directions.
+    """
+
+    def known(port: PortAddresses) -> BytesPerSecond | None:
+        match plan.nodes[port.node].node.kind:
+            case "frr":
+                return port.rate
+            case "bird" if plan.nodes[port.peer].node.kind != "bird":
+                far = plan.ports_between(port.peer, port.node)
+                return known(next(end for end in far if end.name == port.peer_port))
+            case _:
+                return rate(port)
+
+    return known
+
+
 def path_capacities(
     plan: AddressPlan,
-    rate: Callable[[PortAddresses], BytesPerSecond | None],
+    rate: Rate,
     source: str,
     target: str,
 ) -> dict[str, BytesPerSecond]:

@@ -18,10 +18,9 @@ from fared.extensions.ina.slots.packet import DEFAULT_PORT, largest_payload
 from fared.extensions.ina.slots.setup import setup_of
 from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.expected import VETH_RATE
+from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kinds.fared import INA_SOCKET
-from fared.extensions.lab.workloads.bounds import Rate
 
 WINDOW = 24
 WORKER_PORT = DEFAULT_PORT + 1

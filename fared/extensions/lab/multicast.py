@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from fared.core.bier import bift_id
 from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan, NodePlan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.expected import VETH_RATE
+from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.tcp_order import TcpOrder
-from fared.extensions.lab.workloads.bounds import Rate, kernel_rates, least_seconds
+from fared.extensions.lab.workloads.bounds import kernel_rates, least_seconds
 from fared.extensions.lab.workloads.jobs import (
     ALL_GATHER_BIER,
     DEFAULT_INTERVAL,

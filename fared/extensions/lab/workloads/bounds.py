@@ -12,21 +12,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import networkx as nx
 
 from fared.core.units import BytesPerSecond
-from fared.extensions.lab.addressing import AddressPlan, PortAddresses
-from fared.extensions.lab.expected import VETH_RATE
+from fared.extensions.lab.addressing import AddressPlan
+from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
 
 Demands = Mapping[tuple[str, str], float]
 """Bytes from one router to another."""
-
-Rate = Callable[[PortAddresses], BytesPerSecond | None]
-"""Returns the rate of a port, bytes/s: None is unlimited, 0 a failed link."""
 
 _EXACT = 1e-9
 _MOST_CUTS = 100

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.addressing import PortAddresses
-from fared.extensions.lab.expected import VETH_RATE
+from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.workloads.bounds import Rate
 from fared.extensions.lab.workloads.report import LinkUse
 
 

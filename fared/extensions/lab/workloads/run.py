@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.expected import Rate
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.workloads.bounds import Rate, kernel_rates, least_seconds
+from fared.extensions.lab.workloads.bounds import kernel_rates, least_seconds
 from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL, Flows
 from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
 from fared.extensions.lab.workloads.meter import LinkMeter

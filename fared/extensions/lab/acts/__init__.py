@@ -1,0 +1,1 @@
+"""Acts of the demonstration ``fared-lab demo``: ``stage`` is where they are played."""
