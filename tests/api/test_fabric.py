@@ -18,6 +18,7 @@ from fared.management.documents.link import Derated
 from fared.management.documents.views import fabric_image
 from fared.management.documents.views.fabric import fabric
 from fared.management.documents.views.graph import topology
+from fared.management.documents.views.path import path
 from fared.router.events import RouterSettingsApplied
 from tests.api.seen import seen_from
 
@@ -83,6 +84,25 @@ def test_a_link_at_a_quarter_is_reduced_and_the_only_change(four_by_eight):
     network.run_until_quiet(60)
     (row,) = changes(after, image_of(seen_from(four_by_eight, "L1"), after))
     assert (row.state, row.reason) == (None, None)
+
+
+def test_the_weakest_pair_of_leaves_is_known_to_a_router_that_is_neither(four_by_eight):
+    """And has what ``path`` says of it."""
+    network = four_by_eight.network
+    whole = fabric(seen_from(four_by_eight, "L1")).weakest
+    assert (whole.capacity, whole.alike, whole.pairs) == (4 * DEFAULT_CAPACITY, 56, 56)
+    damaged = [("S1", "L6"), ("L3", "S2")]
+    for ends in damaged:
+        network.set_capacity(*ends, DEFAULT_CAPACITY / 4)
+    network.run_until_quiet(60)
+    context = seen_from(four_by_eight, "L1")
+    pair = fabric(context).weakest
+    assert {pair.tail, pair.head} == {"L3", "L6"}
+    assert (pair.capacity, pair.usual) == (2.5 * DEFAULT_CAPACITY, 4 * DEFAULT_CAPACITY)
+    assert pair.capacity == pytest.approx(path(context, pair.tail, pair.head).capacity)
+    for ends in damaged:
+        network.set_capacity(*ends, DEFAULT_CAPACITY)
+    network.run_until_quiet(60)
 
 
 def test_what_did_not_change_is_kept_and_costs_nothing(four_by_eight):
@@ -180,6 +200,16 @@ def test_each_router_of_areas_sees_its_own_ones_the_right_way_up(
     assert pods == ({n for n in found if n.startswith("p1.")} if leaves and supers else set())
 
 
+@pytest.mark.parametrize(
+    ("viewer", "pairs", "capacity"), [("p1.L1", 6, 4), ("p1.S1", 6, 4), ("SS1.1", 2, 2)]
+)
+def test_pairs_of_leaves_are_those_of_the_own_areas(in_areas, viewer, pairs, capacity):
+    """Leaves of another PoD are in no database here; of a plane alone, its spines are compared."""
+    found = fabric(seen_from(in_areas, viewer)).weakest
+    assert (found.pairs, found.alike, found.unknown) == (pairs, pairs, 0)
+    assert found.capacity == pytest.approx(capacity * DEFAULT_CAPACITY)
+
+
 @pytest.mark.parametrize("build", [clos5_areas, clos5_levels])
 def test_a_spine_without_links_to_its_leaves_sees_what_it_had_the_right_way_up(build):
     """Its PoD stays in its database for a while: two parts without a link between them."""
@@ -224,7 +254,9 @@ def test_a_router_that_becomes_a_border_router_changes_the_places():
 
 def test_a_router_of_both_protocols_is_one():
     made = started(clos3_isis(2, 2, network=Network(seed=1), beside=[OspfBuilder()]))
-    found = fabric(seen_from(made, "L1")).nodes
+    document = fabric(seen_from(made, "L1"))
+    found = document.nodes
+    assert document.weakest.pairs == 2
     assert sorted(node.hostname for node in found) == ["L1", "L2", "S1", "S2"]
     assert {len(node.ids) for node in found} == {2}
     assert {len(node.links.to) for node in found} == {2}

@@ -39,7 +39,7 @@ async def until_watched(server_watch):  # an image has no event
             await asyncio.sleep(0.005)
 
 
-async def test_a_watcher_learns_of_a_capacity_and_nothing_else(fabric, monkeypatch):
+async def test_a_watcher_learns_of_a_capacity_and_of_the_weakest_pair(fabric, monkeypatch):
     made = []
     monkeypatch.setattr(FabricWatch, "__init__", noting(FabricWatch.__init__, made))
     network = fabric.network
@@ -49,11 +49,15 @@ async def test_a_watcher_learns_of_a_capacity_and_nothing_else(fabric, monkeypat
         network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)
         network.run_until_quiet(60)
         seen = {}
-        while set(seen) != {"delta", "change"}:
+        while set(seen) != {"delta", "change", "weakest"}:
             name, data = await following()
             seen[name] = data
+        _, document_now = await document(port, "fabric")
     (link,) = seen["delta"]["links"]
     assert (link["state"], seen["delta"]["lost"]) == ("reduced", [])
+    weakest = seen["weakest"]["weakest"]
+    assert weakest == document_now["weakest"]
+    assert (weakest["to_hostname"], weakest["capacity"]) == ("L2", DEFAULT_CAPACITY * 5 / 4)
 
 
 def noting(init, made):

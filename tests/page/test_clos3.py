@@ -93,6 +93,13 @@ def test_a_link_at_a_quarter_changes_color_and_shares_within_two_seconds(fabric,
         taken.append(seconds_until(changed, 20, "the link and the shares change"))
     assert min(taken) < 2 * patience()
     assert "reduced" in page.text("#legend")
+    # it is the weakest of all pairs, also seen from a router that is neither end
+    page.js("fared.choose({})")
+    page.until("return document.querySelector('.overview')", "the overview")
+    least = "document.querySelector('.tile:last-child').innerText"
+    page.until(f"return {least}.startsWith('325M')", "the weakest pair")
+    assert "325M of 400M; most have 400M." in page.text()
+    page.js("fared.choose({ nodes: ['L1', 'L2'].map((name) => tests.id(name)) })")
     # one sentence, and no link is called the limit: all are full at once
     page.until("return tests.lead().includes('325M of 400M')", "what the pair has")
     assert "325M of 400M: S1 > L2 carries 25M of 100M." in page.text()
@@ -179,11 +186,17 @@ def test_without_a_fault_the_overview_says_so_in_one_sentence(page):
         "4 of 4\nadjacencies up here",
         "0\nlinks are missing",
         "0\nlinks are unusual",
-        "400M\nto each other leaf",
+        "400M\nbetween any two leaves",
     ]
-    assert "L1 has 400M to each other leaf." in text
+    assert "Any two leaves have 400M." in text
+    assert "of all 56 pairs of leaves that L1 knows; each direction is one." in text
     assert "Two leaves show all paths between them." in text
     assert "announced in steps of 25%" in page.text("#legend")
+    # of a fabric too large to compare all pairs, what this router has computed anyway
+    page.js("fared.model.weakest = null; fared.panel.renew()")
+    own = "L1 has 400M to each other leaf."
+    page.until(f"return document.querySelector('#shown').innerText.includes('{own}')", "own")
+    assert "from this router only: two others may have less" in page.text()
 
 
 def test_a_failed_link_is_missing_for_whoever_opens_the_page_later_and_is_back_live(fabric, page):
@@ -206,7 +219,9 @@ def test_a_failed_link_is_missing_for_whoever_opens_the_page_later_and_is_back_l
         why = r"missing\tgone since \d\d:\d\d:\d\d; all (3|7) siblings of [SL]\d have it"
         assert re.match(rf"S1-L1\t{why}", rows[0])
         assert re.match(rf"S3-L5\t{why}", rows[1])
-        assert "L1 has the least to L5: 200M of 400M; to most leaves it has 300M." in text
+        pair = r"The weakest pair is L[15] > L[15]: 200M of 400M; most have 400M\."
+        assert re.search(pair, text), text
+        assert "2 have this capacity" in text
         assert "S3-L5 gone" in page.js("return tests.rows('.overview [aria-label^=Last]').join()")
         assert page.js("return fared.drawing.plan.places.size") == 12
         page.js("fared.choose({ link: tests.link('S3', 'L5') })")

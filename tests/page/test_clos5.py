@@ -17,9 +17,9 @@ DIRECTORY = Path(__file__).resolve().parents[2] / "containerlab"
 
 ROLES = ("super-spine", "spine", "leaf")
 CAPACITY = {
-    "p1-L1": "p1-L1 has 400M to each other leaf.",
-    "p1-S1": "p1-S1 has 100M to each leaf.",
-    "plane1-SS1": "plane1-SS1 has 100M to each spine.",
+    "p1-L1": "Any two leaves have 400M.",
+    "p1-S1": "Any two leaves have 400M.",
+    "plane1-SS1": "Any two spines have 200M.",
 }
 WIDTH = "return fared.drawing.width"
 

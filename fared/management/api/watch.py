@@ -6,12 +6,14 @@ the same events:
 - ``begin``: now read ``show fabric``; the next events are about what changes from here on;
 - ``delta`` (``FabricDelta``): links that changed;
 - ``missing`` (``FabricMissing``): other links are missing than before;
+- ``weakest`` (``FabricWeakest``): another pair is the weakest, or has another capacity;
 - ``reset``: routers or places changed: read ``show fabric`` again;
 - ``change``: a computation changed routes, or the kernel has them: read ``show convergence``.
 
 A delta has present values, so one that is about the time before ``show fabric`` was read does no
 harm. Images are made in a thread, of frozen blocks, and compared for a few milliseconds in
-one turn of the loop. A client that does not keep up
+one turn of the loop. All pairs are compared beside that, one root in a turn, and then not for
+twenty times as long as it took. A client that does not keep up
 gets a ``reset`` in place of what it missed. Nothing runs, and nothing is kept, if nobody watches.
 """
 
@@ -20,21 +22,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
+from typing import TypeVar
 
 from fared.management.api.encode import SLICE, encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
 from fared.management.api.seats import Seats
 from fared.management.documents.context import ViewContext
-from fared.management.documents.fabric import FabricDelta, FabricLink, FabricMissing
-from fared.management.documents.sliced import finished
+from fared.management.documents.fabric import FabricDelta, FabricLink, FabricMissing, FabricWeakest
+from fared.management.documents.sliced import Work, finished
 from fared.management.documents.views.fabric import missing_of
 from fared.management.documents.views.fabric_image import FabricImage, image_of, sight
 from fared.management.documents.views.lost import lost_links
+from fared.management.documents.views.weakest import weakest_pair
 
+T = TypeVar("T")
 INTERVAL = 0.25
 """Seconds between two images."""
 KEEPALIVE = 15.0
 """Seconds without an event, after which a comment shows that the stream is alive."""
+WEAKEST_PAUSE = 1.0
+"""Seconds between two comparisons of all pairs, at least."""
+_WEAKEST_TIMES = 20.0
+"""And at least so many times as long as the last one took."""
 MOST_WATCHERS = 16
 """Few: each may read the whole fabric again and again."""
 _BEHIND = 32
@@ -83,9 +92,11 @@ class FabricWatch:
                 self._task = self._image = None
 
     async def _run(self) -> None:
-        while True:
-            await self._step()
-            await asyncio.sleep(INTERVAL)
+        async with asyncio.TaskGroup() as beside:
+            beside.create_task(self._follow_weakest(), name="weakest")
+            while True:
+                await self._step()
+                await asyncio.sleep(INTERVAL)
 
     async def _step(self) -> None:
         """Send what changed since the last step."""
@@ -137,6 +148,19 @@ class FabricWatch:
             self._send(event("missing", FabricMissing(missing=missing)))
         self._missing = bool(missing)
 
+    async def _follow_weakest(self) -> None:
+        """Tell which pair is the weakest, after changes of routes."""
+        runs = self._last_run()
+        while True:
+            await asyncio.sleep(INTERVAL)
+            if self._image is None or runs == self._last_run():
+                continue
+            runs, began = self._last_run(), self._clock()
+            found = await _turns(weakest_pair(self._context(), self._image))
+            self._send(event("weakest", FabricWeakest(weakest=found)))
+            took = self._clock() - began
+            await asyncio.sleep(max(WEAKEST_PAUSE, took * _WEAKEST_TIMES))
+
     def _last_run(self) -> tuple[int, float]:
         journal = self._context().router.journal
         at = journal.spf_runs[-1].at if journal.spf_runs else 0.0
@@ -150,6 +174,17 @@ class FabricWatch:
                 queue.put_nowait(event("reset", {}))
             else:
                 queue.put_nowait(text)
+
+
+async def _turns(work: Work[T]) -> T:
+    """Do work, a step in each turn of the loop."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        await asyncio.sleep(0)
 
 
 def _drained(queue: asyncio.Queue[bytes]) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from fared.management.documents.cells import Columns, Shown, Styled, count, dim
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import BytesPerSecond, Facts, UnixTime
 from fared.management.documents.lost import MissingLink, show_lost
+from fared.management.documents.path import NamedLink
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -101,10 +102,26 @@ class DrawnJob(Facts):
     trees: list[DrawnTree]
 
 
+class WeakestPair(NamedLink):
+    """The two leaves (in a plane alone: spines; without places: routers) with the least capacity.
+
+    ``capacity`` is that of all paths between them together. Each direction is a pair: ``alike`` of
+    ``pairs`` have this capacity; ``usual``: what most of them have, None if no value is so
+    common. Of ``unknown`` more the capacity is not known.
+    """
+
+    capacity: BytesPerSecond
+    usual: BytesPerSecond
+    alike: int
+    pairs: int
+    unknown: int
+
+
 class FabricDocument(Answer, tag="fared-fabric/1"):
     """``show fabric``: all routers and links in the areas of this router, and their places.
 
-    ``clos``: whether places were found. ``missing``: the links that should be there.
+    ``clos``: whether places were found. ``missing``: the links that should be there. ``weakest``:
+    of all pairs within an area; None if it is not known, or the fabric too large to compare them.
     """
 
     router_id: str
@@ -114,6 +131,7 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
     nodes: Sequence[FabricNode]
     missing: list[MissingLink]
     jobs: list[DrawnJob]
+    weakest: WeakestPair | None
 
     def show(self, paper: Paper) -> None:
         """Print the routers of each tier, then the unusual links."""
@@ -128,6 +146,8 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
         show_lost(paper, self.missing)
         paper.line()
         _show_marks(self, paper)
+        if self.weakest is not None:
+            paper.line(_weakest_of(self.nodes, self.weakest))
 
 
 class FabricLink(Facts):
@@ -158,6 +178,12 @@ class FabricMissing(Facts):
     """The data of an event ``missing``: all links that are missing now, as in the document."""
 
     missing: list[MissingLink]
+
+
+class FabricWeakest(Facts):
+    """The data of an event ``weakest``: the weakest pair now, as in the document."""
+
+    weakest: WeakestPair | None
 
 
 def _place(node: FabricNode) -> tuple[list[tuple[bool, int]], list[tuple[bool, int, str]]]:
@@ -204,6 +230,19 @@ def _show_marks(fabric: FabricDocument, paper: Paper) -> None:
         for tail, m in found
     )
     paper.grid(("From", "To", "State", "Reason"), rows)
+
+
+def _weakest_of(nodes: Sequence[FabricNode], pair: WeakestPair) -> str:
+    """Return one sentence: "weakest pair: L3 > L5, 225M; most have 400M"."""
+    if pair.alike == pair.pairs:
+        role = next((node.role for node in nodes if node.id == pair.from_), None)
+        return f"any two {_PLURALS[role]} have {human.bandwidth(pair.capacity)}"
+    least = f"weakest pair: {pair.tail} > {pair.head}, {human.bandwidth(pair.capacity)}"
+    if pair.usual is None:
+        return least
+    if pair.usual == pair.capacity:
+        return f"{least}, as most have"
+    return f"{least}; most have {human.bandwidth(pair.usual)}"
 
 
 DOCUMENT = Document(

@@ -39,7 +39,8 @@ class Depth(msgspec.Struct, frozen=True, eq=False):
     heads: NDArray[np.int64]
 
 
-def _depth(edges: NDArray[np.int64], tails: NDArray[np.int64], heads: NDArray[np.int64]) -> Depth:
+def depth_of(edges: NDArray[np.int64], tails: NDArray[np.int64], heads: NDArray[np.int64]) -> Depth:
+    """Make a depth of DAG edges that are sorted by head."""
     begin = run_starts(heads)
     return Depth(heads[begin], begin, edges, tails, heads)
 
@@ -91,13 +92,13 @@ def _push(graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.bool_]) ->
     if len(frontier) == 1:  # the edges of one tail are sorted by head already
         if not left[heads].all():
             edges = edges[left[heads]]
-        return _depth(edges, graph.src[edges], graph.dst[edges])
+        return depth_of(edges, graph.src[edges], graph.dst[edges])
     # RFC 2328 §16.1 (2)(c): not to nodes of the tree; (d): all edges of equal cost
     fresh = left[heads]
     edges, heads = edges[fresh], heads[fresh]
     # stable: for each head the tails remain ascending
     edges = edges[heads.argsort(kind="stable")]
-    return _depth(edges, graph.src[edges], graph.dst[edges])
+    return depth_of(edges, graph.src[edges], graph.dst[edges])
 
 
 def _pull(
@@ -117,7 +118,7 @@ def _pull(
     used = fed[tails]
     if not used.all():
         edges, tails, heads = edges[used], tails[used], heads[used]
-    return _depth(edges, tails, heads)
+    return depth_of(edges, tails, heads)
 
 
 def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[Depth]]:
@@ -206,7 +207,7 @@ def _by_depth(graph: Graph, root: int, edges: NDArray[np.int64]) -> list[Depth]:
     order = key.argsort(kind="stable")
     bounds = np.bincount(key, minlength=2)[1:-1].cumsum()
     return [
-        _depth(edges[part], tails[part], heads[part])
+        depth_of(edges[part], tails[part], heads[part])
         for part in np.split(order, bounds)
         if len(part)
     ]

@@ -1,7 +1,8 @@
 """Path capacities, integer weights for the kernel, and weights that follow load.
 
 ``path_capacity`` sweeps a plan of ``spf``: the capacity of all paths through each first hop toward
-each node (docs/path-capacity.md); ``lost_link`` does so again only behind a lost link.
+each node (docs/path-capacity.md); ``lost_link`` does so again only behind a lost link; ``pairs``
+finds the two leaves with the least.
 ``few_flows`` skews capacities for few large flows, ``quantise`` makes small integers of them.
 ``adaptation`` moves shares toward the measured load, without oscillation (docs/adaptation.md);
 ``defaults`` has its defaults.

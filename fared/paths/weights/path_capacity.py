@@ -21,12 +21,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from fared.paths.ted.graph import Graph, distinct, run_starts
+from fared.paths.spf.search import depth_of
+from fared.paths.ted.graph import Graph, distinct
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from fared.paths.spf.plan import SpfPlan
+    from fared.paths.spf.search import Depth
 
 
 class WeightMode(enum.StrEnum):
@@ -95,14 +99,20 @@ def aggregate_capacities(plan: SpfPlan, capacity: NDArray[np.float64]) -> NDArra
 
     The same recursion with a single first hop: the root itself. NaN where unknown.
     """
-    flow = np.zeros(len(plan.graph.nodes))
-    flow[plan.root] = np.inf
     graph = plan.graph
-    for edges in plan.levels:
-        value = np.minimum(flow[graph.src[edges]], capacity[edges])
-        heads = graph.dst[edges]  # in ascending order
-        begin = run_starts(heads)
-        flow[heads[begin]] = np.add.reduceat(value, begin)
+    levels = (depth_of(edges, graph.src[edges], graph.dst[edges]) for edges in plan.levels)
+    return capacities_along(levels, capacity, plan.root, len(graph.nodes))
+
+
+def capacities_along(
+    levels: Iterable[Depth], capacity: NDArray[np.float64], root: int, size: int
+) -> NDArray[np.float64]:
+    """Return the same along the paths of ``search.shortest_paths``, for ``size`` nodes (N,)."""
+    flow = np.zeros(size)
+    flow[root] = np.inf
+    for level in levels:
+        value = np.minimum(flow[level.tails], capacity[level.edges])
+        flow[level.nodes] = np.add.reduceat(value, level.begin)
     return flow
 
 

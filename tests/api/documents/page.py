@@ -82,6 +82,17 @@ FABRIC: Json = sample(
             ],
         }
     ],
+    weakest={
+        "from": "10.255.0.5",
+        "from_hostname": "leaf1",
+        "to": "10.255.0.6",
+        "to_hostname": "leaf2",
+        "capacity": 28_125_000.0,
+        "usual": 50_000_000.0,
+        "alike": 1,
+        "pairs": 2,
+        "unknown": 0,
+    },
 )
 
 CHANGED: Json = sample(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fared.extensions.offline.plan.fabric import PlanError, PlanFabric
 from fared.extensions.offline.plan.sets import DOUBLES, Failures, of_links
+from fared.paths.weights.pairs import surroundings
 
 _MOST_CLASSES = 1_000_000
 
@@ -30,27 +31,19 @@ def equal_routers(fabric: PlanFabric, apart: Iterable[int] = ()) -> NDArray[np.i
 
     Nodes ``apart`` are equal to no other one.
     """
-    graph = fabric.graph
-    lists = np.column_stack(
-        (
-            graph.dst,
-            _numbered(graph.metric, graph.metric[graph.reverse]),
-            _numbered(fabric.capacity, fabric.capacity[graph.reverse]),
-            _parallel(fabric),
-        )
-    )
+    graph, parallel = fabric.graph, _parallel(fabric)
     is_end = np.zeros(len(fabric.names), bool)
     is_end[fabric.ends] = True
     alone = np.zeros(len(fabric.names), np.int64)
     some = sorted(set(apart))
     alone[some] = np.arange(1, len(some) + 1)
-    own = np.column_stack((graph.network, graph.transit, is_end, alone)).astype(np.int64)
+    own = np.column_stack((is_end, alone)).astype(np.int64)
     found = np.empty(len(fabric.names), np.int64)
     known: dict[bytes, int] = {}
     for node in range(len(found)):
-        links = lists[graph.indptr[node] : graph.indptr[node + 1]]
-        signature = own[node].tobytes() + links[links[:, 0].argsort(kind="stable")].tobytes()
-        found[node] = known.setdefault(signature, node)
+        links = parallel[graph.indptr[node] : graph.indptr[node + 1]]
+        around = surroundings(graph, fabric.capacity, node)
+        found[node] = known.setdefault(own[node].tobytes() + links.tobytes() + around, node)
     return found
 
 

@@ -96,6 +96,7 @@ function told(what, message = "") {
     $("live").textContent = texts[what];
     $("live").className = `live ${what}`;
   }
+  if (what === "weakest" && panel.tab === "overview") panel.renew();
   if (what === "change" || what === "live" || what === "missing") readStatus().catch(() => {}).then(() => panel.changed());
 }
 

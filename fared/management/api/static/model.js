@@ -116,6 +116,7 @@ export class Model {
     this.links = new Map();
     this.of = new Map();
     this.jobs = [];
+    this.weakest = null;
     this.here = null;
     this.clos = false;
     this.usual = 1;
@@ -129,6 +130,7 @@ export class Model {
     const before = this.links;
     this.clos = fabric.clos;
     this.jobs = fabric.jobs;
+    this.weakest = fabric.weakest;
     this.here = fabric.nodes.find((node) => node.here)?.id ?? null;
     this.place(new Map(fabric.nodes.map((node) => [node.id, named(node)])), fabric.missing);
     this.links = new Map();
@@ -436,6 +438,10 @@ export function follow(model, told) {
   source.addEventListener("missing", (event) => take(() => {
     model.miss(JSON.parse(event.data).missing);
     told("missing");
+  }));
+  source.addEventListener("weakest", (event) => take(() => {
+    model.weakest = JSON.parse(event.data).weakest;
+    told("weakest");
   }));
   source.addEventListener("change", () => told("change"));
   source.onerror = () => told("away");

@@ -1,4 +1,4 @@
-// What the page says before anything is chosen: what is down, the least capacity, the busiest links,
+// What the page says before anything is chosen: what is down, the weakest pair, the busiest links,
 // and the last changes.
 
 import { why } from "./changes.js";
@@ -15,6 +15,7 @@ const LEAST_LOAD = 0.005;
 /** What the routers of the lowest tier are called. */
 const ENDS = new Map([[0, "leaves"], [1, "spines"], [null, "routers (the other one with the shift key)"]]);
 const KINDS = new Map([[0, "leaf"], [1, "spine"], [null, "router"]]);
+const kindsOf = (model) => ENDS.get(model.lowest).split(" ")[0];
 
 export function showOverview(panel) {
   const { turn } = panel;
@@ -54,12 +55,13 @@ function refill(place, elements) {
 function content(panel, least, changes) {
   const { model, status } = panel;
   const links = status?.links;
+  const weakest = ofAllPairs(model);
   if (!model.nodes.size) return [h("p", { class: "dim" }, "The fabric is not known yet.")];
   return [
-    tiles(model, links, least),
+    tiles(model, links, weakest ?? least),
     links?.missing.length ? downHere(model, links) : null,
     unusual(panel),
-    least ? capacity(panel, least) : null,
+    weakest ? weakestPair(panel, weakest) : least ? capacity(panel, least) : null,
     busiest(panel),
     changes ? lastChanges(panel, changes) : null,
     h("p", { class: "dim" }, `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
@@ -118,6 +120,34 @@ function allGone(links, listed) {
   return `all of its ${count(links.length, "link")} are gone${when}${listed ? "; what it said last is still known" : ""}`;
 }
 
+/** The weakest pair, and how the page says it; null: it is not known. */
+function ofAllPairs(model) {
+  const { weakest } = model;
+  if (!weakest || !model.nodes.has(weakest.from) || !model.nodes.has(weakest.to)) return null;
+  const whole = Math.max(model.whole(weakest.from, weakest.to) ?? 0, weakest.capacity);
+  const full = weakest.capacity >= whole * ALIKE;
+  const every = weakest.alike === weakest.pairs;
+  const any = `between any two ${kindsOf(model)}`;
+  const name = model.direction(weakest.from, weakest.to);
+  return { ...weakest, whole, full, every, name, short: every ? any : full ? `${any}, or more` : `${name}, the weakest pair` };
+}
+
+function weakestPair(panel, pair) {
+  const { model } = panel;
+  const kinds = kindsOf(model);
+  const has = [h("strong", {}, bandwidth(pair.capacity)), pair.full ? "" : ` of ${bandwidth(pair.whole)}`];
+  const go = h("button", { type: "button", class: "go", click: () => panel.choose({ nodes: [pair.from, pair.to] }) }, pair.name);
+  const most = pair.usual > pair.capacity / ALIKE ? `; most have ${bandwidth(pair.usual)}.` : ".";
+  const said = pair.every || pair.full
+    ? [`Any two ${kinds} have ${pair.every ? "" : "at least "}`, ...has, "."]
+    : ["The weakest pair is ", go, ": ", ...has, most];
+  const alike = pair.every ? "" : ` ${count(pair.alike, "has", "have")} this capacity.`;
+  const unknown = pair.unknown ? ` Of ${pair.unknown.toLocaleString("en")} more it is not known.` : "";
+  return h("div", {}, h("h3", {}, `Capacity between ${kinds}`), h("p", {}, said),
+    h("p", { class: "dim small" }, `All path capacities together, of all ${count(pair.pairs, "pair")} of ${kinds} `
+      + `that ${model.name(model.here)} knows; each direction is one.${alike}${unknown}`));
+}
+
 /** The router of the lowest tier to which the path capacities of all next hops add up to the least. */
 function leastCapacity(model, vectors) {
   const found = new Map();
@@ -137,7 +167,7 @@ function leastCapacity(model, vectors) {
   const usual = all[Math.floor(all.length / 2)];
   const capacity = all[0];
   const weak = [...found].filter(([, together]) => together <= capacity / ALIKE).map(([id]) => id);
-  const kinds = ENDS.get(model.lowest).split(" ")[0];
+  const kinds = kindsOf(model);
   const whole = Math.max(model.whole(model.here, weak[0]) ?? 0, capacity);
   const alike = weak.length === found.size;
   const full = capacity >= whole * ALIKE;

@@ -33,6 +33,7 @@ from fared.management.documents.views.fabric_image import (
 )
 from fared.management.documents.views.fabric_marks import UnusualLink
 from fared.management.documents.views.lost import lost_links, missing_links
+from fared.management.documents.views.weakest import weakest_pair
 from fared.paths.ted.model import MAX_LINK_METRIC
 from fared.paths.ted.siblings import lacking
 from fared.paths.ted.tiers import ROLES
@@ -58,6 +59,7 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
         nodes=Rows(list(image.vertices.values()), lambda vertex: node_row(image, vertex)),
         missing=missing,
         jobs=[job for plugged in context.plugged.values() for job in plugged.drawn()],
+        weakest=(yield from weakest_pair(context, image)),
     )
 
 
