@@ -77,8 +77,13 @@ def test_equal_leaves_are_computed_once(monkeypatch):
 
 
 def test_what_is_too_much_work_is_not_begun(monkeypatch):
-    monkeypatch.setattr(pairs, "MOST_WORK", 100)
-    assert not finished(all_pairs(clos(2, 3).graph, clos(2, 3).ends, PairCapacities()))
+    """Where metrics differ, each root is more."""
+    ends = [("L1", 10.0), ("L2", 20.0), ("L3", 30.0)]
+    for metric, done in ((10, True), (5, False)):
+        links = [(leaf, "S", metric if rate == 10 else 10, rate, rate) for leaf, rate in ends]
+        fabric = network(links, ends=("L*",))
+        monkeypatch.setattr(pairs, "MOST_WORK", 3 * (2 * len(links) + 2 * pairs._STEP))
+        assert finished(all_pairs(fabric.graph, fabric.ends, PairCapacities())) == done
 
 
 def test_an_unknown_capacity_is_no_capacity():

@@ -29,6 +29,8 @@ MOST_WORK = 40_000_000
 """The most that is computed: 512 leaves with 64 links each, all of them different."""
 _STEP = 1000
 """What a step along the paths costs, in edges."""
+_UNEQUAL = 4
+"""How many times as much the paths cost where metrics differ."""
 _PORTION = 32
 """Nodes that are compared between two pauses."""
 
@@ -94,7 +96,8 @@ def all_pairs(
         first = numbers[0]
         root = int(nodes[first])
         levels = shortest_paths(graph, root)[1]
-        if len(classes) * (len(graph.dst) + _STEP * len(levels)) > MOST_WORK:
+        edges = len(graph.dst) * (1 if graph.uniform_metric else _UNEQUAL)
+        if len(classes) * (edges + _STEP * len(levels)) > MOST_WORK:
             return False
         flow = capacities_along(levels, capacity, root, len(graph.nodes))[nodes]
         others = np.arange(len(nodes)) != first
