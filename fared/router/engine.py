@@ -10,8 +10,8 @@ from fared.core.routes import TagOf
 from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted import events as ted
 from fared.protocols.igp import events as igp
+from fared.protocols.igp.counters import ProtocolCounters
 from fared.protocols.igp.database_limit import LimitView
-from fared.protocols.igp.process import ProtocolCounters
 from fared.protocols.igp.refusals import RefusedHello
 
 EngineInput = igp.Input[Any, Any] | ted.Computed

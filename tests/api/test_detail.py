@@ -1,5 +1,7 @@
 """What people ask for by name: one neighbor, one interface, with all that is known of it."""
 
+from collections import Counter
+
 import pytest
 
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, clos3
@@ -7,8 +9,11 @@ from fared.extensions.sim.levels import clos3_isis
 from fared.management.documents.context import ViewContext
 from fared.management.documents.errors import CommandError
 from fared.management.documents.views import protocol
+from fared.protocols.igp.counters import PacketCounters, ProtocolCounters
 from tests.api.answers import run_view
 from tests.api.seen import seen_from
+
+HELLO = {"ospf": "hello", "isis": "p2p-hello"}
 
 
 @pytest.fixture(scope="module", params=[clos3, clos3_isis], ids=["ospf", "isis"])
@@ -80,11 +85,49 @@ def test_the_detail_of_an_interface_has_the_cost_and_the_capacity_of_the_other_e
 
 def test_rejected_packets_are_counted_by_interface_and_reason(context):
     (instance,) = context.instances
-    instance.engine._process.reject("auth-digest", 0, interface="S1")
+    engine, kind = instance.engine, HELLO[instance.name]
+    own = {"ospf": "interfaces", "isis": "circuits"}[instance.name]
+    (to_s1,) = (at for at in getattr(engine.instance, own).values() if at.name == "S1")
+    engine._process.reject("auth-digest", 0, interface=to_s1, kind=kind)
     (detail,) = protocol.interfaces(context, "S1").detail
     assert [(row.reason, row.packets) for row in detail.rejected] == [("auth-digest", 1)]
+    assert {row.type: row.rejected for row in detail.packets if row.rejected} == {kind: 1}
     (other,) = protocol.interfaces(context, "S2").detail
     assert other.rejected == []
+
+
+def test_packets_are_counted_by_interface_and_what_one_end_sends_the_other_receives(fabric):
+    ours, theirs = seen_from(fabric, "L1"), seen_from(fabric, "S1")
+    for context in (ours, theirs):  # another test rejects a packet that has not been sent
+        context.instances[0].engine.counters.clear_interfaces()
+    before = dict(ours.instances[0].engine.counters.packets)
+    fabric.network.run_for(10.0)
+    fabric.network.set_capacity("S1", "L1", DEFAULT_CAPACITY / 2)
+    fabric.network.run_until_quiet(60.0)
+    (near,) = protocol.interfaces(ours, "S1").detail
+    (far,) = protocol.interfaces(theirs, "L1").detail
+    counts = {row.type: (row.sent, row.received) for row in near.packets}
+    assert counts == {row.type: (row.received, row.sent) for row in far.packets}
+    assert counts[HELLO[near.proto]] > (8, 8)
+    assert len(counts) >= 3  # an LSA or LSP has come, and is acknowledged
+    after = ours.instances[0].engine.counters.packets
+    rows = [row for name in ("S1", "S2") for row in protocol.interfaces(ours, name).detail]
+    for kind, sent in Counter({row.type: row.sent for row in near.packets}).items():
+        both = sum(each.sent for row in rows for each in row.packets if each.type == kind)
+        assert after["sent", kind] - before.get(("sent", kind), 0) == both >= sent
+
+
+def test_an_interface_takes_its_counters_with_it_and_totals_stay():
+    counters = ProtocolCounters({1: PacketCounters(), 2: PacketCounters()})
+    counters.interfaces[1].sent["hello"] += 3
+    counters.interfaces[2].sent["hello"] += 4
+    counters.interfaces[2].rejected["hello", "ttl"] += 1
+    counters.forget(1)
+    assert (list(counters.interfaces), counters.packets) == ([2], {("sent", "hello"): 7})
+    counters.clear_interfaces()
+    assert counters == ProtocolCounters({2: PacketCounters()}, Counter({("sent", "hello"): 7}))
+    counters.interfaces[2].received["hello"] += 1
+    assert counters.packets == {("sent", "hello"): 7, ("received", "hello"): 1}
 
 
 def prefixes(context, **args):

@@ -12,6 +12,7 @@ from fared.management.api.client import DaemonRefusedError
 from fared.management.api.requests import ClearNeighborRequest
 from fared.management.documents.errors import CommandError
 from fared.management.documents.views import protocol
+from fared.protocols.igp.counters import PacketCounters
 from fared.protocols.igp.events import NeighborCleared
 from fared.router import events
 from tests.api.seen import seen_from
@@ -74,15 +75,22 @@ def test_a_neighbor_that_is_not_there_is_not_cleared(fabric):
 async def test_counters_begin_anew_and_metrics_do_not(stage):
     async with stage.running() as daemon:
         context = daemon.parts.views.context()
-        next(iter(context.router.instances.values())).engine.counters.errors["ttl"] += 3
+        counters = next(iter(context.router.instances.values())).engine.counters
+        counters.errors["ttl"] += 3
+        one = counters.interfaces.setdefault(99, PacketCounters())
+        one.received["ls-ack"] += 2
+        one.rejected["ls-ack", "ttl"] += 3
         before = await stage.ask("show counters")
         assert before["cleared_at"] is None
         assert (await stage.ask("clear-counters"))["cleared"]
         after = await stage.ask("show counters")
         assert after["cleared_at"] is not None
         found = {(row["group"], row["name"]): row["value"] for row in after["counters"]}
-        assert found["packet-errors", "ttl"] == 0
-        assert daemon.parts.views.context().counters()["ospf"]["packet-errors"]["ttl"] == 3
+        assert found["packet-errors", "ttl"] == found["packets", "received ls-ack"] == 0
+        totals = daemon.parts.views.context().counters()["ospf"]
+        assert totals["packet-errors"]["ttl"] == 3
+        assert totals["packets"]["received ls-ack"] == 2
+        assert one == PacketCounters()
 
 
 async def test_the_level_of_the_log_changes_until_a_reload(stage):

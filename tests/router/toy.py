@@ -25,6 +25,7 @@ from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted.events import LocalLinksChanged, RoutesComputed, TedUpdated
 from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
 from fared.protocols.igp import events as igp
+from fared.protocols.igp.counters import PacketCounters
 from fared.protocols.igp.database_limit import Fullness, LimitView
 from fared.protocols.igp.engine import ProcessEngine
 from fared.protocols.igp.process import Process
@@ -161,11 +162,14 @@ class ToyEngine(ProcessEngine[EngineOutput]):
             self._process.reject("malformed", packet.source)
             return
         sender, heard = found
-        self._process.counters.packets["received", "advertisement"] += 1
+        self._counters(packet.ifindex).received["advertisement"] += 1
         self._hear(packet.ifindex, sender, packet.source)
         known = self.database.get(heard.origin)
         if known is None or heard.sequence > known.sequence:
             self._install(heard, packet.ifindex)
+
+    def _counters(self, ifindex: int) -> PacketCounters:
+        return self._process.counters.interfaces.setdefault(ifindex, PacketCounters())
 
     def _hear(self, ifindex: int, sender: int, address: int) -> None:
         neighbor = self.neighbors.get(ifindex)
@@ -231,7 +235,7 @@ class ToyEngine(ProcessEngine[EngineOutput]):
             self._hellos[ifindex] = self._process.timers.arm(due, partial(self._hello, ifindex))
 
     def _send(self, ifindex: int, entry: Advertisement) -> None:
-        self._process.counters.packets["sent", "advertisement"] += 1
+        self._counters(ifindex).sent["advertisement"] += 1
         payload = entry.encode(self.settings.router_id)
         self._process.emit(igp.SendPacket(ifindex, ALL_ROUTERS, payload))
 

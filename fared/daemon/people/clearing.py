@@ -41,8 +41,10 @@ def clear_neighbor(
 
 
 def clear_counters(views: ViewSource) -> ClearedCounters:
-    """Let ``show counters`` begin at 0; metrics, whose readers expect no jump, go on."""
+    """Let ``show`` count from 0; metrics, whose readers expect no jump, go on."""
     context = views.context()
+    for instance in context.router.instances.values():
+        instance.engine.counters.clear_interfaces()
     counts = {
         proto: {group: dict(found) for group, found in groups.items()}
         for proto, groups in context.counters().items()

@@ -20,6 +20,7 @@ from fared.management.documents.neighbor import NeighborEntry
 from fared.management.documents.sliced import Work
 from fared.paths.rib.selector import Advertisements
 from fared.paths.rib.solver import RouteSolver
+from fared.protocols.igp.counted import Countable
 from fared.router.instance import ProtocolInstance
 from fared.router.protocols import ISIS, OSPF
 
@@ -29,6 +30,9 @@ Perspective = Callable[[NodeId], Advertisements]
 
 class ProtocolViews(Protocol):
     """The interface of a protocol's views; the documents combine those of all protocols."""
+
+    COUNTABLE: Countable
+    """What the protocol's counters can count."""
 
     def interfaces(self, context: ViewContext) -> Sequence[InterfaceEntry]:
         """Return the interfaces that the protocol runs on."""

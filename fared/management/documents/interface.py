@@ -135,10 +135,24 @@ class RejectedPackets(Facts):
     packets: int
 
 
+class PacketCounts(Facts):
+    """Packets of one type; ``received`` counts valid packets, ``rejected`` these and others."""
+
+    type: str
+    sent: int
+    received: int
+    rejected: int
+
+
 class InterfaceDetail(Facts):
-    """Who is at the other end of an interface, and what was rejected there since start."""
+    """Who is at the other end of an interface, and the packets that came and went.
+
+    They count since the protocol runs on it, or since ``clear counters``; types without a packet
+    are left out.
+    """
 
     proto: str
     interface: str
     neighbors: list[InterfaceNeighbor]
+    packets: list[PacketCounts]
     rejected: list[RejectedPackets]

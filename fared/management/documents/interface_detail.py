@@ -31,6 +31,7 @@ def show_interface(
     rejected = ", ".join(f"{row.packets} {row.reason}" for row in detail.rejected)
     paper.pairs([*known, ("Rejected", rejected)] if rejected else known)
     paper.more(detail.neighbors, _NEIGHBORS)
+    paper.more(detail.packets, _PACKETS)
 
 
 def _state(entry: InterfaceEntry) -> Cell:
@@ -145,4 +146,10 @@ _NEIGHBORS: Columns = {
     ">Its cost": "cost",
     ">Its capacity": "capacity",
     ">Free": "available",
+}
+_PACKETS: Columns = {
+    "Packets": "type",
+    ">Sent": "sent",
+    ">Received": "received",
+    ">Rejected": "rejected",
 }

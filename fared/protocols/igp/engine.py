@@ -14,8 +14,9 @@ from typing import Generic
 
 from fared.core.ids import NodeId, Prefix
 from fared.core.routes import TagOf
+from fared.protocols.igp.counters import ProtocolCounters
 from fared.protocols.igp.events import LogRecord
-from fared.protocols.igp.process import Output, Process, ProtocolCounters
+from fared.protocols.igp.process import Output, Process
 from fared.protocols.igp.refusals import RefusedHello
 
 

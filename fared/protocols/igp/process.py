@@ -6,15 +6,13 @@ A process reads no clock: the engine sets ``now`` before it handles an input.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
-
-import msgspec
+from typing import Generic, Protocol, TypeVar
 
 from fared.core.log_limit import LogRateLimiter, Verdict
 from fared.core.rng import Rng
 from fared.core.timers import TimerQueue
+from fared.protocols.igp.counters import PacketCounters, ProtocolCounters
 from fared.protocols.igp.events import LogRecord
 from fared.protocols.igp.foreign_copies import SUSPICIOUS, ForeignCopies
 from fared.protocols.igp.refusals import Differs, Refusals
@@ -22,22 +20,16 @@ from fared.protocols.igp.refusals import Differs, Refusals
 Output = TypeVar("Output")
 
 
-class ProtocolCounters(msgspec.Struct):
-    """Running totals since the process began."""
+class Counting(Protocol):
+    """The interface of a packet that is rejected."""
 
-    packets: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
-    """By (``received`` or ``sent``, type of packet)."""
-    errors: Counter[str] = msgspec.field(default_factory=Counter)
-    """Packets rejected, by reason."""
-    rejected: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
-    """The same, by interface and reason."""
-    discarded: Counter[str] = msgspec.field(default_factory=Counter)
-    """Packets that are not for this router by a rule of the protocol, by rule: no errors."""
-    transitions: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
-    """State changes of neighbors, by (from, to)."""
-    lsdb: Counter[str] = msgspec.field(default_factory=Counter)
-    """LSA or LSP events: originated, flooded, retransmitted, deferred (not flooded at once, since
-    others may deliver it), deferred-sent (no other did), and those of one protocol only."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def counters(self) -> PacketCounters:
+        """Its counters."""
 
 
 class Process(Generic[Output]):
@@ -93,16 +85,20 @@ class Process(Generic[Output]):
         patience: float = 0.0,
         differs: Differs = None,
         /,
+        *,
+        interface: Counting | None = None,
+        kind: str = "",
         **fields: object,
     ) -> None:
         """Count bad input from a peer, and log it at a limited rate.
 
         ``patience``: it is no warning before it has lasted so many seconds. ``differs``: the value
-        of the peer and ours.
+        of the peer and ours. ``kind``: the type of a packet, ``interface`` where it was received.
         """
         self.counters.errors[reason] += 1
-        if "interface" in fields:
-            self.counters.rejected[str(fields["interface"]), reason] += 1
+        if interface is not None:
+            interface.counters.rejected[kind, reason] += 1
+            fields = {"interface": interface.name, **fields}
         limiter, level = self._log_limiter, "warning"
         if patience and not limiter.lasts(source, reason, self.now, patience):
             level, verdict = "info", limiter.judge(source, "", self.now)
@@ -116,6 +112,11 @@ class Process(Generic[Output]):
         self.log(level, rejected, reason=reason, source=self._show(source), **fields)
         if verdict is Verdict.LOG_LAST:
             self.log("warning", f"{rejected}-many", effect="counted but not logged for a minute")
+
+    def forget(self, ifindex: int) -> None:
+        """The protocol no longer runs on an interface."""
+        self.refusals.forget(ifindex)
+        self.counters.forget(ifindex)
 
     def may_log(self, source: int, cause: str) -> bool:
         """Whether what a neighbor is the cause of is to be logged: not too often."""

@@ -9,6 +9,7 @@ import msgspec
 
 from fared.core.bfd import BfdStatus
 from fared.paths.te.advertise import AdvertisedLink
+from fared.protocols.igp.counters import PacketCounters
 from fared.protocols.isis.ids import Level, LevelSet
 from fared.protocols.isis.reacquisition import Reacquisition
 from fared.protocols.isis.settings import CircuitKind, CircuitSettings
@@ -127,6 +128,7 @@ class Circuit(AdvertisedLink[CircuitSettings]):
     def __init__(self, link: Link, settings: CircuitSettings, circuit_id: int) -> None:
         super().__init__(link, settings)
         self.circuit_id = circuit_id
+        self.counters = PacketCounters()
         self.up = False
         self.adjacency: Adjacency | None = None
         """The neighbor of a point-to-point circuit, in any state."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fared.protocols.igp.counted import MALFORMED, WAYS, Countable
+from fared.protocols.igp.counted import MALFORMED, Countable
 from fared.protocols.igp.refusals import ISIS_REFUSALS
 from fared.protocols.isis.adjacency.fsm import ADJACENCY_TABLE
 from fared.protocols.isis.pdu.model import PduType
@@ -23,6 +23,6 @@ def _transitions() -> dict[tuple[str, str], None]:
 
 COUNTABLE = Countable(
     transitions=tuple(_transitions()),
-    packets=tuple((way, kind.label) for way in WAYS for kind in PduType),
+    types=tuple(kind.label for kind in PduType),
     errors=(*ISIS_REFUSALS, *MALFORMED, *_NOT_HELLOS, *_OF_THIS_ROUTER),
 )

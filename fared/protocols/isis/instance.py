@@ -84,6 +84,16 @@ class Instance:
         self.settings = settings
         self.process.epoch = settings.epoch
 
+    def add_circuit(self, circuit: Circuit) -> None:
+        """Run IS-IS on a circuit from now on."""
+        self.circuits[circuit.ifindex] = circuit
+        self.process.counters.interfaces[circuit.ifindex] = circuit.counters
+
+    def remove_circuit(self, ifindex: int) -> None:
+        """Remove a circuit."""
+        del self.circuits[ifindex]
+        self.process.forget(ifindex)
+
     def jitter(self, interval: float) -> float:
         """An interval shortened by up to a quarter (ISO 10589 §10.1)."""
         return interval * (1.0 - _JITTER * self.process.rng.random())

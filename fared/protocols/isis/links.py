@@ -72,7 +72,7 @@ class CircuitManager:
             self._process.log("error", "isis-no-circuit-id", interface=link.name)
             return
         circuit.circuit_id = circuit_id
-        self._instance.circuits[link.ifindex] = circuit
+        self._instance.add_circuit(circuit)
         self._follow(circuit)
 
     def _circuit_id(self, circuit: Circuit) -> int | None:
@@ -120,8 +120,7 @@ class CircuitManager:
         if circuit.is_active:
             self._silence(circuit, reason)
         circuit.up = False
-        del self._instance.circuits[circuit.ifindex]
-        self._process.refusals.forget(circuit.ifindex)
+        self._instance.remove_circuit(circuit.ifindex)
         if circuit.loopback:
             self._hello.loopback_changed()
         self._watcher.circuit_changed(circuit)

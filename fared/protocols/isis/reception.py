@@ -6,6 +6,7 @@ A PDU that fails a check is counted and dropped (ISO 10589 §7.3.15); nothing of
 from __future__ import annotations
 
 from fared.core.wire import DecodeError
+from fared.protocols.igp.counters import OTHER
 from fared.protocols.igp.events import PacketReceived
 from fared.protocols.igp.keys import Keyring
 from fared.protocols.isis.adjacency.hello import HelloProtocol
@@ -40,11 +41,13 @@ class Reception:
             kind = self._take(circuit, event)
         except DecodeError as error:
             process, source = instance.process, event.source
-            if peek_type(event.payload) in _HELLOS:
+            known = peek_type(event.payload)
+            if known in _HELLOS:
                 process.refusals.add(circuit, source, (error.code, None), process.now)
-            process.reject(error.code, source, interface=circuit.name, what=str(error))
+            label = OTHER if known is None else known.label
+            process.reject(error.code, source, interface=circuit, kind=label, what=str(error))
         else:
-            instance.process.counters.packets["received", kind.label] += 1
+            circuit.counters.received[kind.label] += 1
 
     def _take(self, circuit: Circuit, event: PacketReceived) -> PduType:
         """Decode, verify and dispatch; return the type. Raises DecodeError.

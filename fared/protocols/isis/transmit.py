@@ -85,7 +85,7 @@ class Transmitter:
         """Send a PDU that is encoded and signed."""
         kind = peek_type(payload)
         assert kind is not None
-        self._process.counters.packets["sent", kind.label] += 1
+        circuit.counters.sent[kind.label] += 1
         self._process.emit(SendPacket(circuit.ifindex, _destination(circuit, level), payload))
 
     def send_lsp(self, circuit: Circuit, level: Level, entry: StoredLsp) -> bool:
@@ -120,7 +120,7 @@ class Transmitter:
         # RFC 5310 §3.4: without an active key the PDU is discarded
         if not keys or self._key(keys) is not None:
             return False
-        self._process.reject("no-send-key", 0, interface=circuit.name)
+        self._process.reject("no-send-key", 0, interface=circuit)
         return True
 
     def _refuse(self, circuit: Circuit, entry: StoredLsp) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fared.protocols.igp.counted import MALFORMED, WAYS, Countable
+from fared.protocols.igp.counted import MALFORMED, Countable
 from fared.protocols.igp.refusals import OSPF_REFUSALS
 from fared.protocols.ospf.neighbor import NEIGHBOR_TABLE, NeighborAction, NeighborState
 from fared.protocols.ospf.packet.packets import PacketType
@@ -41,6 +41,6 @@ def _transitions() -> dict[tuple[str, str], None]:
 
 COUNTABLE = Countable(
     transitions=tuple(_transitions()),
-    packets=tuple((way, kind.label) for way in WAYS for kind in PacketType),
+    types=tuple(kind.label for kind in PacketType),
     errors=(*OSPF_REFUSALS, *MALFORMED, *_NOT_HELLOS, *_OF_THIS_ROUTER),
 )

@@ -116,13 +116,14 @@ class Instance:
     def add_interface(self, interface: Interface) -> None:
         """Run OSPF on an interface from now on."""
         self.interfaces[interface.ifindex] = interface
+        self.process.counters.interfaces[interface.ifindex] = interface.counters
         self._by_area = None
 
     def remove_interface(self, ifindex: int) -> None:
         """Remove an interface."""
         del self.interfaces[ifindex]
         self.sequences.closed(ifindex)
-        self.process.refusals.forget(ifindex)
+        self.process.forget(ifindex)
         self._by_area = None
 
     def area_interfaces(self, area: AreaId) -> list[Interface]:

@@ -15,6 +15,7 @@ from fared.core.ids import length_mask
 from fared.core.links import InterfaceAddress, Link
 from fared.core.timers import Timer
 from fared.paths.te.advertise import AdvertisedLink
+from fared.protocols.igp.counters import PacketCounters
 from fared.protocols.igp.events import Unicasts
 from fared.protocols.igp.reduction import FloodDelay
 from fared.protocols.ospf.auth.memory import InterfaceAuthentication
@@ -95,6 +96,7 @@ class Interface(AdvertisedLink[InterfaceSettings]):
     ) -> None:
         super().__init__(link, settings)
         self.state = InterfaceState.DOWN
+        self.counters = PacketCounters()
         self.neighbors: dict[int, Neighbor] = {}
         self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
         self._addresses: tuple[Link | None, tuple[InterfaceAddress, ...]] = None, ()

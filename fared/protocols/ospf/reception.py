@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fared.core.ids import dotted
 from fared.core.wire import DecodeError
+from fared.protocols.igp.counters import OTHER
 from fared.protocols.igp.events import PacketReceived
 from fared.protocols.igp.refusals import Differs, explain
 from fared.protocols.ospf.adjacency.exchange import Exchange
@@ -35,8 +36,7 @@ from fared.protocols.ospf.processing.checks import (
 )
 
 _ROUTER_ID = slice(4, 8)
-_RECEIVED = (("", ""), *[("received", kind.label) for kind in PacketType])
-"""The counters of packets, by type."""
+_LABELS = {kind.value: kind.label for kind in PacketType}
 _TYPE, _HELLO, _ACK = slice(1, 2), bytes((PacketType.HELLO,)), bytes((PacketType.LS_ACK,))
 
 
@@ -83,7 +83,7 @@ class Reception:
                 differs = dotted(packet.area_id), dotted(interface.settings.area)
             self._reject(interface, event, problem, differs, dotted(packet.router_id))
             return
-        instance.process.counters.packets[_RECEIVED[packet.packet_type]] += 1
+        interface.counters.received[_LABELS[packet.packet_type]] += 1
         self._dispatch(interface, event, packet)
 
     def _examine_own(self, interface: Interface, event: PacketReceived) -> None:
@@ -112,7 +112,8 @@ class Reception:
         process.reject(
             problem,
             event.source,
-            interface=event.ifindex if interface is None else interface.name,
+            interface=interface,
+            kind=_label(event),
             destination=dotted(event.destination),
             ttl=event.ttl,
         )
@@ -134,7 +135,8 @@ class Reception:
         patience = interface.settings.hello_interval if reason == UNKNOWN_NEIGHBOR else 0.0
         if router_id is not None:
             fields["router_id"] = router_id
-        process.reject(reason, source, patience, differs, interface=interface.name, **fields)
+        kind = _label(event)
+        process.reject(reason, source, patience, differs, interface=interface, kind=kind, **fields)
 
     def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
         """Process a packet by type (RFC 2328 §8.2, table 11)."""
@@ -154,6 +156,11 @@ class Reception:
                 self._flooding.receive_update(neighbor, body)
             case LsAck():
                 self._flooding.receive_ack(neighbor, body)
+
+
+def _label(event: PacketReceived) -> str:
+    """The type that a packet says it has, for counters."""
+    return _LABELS.get(int.from_bytes(event.payload[_TYPE], "big"), OTHER)
 
 
 def is_acknowledgment(event: PacketReceived) -> bool:

@@ -8,6 +8,7 @@ from fared.management.documents.interface import (
     InterfaceDetail,
     InterfaceNeighbor,
     OspfInterfaceEntry,
+    PacketCounts,
     RejectedPackets,
 )
 from fared.management.documents.interfaces import Interfaces
@@ -210,6 +211,12 @@ INTERFACE: Json = sample(
             InterfaceDetail,
             proto="ospf",
             interface="swp1",
+            packets=[
+                sample(PacketCounts, type="hello", sent=93_722, received=93_718, rejected=34),
+                sample(PacketCounts, type="database-description", sent=9, received=8, rejected=0),
+                sample(PacketCounts, type="ls-update", sent=1_207, received=1_316, rejected=0),
+                sample(PacketCounts, type="ls-ack", sent=870, received=911, rejected=0),
+            ],
             rejected=[
                 sample(RejectedPackets, reason="auth-digest", packets=3),
                 sample(RejectedPackets, reason="hello-interval-mismatch", packets=31),

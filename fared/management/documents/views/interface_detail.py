@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fared.management.documents.context import finite
-from fared.management.documents.interface import InterfaceDetail, InterfaceNeighbor, RejectedPackets
+from fared.management.documents.interface import (
+    InterfaceDetail,
+    InterfaceNeighbor,
+    PacketCounts,
+    RejectedPackets,
+)
+from fared.protocols.igp.counters import OTHER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fared.core.ids import NodeId
     from fared.management.documents.context import ViewContext
     from fared.management.documents.interface import InterfaceEntry
     from fared.management.documents.neighbor import NeighborEntry
     from fared.paths.ted.model import NodeBlock
+    from fared.protocols.igp.counters import PacketCounters
     from fared.router.instance import ProtocolInstance
 
 _UNKNOWN = None, None, None
@@ -26,10 +34,14 @@ def interface_detail(
     context: ViewContext,
     row: InterfaceEntry,
     neighbors: Iterable[tuple[ProtocolInstance, NeighborEntry]],
+    types: Iterable[str],
 ) -> InterfaceDetail:
-    """Return the detail of one interface; ``neighbors`` are those of all interfaces."""
+    """Return the detail of one interface.
+
+    ``neighbors`` are those of all interfaces, ``types`` those of the protocol's packets.
+    """
     instance = context.router.instances[row.proto]
-    rejected = instance.engine.counters.rejected
+    counted = instance.engine.counters.interfaces[row.ifindex]
     here = [
         each
         for found, each in neighbors
@@ -39,12 +51,30 @@ def interface_detail(
         proto=row.proto,
         interface=row.interface,
         neighbors=[_neighbor(context, instance, row, each) for each in here],
+        packets=[
+            each
+            for each in _packets(counted, (*types, OTHER))
+            if each.sent or each.received or each.rejected
+        ],
         rejected=[
             RejectedPackets(reason, packets)
-            for (interface, reason), packets in sorted(rejected.items())
-            if interface == row.interface
+            for reason, packets in sorted(_summed(counted.rejected, 1).items())
         ],
     )
+
+
+def _packets(counted: PacketCounters, types: Iterable[str]) -> Iterator[PacketCounts]:
+    rejected = _summed(counted.rejected, 0)
+    for kind in types:
+        yield PacketCounts(kind, counted.sent[kind], counted.received[kind], rejected[kind])
+
+
+def _summed(rejected: Counter[tuple[str, str]], part: int) -> Counter[str]:
+    """Sum what was rejected by one part of the keys: type, or reason."""
+    found: Counter[str] = Counter()
+    for key, number in rejected.items():
+        found[key[part]] += number
+    return found
 
 
 def _neighbor(

@@ -36,7 +36,8 @@ def interfaces(context: ViewContext, name: str | None = None) -> Interfaces:
     missing = [each for each in missing if each.interface in wanted]
     if not found and not missing:
         raise not_found("interface", name, (row.interface for row in known))
-    detail = [interface_detail(context, row, there) for row in found]
+    types = {i.name: views.COUNTABLE.types for i, views in views_of(context)}
+    detail = [interface_detail(context, row, there, types[row.proto]) for row in found]
     return Interfaces(context.root, found, missing, detail)
 
 

@@ -19,6 +19,7 @@ from fared.protocols.isis.adjacency.fsm import AdjacencyEvent
 from fared.protocols.isis.adjacency.processing import HelloParts
 from fared.protocols.isis.circuit import Circuit, LanLevel
 from fared.protocols.isis.ids import Level, LevelSet
+from fared.protocols.isis.pdu.codec import kind_of
 from fared.protocols.isis.pdu.model import LanHello
 from fared.protocols.isis.pdu.tlvs import IsNeighbors, of_type
 
@@ -96,7 +97,8 @@ class LanHellos:
             process.discard(reason)
         else:
             system_id = format_system_id(hello.source_id)
-            process.reject(reason, source, interface=circuit.name, system_id=system_id)
+            kind = kind_of(hello).label
+            process.reject(reason, source, interface=circuit, kind=kind, system_id=system_id)
 
     def _make_room(self, lan: LanLevel) -> bool:
         """Whether one more neighbor fits; the oldest that is not two-way is removed for it.

@@ -16,6 +16,7 @@ from fared.protocols.isis.adjacency.restart import RestartHelper
 from fared.protocols.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.protocols.isis.ids import Level, format_snpa
 from fared.protocols.isis.instance import Instance
+from fared.protocols.isis.pdu.codec import kind_of
 from fared.protocols.isis.pdu.model import LanHello, P2pHello
 from fared.protocols.isis.pdu.tlvs import Padding, of_type
 
@@ -95,7 +96,10 @@ class HelloProcessing:
         process, system_id = self._process, format_system_id(hello.source_id)
         differs = differing(self._instance.settings, hello, reason)
         process.refusals.add(circuit, source, (reason, differs), process.now, system_id)
-        process.reject(reason, source, 0.0, differs, interface=circuit.name, system_id=system_id)
+        kind = kind_of(hello).label
+        process.reject(
+            reason, source, 0.0, differs, interface=circuit, kind=kind, system_id=system_id
+        )
 
     def accept(
         self, adjacency: Adjacency, received: PacketReceived, hello: LanHello | P2pHello

@@ -44,7 +44,7 @@ class Repetitions:
             return False
         if adjacency.settled_by != self._circumstances(adjacency, received):
             return False
-        self._process.counters.packets["received", kind.label] += 1
+        circuit.counters.received[kind.label] += 1
         self._adjacencies.hold(adjacency, adjacency.holding_time)
         return True
 

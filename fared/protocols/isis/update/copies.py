@@ -62,25 +62,26 @@ class Copies:
         Copies that one neighbor sent one after another come together; neighbors that sent the same
         are one entry of ``_runs``.
         """
-        taken: dict[int, int] = {}
+        taken, counts = 0, self._process.counters.lsdb
         try:
             for one in chain(self._left, packets):
                 if isinstance(one, PacketReceived):
-                    self._take_one(one, taken, others)
-                elif kind := self._run(one):
-                    taken[kind] = taken.get(kind, 0) + len(one.payloads)
+                    taken += self._take_one(one, others)
+                elif number := self._run(one):
+                    taken += number
                 else:
                     self._left = each((one,))
                     for packet in self._left:
-                        self._take_one(packet, taken, others)
+                        taken += self._take_one(packet, others)
         finally:
             self._forget()
-            for kind, number in taken.items():
-                self._count(kind, number)
-        return sum(taken.values())
+            if taken:
+                counts["received"] += taken
+                counts["duplicates"] += taken
+        return taken
 
     def _run(self, packets: PacketsReceived) -> int:
-        """Process copies of one neighbor if they have no flags of its own; return their PDU type.
+        """Process copies of one neighbor if they have no flags of its own; return how many.
 
         Zero: they are to be processed one by one.
         """
@@ -96,7 +97,9 @@ class Copies:
         came[payloads] = came.get(payloads, 0) | queue.bit
         if queue.shared.acks_due == math.inf:  # this is the first one
             self._lsp_transmitter.begin_round(queue)
-        return kind
+        number = len(payloads)
+        queue.circuit.counters.received[_KINDS[kind]] += number
+        return number
 
     def _recognized(self, payloads: _Payloads) -> tuple[int, frozenset[LspId]]:
         """The PDU type of payloads if all are copies, else 0; the LSPs that they are copies of."""
@@ -106,29 +109,26 @@ class Copies:
         lsps = frozenset([one[1].lsp_id for one in found if one is not None])
         return kinds.pop() if len(kinds) == 1 else 0, lsps
 
-    def _take_one(
-        self,
-        packet: PacketReceived,
-        taken: dict[int, int],
-        others: Callable[[PacketReceived], None],
-    ) -> None:
+    def _take_one(self, packet: PacketReceived, others: Callable[[PacketReceived], None]) -> int:
+        """Process a copy, or pass another packet on; return how many copies."""
         data = packet.payload
         found = self._find(data)
         queue = None if found is None else self._queue(packet, found[0])
         if found is None or queue is None:
             self._forget()
             others(packet)
-            return
+            return 0
         kind = found[0]
-        taken[kind] = taken.get(kind, 0) + 1
+        queue.circuit.counters.received[_KINDS[kind]] += 1
         if not (_is_plain(queue) or _are_plain(queue, {found[1].lsp_id})):
             self._settle()
             self._same(queue, found[1])
-            return
+            return 1
         came = self._came.setdefault(kind, {})
         came[data] = came.get(data, 0) | queue.bit
         if queue.shared.acks_due == math.inf:
             self._lsp_transmitter.begin_round(queue)
+        return 1
 
     def _forget(self) -> None:
         """Finish pending copies before the LSPs they refer to can change."""
@@ -226,13 +226,6 @@ class Copies:
         else:
             queue.clear_srm(entry)
             queue.requests.pop(entry.lsp_id, None)
-
-    def _count(self, kind: int, number: int) -> None:
-        """Count copies of a PDU type."""
-        counters = self._process.counters
-        counters.packets["received", _KINDS[kind]] += number
-        counters.lsdb["received"] += number
-        counters.lsdb["duplicates"] += number
 
 
 def _is_plain(queue: SrmSsnQueue) -> bool:

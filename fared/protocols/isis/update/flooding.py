@@ -19,6 +19,7 @@ from fared.protocols.isis.pdu.codec import (
     RawPdu,
     decode_raw,
     is_copy,
+    kind_of,
     peek_lsp_id,
     read_pdu,
 )
@@ -109,7 +110,8 @@ class Flooding:
         # no LSP has number 0: in SNPs it denotes an unknown LSP (§7.3.15.2 b) 5))
         if lsp.sequence_number == 0:
             shown = format_lsp_id(lsp.lsp_id)
-            process.reject("lsp-sequence", source, interface=queue.circuit.name, lsp=shown)
+            kind = kind_of(lsp).label
+            process.reject("lsp-sequence", source, interface=queue.circuit, kind=kind, lsp=shown)
             return
         process.counters.lsdb["received"] += 1
         entry = queue.database.get(lsp.lsp_id)
@@ -136,7 +138,8 @@ class Flooding:
             self._process.reject(
                 "malformed-tlv",
                 source,
-                interface=queue.circuit.name,
+                interface=queue.circuit,
+                kind=kind_of(lsp).label,
                 lsp=format_lsp_id(lsp.lsp_id),
                 tlvs=types,
                 effect="the LSP is stored without them",

@@ -27,7 +27,13 @@ from fared.protocols.ospf.packet.lsa import (
     key_of,
     name_of,
 )
-from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, Options
+from fared.protocols.ospf.packet.packets import (
+    DatabaseDescription,
+    DdFlags,
+    LsRequest,
+    Options,
+    PacketType,
+)
 from fared.protocols.ospf.processing.transmit import Transmitter, body_space
 
 _DD_HEADER_SIZE = 8
@@ -138,7 +144,8 @@ class Exchange:
             self._process.reject(
                 "mtu-mismatch",
                 neighbor.address,
-                interface=interface.name,
+                interface=interface,
+                kind=PacketType.DATABASE_DESCRIPTION.label,
                 mtu=dd.interface_mtu,
                 own_mtu=interface.link.mtu,
             )

@@ -31,7 +31,7 @@ _JITTER = 0.1
 _TYPE, _ROUTER_ID = slice(1, 2), slice(4, 8)
 """In the packet header (RFC 2328 §A.3.1)."""
 _HELLO = bytes((PacketType.HELLO,))
-_COUNTED = ("received", PacketType.HELLO.label)
+_LABEL = PacketType.HELLO.label
 _ALIVE_HELLOS = 2
 """A neighbor with a hello within this many intervals is alive; no other replaces it."""
 MAX_LAN_NEIGHBORS = 256
@@ -119,7 +119,7 @@ class HelloProtocol:
         neighbor = neighbors.get(router_id) or neighbors.get(received.source)
         if neighbor is None or neighbor.last_hello != _circumstances(neighbor, received):
             return False
-        self._process.counters.packets[_COUNTED] += 1
+        interface.counters.received[_LABEL] += 1
         self._adjacency.restart_inactivity(neighbor)
         return True
 
@@ -299,7 +299,9 @@ class HelloProtocol:
         name = dotted(router_id)
         process = self._process
         process.refusals.add(interface, source, (reason, differs), process.now, name)
-        process.reject(reason, source, 0.0, differs, interface=interface.name, router_id=name)
+        process.reject(
+            reason, source, 0.0, differs, interface=interface, kind=_LABEL, router_id=name
+        )
 
     def _is_alive(self, neighbor: Neighbor) -> bool:
         settings = neighbor.interface.settings

@@ -26,6 +26,7 @@ from fared.protocols.ospf.packet.body import decode_body, opaque_type
 from fared.protocols.ospf.packet.grace import GraceLsa, RestartReason
 from fared.protocols.ospf.packet.lsa import LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
+from fared.protocols.ospf.packet.packets import PacketType
 
 _TOPOLOGY = frozenset(
     (
@@ -98,8 +99,10 @@ class RestartHelper:
         try:
             body = decode_body(entry.lsa)
         except DecodeError as error:
-            source, name = entry.key.advertising_router, interface.name
-            self._process.reject("grace-lsa", source, interface=name, what=str(error))
+            source, kind = entry.key.advertising_router, PacketType.LS_UPDATE.label
+            self._process.reject(
+                "grace-lsa", source, interface=interface, kind=kind, what=str(error)
+            )
             return
         assert isinstance(body, GraceLsa)
         neighbor = _restarting(interface, entry.key.advertising_router, body)

@@ -51,7 +51,7 @@ from fared.protocols.ospf.packet.lsa import (
     sequence_number_of,
     split_headers,
 )
-from fared.protocols.ospf.packet.packets import LsAck, LsUpdate
+from fared.protocols.ospf.packet.packets import LsAck, LsUpdate, PacketType
 
 _SENT_BACK_KEPT = 1024
 _LATELY = 60
@@ -393,7 +393,8 @@ class Flooding:
         self._process.reject(
             reason,
             neighbor.address,
-            interface=neighbor.interface.name,
+            interface=neighbor.interface,
+            kind=PacketType.LS_UPDATE.label,
             ls_type=key.ls_type,
             link_state_id=dotted(key.link_state_id),
             advertising_router=dotted(key.advertising_router),

@@ -296,7 +296,7 @@ class Transmitter:
         payload = signed(self._instance, interface, packet.payload, options)
         if payload is None:
             return
-        self._process.counters.packets["sent", _LABELS[payload[1]]] += 1
+        interface.counters.sent[_LABELS[payload[1]]] += 1
         plain = payload is packet.payload
         self._process.emit(packet if plain else replace(packet, payload=payload))
 
