@@ -36,6 +36,7 @@ from bench.report import show
 from bench.traffic.steady import OVERHEAD, Stream, between_hosts, steady, through
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.run import run
@@ -80,7 +81,7 @@ def ring(fabric: Fabric) -> Iterator[tuple[str, str, str]]:
     """Yield each host, the next host, and the leaf of the next host."""
     hosts = [node.name for node in fabric.plan.hosts]
     for source, target in zip(hosts, [*hosts[1:], hosts[0]], strict=True):
-        yield source, target, fabric.plan.leaf_of(target)[0].name
+        yield source, target, rank_of(fabric.plan, target).leaf
 
 
 def background(fabric: Fabric, rate: float) -> list[Stream]:

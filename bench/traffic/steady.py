@@ -25,6 +25,7 @@ from fared.core.units import BytesPerSecond
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.ranks import rank_of
 
 OVERHEAD = 14 + 20 + 8
 """Bytes of the Ethernet, IPv4 and UDP headers of a packet."""
@@ -72,8 +73,7 @@ def between_hosts(
     fabric: Fabric, source: str, target: str, rate: BytesPerSecond, flows: int
 ) -> Stream:
     """Return the stream from one host to another. Raises LabError."""
-    _, port = fabric.plan.leaf_of(target)
-    return Stream(source, target, port.peer_address, rate, flows)
+    return Stream(source, target, rank_of(fabric.plan, target).nic.address.ip, rate, flows)
 
 
 def through(fabric: Fabric, source: str, via: str, leaf: str, rate: BytesPerSecond) -> Stream:

@@ -16,6 +16,7 @@ from typing import Any
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.processes import send_signal, start_in_turn
+from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.waiting import await_paths
 from tests.waiting import wait_for
 
@@ -46,7 +47,7 @@ class Jobs:
     def create(self, name: str, *options: str) -> None:
         plan = self.fabric.plan
         wait_for(lambda: len(self.shown("L1")["routers"]) == self._summing, 20, "all routers sum")
-        addresses = [str(plan.leaf_of(host)[1].peer_address) for host in self.hosts]
+        addresses = [str(rank_of(plan, host).address()) for host in self.hosts]
         self.fabric.node("L1").cli(
             "ina", "create", name, "--workers", ",".join(addresses), *options
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import yaml
 
 from fared.extensions.ina.slots.packet import largest_payload
 from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import LabJob
 from fared.extensions.lab.ina_workload import Workers, run_ina
+from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.waiting import await_paths
 from fared.kernel.nft import find_nft
 from tests.ina.test_lab import HEADERS, counters, repeated_bytes, sent, small
@@ -95,7 +98,7 @@ def test_a_link_to_two_workers_carries_each_result_once_by_bier_and_twice_by_uni
 
 def test_a_job_of_the_daemons_sends_results_by_bier(fabric: Fabric):
     """The head knows the BFR-ids of all workers; each result goes down once."""
-    addresses = [str(fabric.plan.leaf_of(host)[1].peer_address) for host in HOSTS]
+    addresses = [str(rank_of(fabric.plan, host).address()) for host in HOSTS]
     head = fabric.node("L1")
     wait_for(lambda: len(summing(fabric)) == 5, 20, "all routers sum")
     head.cli("ina", "create", "told", "--workers", ",".join(addresses), "--bier")
@@ -119,18 +122,15 @@ def summing(fabric: Fabric) -> list[dict[str, Any]]:
 
 
 def test_a_job_by_bier_needs_a_bfr_id_of_each_worker(fabric: Fabric):
-    address = str(fabric.plan.leaf_of("h1")[1].peer_address)
-    router = str(fabric.plan.leaf_of("h2")[1].address.ip)
+    address = str(rank_of(fabric.plan, "h1").address())
+    router = str(rank_of(fabric.plan, "h2").gateway)
     with pytest.raises(LabError, match=f"{router} has no BFR-id"):
         fabric.node("L1").cli("ina", "create", "x", "--workers", f"{address},{router}", "--bier")
 
 
 def test_hosts_without_a_bfr_id_are_told(fabric: Fabric, monkeypatch: pytest.MonkeyPatch):
     job = LabJob(fabric, "none", 1, HOSTS)
-    monkeypatch.setattr(fabric.plan.__class__, "leaf_of", lambda *_: (NoBier(), None))
-    with pytest.raises(LabError, match="h1 has no BFR-id: L9 needs"):
+    plain = {name: replace(plan, bfr=None) for name, plan in fabric.plan.nodes.items()}
+    monkeypatch.setattr(fabric, "plan", AddressPlan(plain))
+    with pytest.raises(LabError, match="h1 has no BFR-id: L1 needs"):
         job.way_by_bier()
-
-
-class NoBier:
-    name, bfr = "L9", None

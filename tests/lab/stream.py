@@ -12,6 +12,7 @@ from typing import Self
 
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.ranks import rank_of
 
 RATE = 1000
 """Packets/s, where a test does not choose another rate."""
@@ -50,9 +51,9 @@ class Stream:
         cls, fabric: Fabric, source: str, destination: str, *, flows: int = 1, rate: int = RATE
     ) -> Self:
         """Send from one host of a fabric to another."""
-        _, port = fabric.plan.leaf_of(destination)
-        ends = (fabric.node(source).netns, fabric.node(destination).netns)
-        return cls(*ends, str(port.peer_address), flows=flows, rate=rate)
+        far = rank_of(fabric.plan, destination)
+        ends = (fabric.node(source).netns, fabric.node(far.host).netns)
+        return cls(*ends, str(far.address()), flows=flows, rate=rate)
 
     @property
     def lost(self) -> int:

@@ -11,6 +11,7 @@ from fared.extensions.lab import topology
 from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import expected_shares, path_capacities
+from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.shaping import shape_command
 
 
@@ -37,9 +38,8 @@ def test_links_are_slash_31_with_the_even_address_at_the_first_end(clos3: Addres
 def test_host_subnets_count_from_1(clos3: AddressPlan):
     """h2 behind L2 is 10.0.2.2, its gateway 10.0.2.1."""
     assert str(clos3.node("L2").host_prefixes[0]) == "10.0.2.0/24"
-    leaf, port = clos3.leaf_of("h2")
-    assert leaf.name == "L2"
-    assert (str(port.address.ip), str(port.peer_address)) == ("10.0.2.1", "10.0.2.2")
+    rank = rank_of(clos3, "h2")
+    assert (rank.leaf, str(rank.gateway), str(rank.address())) == ("L2", "10.0.2.1", "10.0.2.2")
 
 
 def test_no_two_ports_share_an_index_or_an_address(clos3: AddressPlan):

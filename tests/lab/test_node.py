@@ -29,6 +29,7 @@ topology:
   links:
     - {endpoints: ["S1:L1.0", "L1:S1"], mtu: 1400}
     - endpoints: ["L1:h1", "h1:L1"]
+    - endpoints: ["S1:h1", "h1:S1"]
 """
 
 
@@ -101,6 +102,7 @@ def test_nodes_configure_themselves_from_the_file_and_route(containers: Containe
     """They wait for their links, take their addresses, become their daemons and find each other."""
     containers.link("S1", "L1.0", "L1", "S1")
     containers.link("L1", "h1", "h1", "L1")
+    containers.link("S1", "h1", "h1", "S1")
     with ExitStack() as stack:
         view = KernelView(containers.netns["S1"])
         stack.callback(view.close)
@@ -118,6 +120,8 @@ def test_nodes_configure_themselves_from_the_file_and_route(containers: Containe
     assert spine.run(["cat", "/proc/sys/net/ipv4/conf/L1.0/rp_filter"]).stdout == "0\n"
     host = containers.netns["h1"]
     assert "via 10.0.1.1" in host.ip("route", "show", "default")
+    assert "from 10.0.2.2 lookup 1002" in host.ip("rule", "show")
+    assert "via 10.0.2.1 dev S1" in host.ip("route", "show", "table", "1002")
     with host.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(10)
         with pytest.raises(ConnectionRefusedError):  # an answer, from the spine's loopback
@@ -130,7 +134,7 @@ def test_nodes_configure_themselves_from_the_file_and_route(containers: Containe
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["h1", "--wait", "0.1"], "h1: no interface L1 after 0.1 s"),
+        (["h1", "--wait", "0.1"], "h1: no interface L1, S1 after 0.1 s"),
         (["F"], "F is of kind frr; `fared-lab node` is for the kinds fared and linux"),
         (["X"], "no node 'X'; there are S1, L1, h1, F"),
     ],

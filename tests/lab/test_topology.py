@@ -184,10 +184,12 @@ def test_all_errors_of_a_topology_are_listed():
     assert "'fast' is not a bandwidth" in str(refused.value)
 
 
-def test_hosts_have_one_link_and_it_goes_to_a_router():
-    """A host with two links would need routing of its own."""
+def test_links_of_hosts_go_to_routers():
+    """A host may have several, as a server with NICs; another host is no router."""
     text = GOOD + '    - endpoints: ["B:h", "h:B"]\n'
-    with pytest.raises(TopologyError, match="node h: a host has one link, this one 2"):
+    assert len(make_plan(parse(text)).node("h").ports) == 2
+    text = text.replace("h: {}", "h: {}\n    i: {}").replace('"B:h"', '"i:h"')
+    with pytest.raises(TopologyError, match="link 3: connects two hosts; a host requires a router"):
         parse(text)
 
 

@@ -185,14 +185,6 @@ class AddressPlan:
             raise LabError(f"no link between {a} and {b}; {a} is linked to {peers or 'nothing'}")
         return ports
 
-    def leaf_of(self, host: str) -> tuple[NodePlan, PortAddresses]:
-        """Return the router of a host, and that router's port to it. Raises LabError."""
-        plan = self.node(host)
-        if plan.node.is_router or not plan.ports:
-            raise LabError(f"{host} is not a host with a link")
-        leaf = self.node(plan.ports[0].peer)
-        return leaf, next(port for port in leaf.ports if port.peer == host)
-
     def distances(self, target: str) -> dict[str, int]:
         """Return the hops from every router to ``target``, by breadth-first search."""
         found = {target: 0}

@@ -23,6 +23,7 @@ from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.expected import expected_shares, known_rates, path_capacities
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView, shares
+from fared.extensions.lab.ranks import ranks_at
 from fared.extensions.lab.tables import shares_table
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.waiting import interfaces
@@ -241,15 +242,16 @@ def _choose(fabric: Fabric) -> _Cast:
     rate = fabric.rate(port)
     if rate is None:
         raise DemoError(f"the link {tail.name}-{head.name} has no rate to reduce")
-    host = {leaf.name: next(p.peer for p in leaf.ports if p.to_host) for leaf in (source, target)}
+    sender = ranks_at(plan, source.name)[0]
+    others = [rank for rank in ranks_at(plan, target.name) if rank.host != sender.host]
+    if not others:
+        raise DemoError(f"{source.name} and {target.name} have the same host, {sender.host}")
     return _Cast(
         source=source,
-        source_host=host[source.name],
+        source_host=sender.name,
         target=target,
-        target_host=host[target.name],
-        prefixes=tuple(
-            str(prefix) for prefix in (target.host_prefixes[0], *target.host_prefixes6[:1])
-        ),
+        target_host=others[0].name,
+        prefixes=others[0].prefixes,
         tail=tail,
         head=head,
         rate=rate,

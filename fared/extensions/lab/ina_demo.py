@@ -20,6 +20,7 @@ from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_workload import Workers, run_ina
 from fared.extensions.lab.processes import send_signal
+from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.jobs import INA, Job
@@ -98,9 +99,9 @@ class _InaDemo:
 
     def _lost(self) -> None:
         """Kill a spine in the middle of a job that the daemons lead."""
-        leaves = [self.fabric.plan.leaf_of(host) for host in self.hosts]
-        head = leaves[0][0].name
-        addresses = ",".join(str(port.peer_address) for _, port in leaves)
+        ranks = [rank_of(self.fabric.plan, host) for host in self.hosts]
+        head = ranks[0].leaf
+        addresses = ",".join(str(rank.address()) for rank in ranks)
         self._await(lambda: len(self._shown(head)["routers"]) == len(self.fabric.plan.routers))
         self.fabric.node(head).cli("ina", "create", _JOB, "--workers", addresses)
         self._headline(f"{self.spine.name} is lost in the middle of {_LONG} all-reduces")

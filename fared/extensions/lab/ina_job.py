@@ -21,6 +21,7 @@ from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kinds.fared import INA_SOCKET
+from fared.extensions.lab.ranks import rank_of
 
 WINDOW = 24
 WORKER_PORT = DEFAULT_PORT + 1
@@ -43,7 +44,9 @@ def summing_job(plan: AddressPlan, name: str, hosts: Sequence[str]) -> SummingJo
     """Return the job of some hosts, BFR-ids in their order. Raises LabError."""
     if len(hosts) > _LENGTH:
         raise LabError(f"{len(hosts)} workers: at most {_LENGTH}")
-    leaves = {number: plan.leaf_of(host)[0].number for number, host in enumerate(hosts, 1)}
+    leaves = {
+        number: plan.node(rank_of(plan, host).leaf).number for number, host in enumerate(hosts, 1)
+    }
     return SummingJob(name, leaves, math.inf)
 
 
@@ -88,10 +91,11 @@ class LabJob:
         ids: dict[int, int] = {}
         lengths: set[int] = set()
         for number, host in enumerate(self.hosts, 1):
-            leaf, port = self.fabric.plan.leaf_of(host)
-            if leaf.bfr is None or port.peer_address not in leaf.bfr.hosts:
+            rank = rank_of(self.fabric.plan, host)
+            leaf, address = self.fabric.plan.node(rank.leaf), rank.nic.address.ip
+            if leaf.bfr is None or address not in leaf.bfr.hosts:
                 raise LabError(f"{host} has no BFR-id: {leaf.name} needs fared-lab.bier: on")
-            ids[number] = leaf.bfr.hosts[port.peer_address]
+            ids[number] = leaf.bfr.hosts[address]
             lengths.add(leaf.bfr.length)
         (length,) = lengths
         return BierWay(SUB_DOMAIN, length, ids)
@@ -112,8 +116,8 @@ class LabJob:
             number: MemberAddress(str(known[number].router_id), DEFAULT_PORT) for number in routers
         }
         for bfr_id, host in enumerate(self.hosts, 1):
-            address = plan.leaf_of(host)[1].peer_address
-            members[-bfr_id] = MemberAddress(str(address), WORKER_PORT)
+            address = str(rank_of(plan, host).address())
+            members[-bfr_id] = MemberAddress(address, WORKER_PORT)
         return members
 
     def _socket(self, number: int) -> Path:

@@ -18,7 +18,7 @@ from fared.extensions.ina import client
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What one worker does: all-reduces of ``size`` bytes."""
+    """What one worker does: all-reduces of ``size`` bytes; ``gateway``: its leaf."""
 
     job: str
     rank: int
@@ -26,6 +26,7 @@ class Task(msgspec.Struct, frozen=True):
     size: int
     iterations: int
     timeout: float
+    gateway: str | None = None
 
 
 def values(task: Task, rank: int, iteration: int) -> NDArray[np.int32]:
@@ -43,7 +44,9 @@ def main() -> None:
     """Run the task that the argument describes; exit code 1: a wrong sum, or none."""
     task = msgspec.json.decode(sys.argv[1], type=Task)
     try:
-        with client.join(task.job, task.rank, task.ranks, timeout=task.timeout) as group:
+        with client.join(
+            task.job, task.rank, task.ranks, gateway=task.gateway, timeout=task.timeout
+        ) as group:
             for iteration in range(task.iterations):
                 array = values(task, task.rank, iteration)
                 group.barrier()

@@ -23,6 +23,7 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import LabJob, capacities
 from fared.extensions.lab.ina_worker import Task
 from fared.extensions.lab.processes import NodeProcess, end
+from fared.extensions.lab.ranks import check_ranks, rank_of
 from fared.extensions.lab.tcp_order import TcpOrder
 from fared.extensions.lab.workloads.bounds import kernel_rates
 from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
@@ -50,8 +51,7 @@ def run_ina(
 
     Raises LabError if there is no tree, a worker fails, or the ``timeout`` passes.
     """
-    if len(set(hosts)) < max(2, len(hosts)):
-        raise LabError("a job requires at least two different hosts")
+    check_ranks(fabric.plan, hosts, apart=True)
     size = max(_ROUND, size // _ROUND * _ROUND)
     rate = kernel_rates(fabric)
     number = time.monotonic_ns() % MOST_JOB_ID + 1
@@ -97,7 +97,8 @@ class Workers:
     def start(self) -> None:
         """Start all workers."""
         for rank, host in enumerate(self._hosts):
-            node = self._fabric.node(host)
+            place = rank_of(self._fabric.plan, host)
+            node = self._fabric.node(place.host)
             node.directory.mkdir(parents=True, exist_ok=True)
             task = Task(
                 self._name,
@@ -106,6 +107,7 @@ class Workers:
                 self._size,
                 self._iterations,
                 min(self._timeout, 30.0),
+                str(place.gateway),
             )
             log = node.directory / "ina-worker.log"
             log.unlink(missing_ok=True)

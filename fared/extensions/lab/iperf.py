@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.tcp_order import TcpOrder, increments, order_between, read_counters
 from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL
 
@@ -48,15 +49,14 @@ def transfer(
     """Run iperf3 between two hosts for some seconds. Raises LabError if that fails."""
     if shutil.which("iperf3") is None:
         raise LabError("iperf3 is not installed")
-    _, far_port = fabric.plan.leaf_of(destination)
-    fabric.plan.leaf_of(source)
-    server_node, client_node = fabric.node(destination), fabric.node(source)
+    near, far = rank_of(fabric.plan, source), rank_of(fabric.plan, destination)
+    server_node, client_node = fabric.node(far.host), fabric.node(near.host)
     server_node.directory.mkdir(parents=True, exist_ok=True)
     before = [read_counters(node.netns) for node in (client_node, server_node)]
     server = server_node.netns.start(["iperf3", "-s", "-1"], server_node.directory / "iperf3.log")
     try:
         _await_listener(server_node, server)
-        arguments = ["iperf3", "-c", str(far_port.peer_address), "-J"]
+        arguments = ["iperf3", "-c", str(far.address()), "-B", str(near.address()), "-J"]
         arguments += ["-P", str(streams), "-t", str(seconds), "-C", congestion]
         with client_node.netns.entered():
             done = subprocess.run(
@@ -73,7 +73,7 @@ def transfer(
         total = result["end"]["sum_received"]
         goodput = total["bits_per_second"] / 8
         order = order_between(*map(increments, before, after))
-        return Transfer(source, destination, streams, total["seconds"], goodput, order)
+        return Transfer(near.name, far.name, streams, total["seconds"], goodput, order)
     finally:
         server.kill()
         server.wait()

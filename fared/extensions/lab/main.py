@@ -22,6 +22,7 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.generate.command import generate
 from fared.extensions.lab.node import exec_node
 from fared.extensions.lab.page import HTTP_PORT, listen, show_page
+from fared.extensions.lab.ranks import ranks_at
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths
 from fared.management.cli.completion import completion_of
@@ -110,11 +111,8 @@ def _next_steps(source: topology.LabTopology, as_kind: str | None) -> Iterator[s
     for router in (*plan.leaves, *plan.routers)[:1]:
         yield f"cli {router.name} {_SHOW_ROUTES[as_kind or router.node.kind]}"
     if len(plan.leaves) > 1:
-        first, last = (
-            next(port.peer for port in leaf.ports if port.to_host)
-            for leaf in (plan.leaves[0], plan.leaves[-1])
-        )
-        yield f"traffic --from {first} --to {last}"
+        first, last = ranks_at(plan, plan.leaves[0].name), ranks_at(plan, plan.leaves[-1].name)
+        yield f"traffic --from {first[0].name} --to {last[-1].name}"
     yield "page"
     yield "down"
 

@@ -18,10 +18,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from fared.core.bier import bift_id
-from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan, NodePlan
+from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ranks import Rank, check_ranks, rank_of
 from fared.extensions.lab.tcp_order import TcpOrder
 from fared.extensions.lab.workloads.bounds import kernel_rates, least_seconds
 from fared.extensions.lab.workloads.jobs import (
@@ -50,17 +51,19 @@ _PAUSE = 0.0005
 
 
 @dataclass
-class _Rank:
-    """A host: its place in bit strings, its sockets, and what it lacks of each sender's data."""
+class _BierHost:
+    """A member: its place in bit strings, its sockets, and what it lacks of each sender's data."""
 
     rank: int
-    plan: NodePlan
+    place: Rank
     bfr_id: int
     length: int
     sock: socket.socket
     lacking: dict[int, set[int]] = field(default_factory=dict)
 
-    def frame(self, members: Sequence[_Rank], iteration: int, number: int, filling: bytes) -> bytes:
+    def frame(
+        self, members: Sequence[_BierHost], iteration: int, number: int, filling: bytes
+    ) -> bytes:
         """Return a packet to these members."""
         (found,) = bit_strings((member.bfr_id for member in members), self.length).items()
         set_id, bits = found
@@ -90,8 +93,7 @@ def run_bier(
 
     Raises LabError if a host has no BFR-id, or somebody still lacks something after ``timeout``.
     """
-    if len(set(hosts)) < max(2, len(hosts)):
-        raise LabError("a job requires at least two different hosts")
+    check_ranks(fabric.plan, hosts, apart=True)
     rate = kernel_rates(fabric)
     gather = collective == ALL_GATHER_BIER
     block = -(-size // len(hosts)) if gather else size
@@ -118,7 +120,7 @@ def bound(plan: AddressPlan, rate: Rate, hosts: Sequence[str], blocks: Mapping[s
 
     Into each leaf with a member goes what the others send, once; out of it what its own hosts send.
     """
-    leaves = {host: plan.leaf_of(host)[0].name for host in hosts}
+    leaves = {host: rank_of(plan, host).leaf for host in hosts}
     own = dict.fromkeys(leaves.values(), 0)
     for host, size in blocks.items():
         own[leaves[host]] += size
@@ -145,20 +147,21 @@ def _sum(rates: Iterator[float | None]) -> float:
     return sum(VETH_RATE if each is None else each for each in rates) or 1e-9
 
 
-def _join(fabric: Fabric, stack: ExitStack, rank: int, host: str) -> _Rank:
+def _join(fabric: Fabric, stack: ExitStack, rank: int, host: str) -> _BierHost:
     """Open the socket of a host. Raises LabError if its leaf runs no BIER."""
-    leaf, port = fabric.plan.leaf_of(host)
-    if leaf.bfr is None or port.peer_address not in leaf.bfr.hosts:
+    found = rank_of(fabric.plan, host)
+    leaf, address = fabric.plan.node(found.leaf), found.nic.address.ip
+    if leaf.bfr is None or address not in leaf.bfr.hosts:
         raise LabError(f"{host} has no BFR-id: {leaf.name} needs the label fared-lab.bier: on")
-    node = fabric.node(host)
+    node = fabric.node(found.host)
     sock = stack.enter_context(
         node.netns.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
     )
     with node.netns.entered():
-        sock.bind((node.plan.ports[0].name, ETHERTYPE))
+        sock.bind((found.nic.name, ETHERTYPE))
     sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
     sock.setblocking(False)
-    return _Rank(rank, node.plan, leaf.bfr.hosts[port.peer_address], leaf.bfr.length, sock)
+    return _BierHost(rank, found, leaf.bfr.hosts[address], leaf.bfr.length, sock)
 
 
 class _Copying:
@@ -166,7 +169,7 @@ class _Copying:
 
     def __init__(
         self,
-        members: Sequence[_Rank],
+        members: Sequence[_BierHost],
         senders: Sequence[int],
         block: int,
         least: float,
@@ -174,8 +177,7 @@ class _Copying:
     ) -> None:
         self._members = members
         self._number = number
-        port = members[0].plan.ports[0]
-        payload = port.mtu - FIXED_SIZE - members[0].length // 8 - _TAG.size
+        payload = members[0].place.nic.mtu - FIXED_SIZE - members[0].length // 8 - _TAG.size
         self._chunks = max(1, -(-block // payload))
         self._filling = bytes(min(payload, block))
         self._senders = [members[rank] for rank in senders]
@@ -216,7 +218,7 @@ class _Copying:
                 self._sent[sender.rank] = number + 1
         return any(sent < self._chunks for sent in self._sent.values())
 
-    def _transmit(self, sender: _Rank, others: Sequence[_Rank], number: int) -> bool:
+    def _transmit(self, sender: _BierHost, others: Sequence[_BierHost], number: int) -> bool:
         try:
             sender.sock.send(sender.frame(others, self._number, number, self._filling))
         except (BlockingIOError, OSError):
@@ -225,7 +227,7 @@ class _Copying:
 
     def _repeat(self) -> None:
         for sender in self._senders:
-            wanted: dict[int, list[_Rank]] = {}
+            wanted: dict[int, list[_BierHost]] = {}
             for member in self._members:
                 for number in sorted(member.lacking.get(sender.rank, ()))[:_BURST]:
                     wanted.setdefault(number, []).append(member)
@@ -241,7 +243,7 @@ class _Copying:
                     any_ = True
         return any_
 
-    def _arrived(self, member: _Rank) -> Iterator[tuple[int, int, int]]:
+    def _arrived(self, member: _BierHost) -> Iterator[tuple[int, int, int]]:
         at = len(self._buffer) - _TAG.size
         for _ in range(8 * _BURST):
             try:
@@ -252,7 +254,7 @@ class _Copying:
                 yield _TAG.unpack_from(self._buffer, at)
 
     def _late(self) -> str:
-        late = [m.plan.name for m in self._members if any(m.lacking.values())]
+        late = [m.place.name for m in self._members if any(m.lacking.values())]
         return ", ".join(late)
 
 

@@ -112,11 +112,11 @@ class Netns:
         """Run ``ip`` in the namespace; return its output."""
         return self.run(["ip", *arguments]).stdout
 
-    def batch(self, tool: str, lines: Iterable[str]) -> None:
-        """Run many commands in one ``ip`` or ``tc`` process."""
+    def batch(self, tool: str, lines: Iterable[str], *options: str) -> None:
+        """Run many commands in one ``ip`` or ``tc`` process, with the options of all."""
         text = "\n".join(lines)
         if text:
-            self.run([tool, "-batch", "-"], stdin=text + "\n")
+            self.run([tool, *options, "-batch", "-"], stdin=text + "\n")
 
     def sysctl(self, key: str, value: object) -> None:
         """Set a network sysctl of the namespace, ``ipv4.ip_forward`` for example.

@@ -22,6 +22,7 @@ from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kinds import NodeKind, kind_of
 from fared.extensions.lab.namespaces import CurrentNetns, Netns
 from fared.extensions.lab.shaping import shape_command
+from fared.extensions.lab.source_routes import host_routes, set_rules
 
 _KINDS = ("fared", "linux")
 _NET = "net."
@@ -32,8 +33,9 @@ _IDLE = ("sh", "-c", "trap 'kill $!; exit 0' TERM INT; sleep infinity & wait")
 
 
 def configure_interfaces(netns: Netns, plan: NodePlan) -> None:
-    """Give a node's interfaces their addresses and rates and bring them up. Raises LabError."""
+    """Give a node's interfaces addresses, routes and rates and bring them up. Raises LabError."""
     netns.batch("ip", _address_commands(plan))
+    set_rules(netns, plan)
     netns.batch(
         "tc", [shape_command(port, port.rate) for port in plan.ports if port.rate is not None]
     )
@@ -133,7 +135,4 @@ def _address_commands(plan: NodePlan) -> Iterator[str]:
         if plan.node.single_segments:
             yield f"link set dev {port.name} gso_max_segs 1"
         yield f"link set dev {port.name} up"
-        if plan.loopback is None:
-            yield f"route replace default via {port.peer_address} dev {port.name}"
-            if port.peer_address6 is not None:
-                yield f"route replace ::/0 via {port.peer_address6} dev {port.name}"
+    yield from host_routes(plan)

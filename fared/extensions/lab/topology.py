@@ -7,6 +7,8 @@ and ``bird`` are accepted too, for files that only the lab runs. Inheritance is 
 containerlab: defaults, then kind, then group, then the node; labels and ``sysctls`` are merged.
 Of the latter, which containerlab sets too, the lab sets those of ``net.``, after its own.
 
+Links of a host go to routers. Several are the NICs of a server, one a GPU (``ranks``).
+
 The lab also reads these places, which containerlab leaves to the user:
 
 - link ``vars``: ``rate`` (``100M``, ``none``), ``cost``, ``area`` (OSPF), ``level`` (IS-IS)
@@ -294,7 +296,8 @@ def _check_links(topology: LabTopology, faults: list[str]) -> None:
         elif all(e.node in topology.nodes and e.node in host_links for e in link.ends):
             faults.append(f"link {number}: connects two hosts; a host requires a router")
     faults.extend(
-        f"node {name}: a host has one link, this one {count}"
+        f"node {name}.{number}: this is the name of NIC {number} of host {name}"
         for name, count in host_links.items()
-        if count > 1
+        for number in range(1, count + 1)
+        if count > 1 and f"{name}.{number}" in topology.nodes
     )

@@ -1,4 +1,4 @@
-"""Traffic between hosts, and its distribution over paths.
+"""Traffic between two hosts or GPUs, and its distribution over paths.
 
 Many short UDP flows, each with a distinct five-tuple, are sent from one host to another; the
 counters of each uplink of the sender's leaf are compared with the weights in that leaf's kernel.
@@ -11,20 +11,18 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from ipaddress import IPv4Network, IPv6Network
 
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import Hop, InterfaceCounters, shares
 from fared.extensions.lab.packet_order import PacketOrder
+from fared.extensions.lab.ranks import Rank, rank_of
 from fared.extensions.lab.udp import (
     LEAST_PAYLOAD,
     MOST_FLOWS,
     MOST_PAYLOAD,
     PAYLOAD,
     TICK,
-    Address,
     Stream,
     send,
     sinks,
@@ -94,27 +92,28 @@ def measure(
     do not distort shares. Raises LabError if a host is unknown or there is no route.
     """
     _check(flows, packets_per_flow, rate, payload)
-    leaf, network, target = _ends(fabric, source, destination, ipv6=ipv6)
-    view, prefix = fabric.view(leaf), str(network)
+    near, far = _ends(fabric, source, destination)
+    view, prefix = fabric.view(near.leaf), str(far.prefix(ipv6=ipv6))
     hops = view.hops(prefix)
     if not hops:
-        raise LabError(f"{leaf} has no route to {prefix}")
+        raise LabError(f"{near.leaf} has no route to {prefix}")
     sent = flows * packets_per_flow
-    before, before_far = view.counters(), _received(fabric, destination)
+    before, before_far = view.counters(), _received(fabric, far)
     begun = time.monotonic()
     ordered = packets_per_flow > 1
-    with sinks(fabric.node(destination), target, flows if ordered else 0) as arrivals:
-        stream = Stream(flows, packets_per_flow, rate, payload)
-        send(fabric.node(source), target, stream, arrivals.read if ordered else None)
+    origin, target = near.address(ipv6=ipv6), far.address(ipv6=ipv6)
+    with sinks(fabric.node(far.host), target, flows if ordered else 0) as arrivals:
+        stream, idle = Stream(flows, packets_per_flow, rate, payload), arrivals.read
+        send(fabric.node(near.host), target, stream, idle if ordered else None, source=origin)
         seconds = time.monotonic() - begun
-        _drain(fabric, destination, before_far + sent)
+        _drain(fabric, far, before_far + sent)
         arrivals.read()
     uplinks = _uplinks(hops, before, view.counters())
-    delivered = min(sent, _received(fabric, destination) - before_far)
+    delivered = min(sent, _received(fabric, far) - before_far)
     return TrafficReport(
-        source,
-        destination,
-        leaf,
+        near.name,
+        far.name,
+        near.leaf,
         prefix,
         flows,
         sent,
@@ -125,15 +124,14 @@ def measure(
     )
 
 
-def _ends(
-    fabric: Fabric, source: str, destination: str, *, ipv6: bool
-) -> tuple[str, IPv4Network | IPv6Network, Address]:
-    """Return the leaf of the sender, and subnet and address of the receiver. Raises LabError."""
-    leaf, _ = fabric.plan.leaf_of(source)
-    far_leaf, far_port = fabric.plan.leaf_of(destination)
-    if leaf.name == far_leaf.name:
-        raise LabError(f"{source} and {destination} are on the same router, {leaf.name}")
-    return leaf.name, *_target(far_port, ipv6=ipv6)
+def _ends(fabric: Fabric, source: str, destination: str) -> tuple[Rank, Rank]:
+    """Return sender and receiver. Raises LabError if nothing between them crosses the fabric."""
+    near, far = rank_of(fabric.plan, source), rank_of(fabric.plan, destination)
+    if near.host == far.host:
+        raise LabError(f"{source} and {destination} are in the same server, {near.host}")
+    if near.leaf == far.leaf:
+        raise LabError(f"{source} and {destination} are on the same router, {near.leaf}")
+    return near, far
 
 
 def _uplinks(
@@ -164,21 +162,11 @@ def _check(flows: int, packets_per_flow: int, rate: int, payload: int) -> None:
             raise LabError(f"{value} {name}: not {limits}")
 
 
-def _target(port: PortAddresses, *, ipv6: bool) -> tuple[IPv4Network | IPv6Network, Address]:
-    """Return a host's subnet and its address there. Raises LabError if it has no IPv6 address."""
-    if not ipv6:
-        return port.address.network, port.peer_address
-    if port.address6 is None or port.peer_address6 is None:
-        raise LabError(f"{port.peer} has no IPv6 address: IPv6 is routed where IS-IS runs")
-    return port.address6.network, port.peer_address6
+def _received(fabric: Fabric, rank: Rank) -> int:
+    return fabric.view(rank.host).counters()[rank.nic.name].received_packets
 
 
-def _received(fabric: Fabric, host: str) -> int:
-    port = fabric.plan.node(host).ports[0]
-    return fabric.view(host).counters()[port.name].received_packets
-
-
-def _drain(fabric: Fabric, host: str, expected: int) -> None:
+def _drain(fabric: Fabric, rank: Rank, expected: int) -> None:
     deadline = time.monotonic() + _DRAIN_DEADLINE
-    while _received(fabric, host) < expected and time.monotonic() < deadline:
+    while _received(fabric, rank) < expected and time.monotonic() < deadline:
         time.sleep(TICK)

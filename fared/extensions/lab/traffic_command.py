@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from fared.core.units import format_bandwidth
-from fared.extensions.lab import holder, iperf
+from fared.extensions.lab import holder, iperf, named
 from fared.extensions.lab import traffic as traffic_
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.tables import packet_order_table, segment_order_table, shares_table
@@ -32,8 +32,16 @@ class _TrafficGroup(click.Group):
     invoke_without_command=True,
     subcommand_metavar="[COLLECTIVE [OPTIONS]]",
 )
-@click.option("--from", "source", metavar="HOST", help="The sending host.")
-@click.option("--to", "destination", metavar="HOST", help="The receiving host.")
+@click.option(
+    "--from",
+    "source",
+    metavar="RANK",
+    help="The sending host, or GPU: g1.3.",
+    shell_complete=named.ranks,
+)
+@click.option(
+    "--to", "destination", metavar="RANK", help="The receiving one.", shell_complete=named.ranks
+)
 @click.option(
     "--flows",
     default=traffic_.DEFAULT_FLOWS,

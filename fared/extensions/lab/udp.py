@@ -56,14 +56,24 @@ def five_tuples(flows: int) -> Iterator[tuple[int, int]]:
 
 
 def send(
-    node: RunningNode, target: Address, stream: Stream, idle: Callable[[], None] | None = None
+    node: RunningNode,
+    target: Address,
+    stream: Stream,
+    idle: Callable[[], None] | None = None,
+    *,
+    source: Address | None = None,
 ) -> None:
-    """Send at an even rate: in each tick the packets that are due. ``idle`` runs in between."""
+    """Send at an even rate: in each tick the packets that are due. ``idle`` runs in between.
+
+    ``source``: the address of the node, by which one with several NICs selects the NIC.
+    """
     length = _UDP.size + stream.payload
     filling = bytes(stream.payload - _TAG.size)
     with node.netns.socket(_family(target), socket.SOCK_RAW, socket.IPPROTO_UDP) as raw:
         if target.version == 6:  # IPv6 requires the checksum; the kernel computes it
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_CHECKSUM, _CHECKSUM_OFFSET)
+        if source is not None:
+            raw.bind((str(source), 0))
         raw.connect((str(target), 0))
         begun = time.monotonic()
         number = 0

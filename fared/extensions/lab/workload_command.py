@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from rich.console import Console
 
-from fared.extensions.lab import holder
+from fared.extensions.lab import holder, named
+from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ranks import read_ranks
 from fared.extensions.lab.tables import segment_order_table
 from fared.extensions.lab.workload_options import (
     DEFAULT_ITERATIONS,
@@ -73,10 +75,6 @@ def _show(report: WorkloadReport, *, as_json: bool) -> None:
     console.print(workload_tables.uses_table(report))
 
 
-def _chosen(hosts: str | None, fabric: Fabric) -> tuple[str, ...]:
-    return tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
-
-
 def collective_commands() -> Iterator[click.Command]:
     """Yield a command for each collective; all have the same options."""
     for name in COLLECTIVES:
@@ -125,9 +123,10 @@ def collective_commands() -> Iterator[click.Command]:
     "--job",
     "more",
     multiple=True,
-    metavar="[COLLECTIVE:]HOST,...[@SHIFT]",
-    help="Another parallel job over these hosts, shared or not, which begins SHIFT seconds "
+    metavar="[COLLECTIVE:]RANK,...[@SHIFT]",
+    help="Another parallel job over these ranks, shared or not, which begins SHIFT seconds "
     "later; repeatable.",
+    shell_complete=named.rank_lists,
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the flows' source ports.")
 @interval_option
@@ -177,8 +176,8 @@ def _workload(
 
     def play(fabric: Fabric) -> int:
         wanted = [
-            *_dealt(job, _chosen(hosts, fabric), jobs),
-            *(_another(job, text) for text in more),
+            *_dealt(job, read_ranks(fabric.plan, hosts), jobs),
+            *(_another(job, text, fabric.plan) for text in more),
         ]
         report = _measured(
             fabric,
@@ -226,7 +225,7 @@ def _dealt(job: Job, hosts: Sequence[str], jobs: int) -> Iterator[Job]:
         yield replace(job, hosts=tuple(hosts[number::jobs]))
 
 
-def _another(job: Job, text: str) -> Job:
+def _another(job: Job, text: str, plan: AddressPlan) -> Job:
     """Parse ``[COLLECTIVE:]HOST,...[@SHIFT]``; the rest is as in the first job."""
     collective, colon, rest = text.rpartition(":")
     hosts, at, shift = rest.partition("@")
@@ -237,7 +236,7 @@ def _another(job: Job, text: str) -> Job:
     return replace(
         job,
         collective=collective if colon else job.collective,
-        hosts=tuple(hosts.split(",")),
+        hosts=read_ranks(plan, hosts),
         shift=begin,
     )
 
@@ -264,7 +263,7 @@ def _aggregated(
     def play(fabric: Fabric) -> int:
         from fared.extensions.lab.ina_workload import run_ina  # noqa: PLC0415 - networkx, as above
 
-        chosen = _chosen(hosts, fabric)
+        chosen = read_ranks(fabric.plan, hosts)
         report = run_ina(fabric, chosen, size, iterations, timeout=timeout, interval=interval)
         _show(report, as_json=as_json)
         return 0
@@ -295,7 +294,7 @@ def _copied(
     def play(fabric: Fabric) -> int:
         from fared.extensions.lab.multicast import run_bier  # noqa: PLC0415 - networkx, as above
 
-        chosen = _chosen(hosts, fabric)
+        chosen = read_ranks(fabric.plan, hosts)
         report = run_bier(
             fabric, collective, chosen, size, iterations, timeout=timeout, interval=interval
         )

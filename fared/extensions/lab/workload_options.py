@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import click
 
+from fared.extensions.lab import named
 from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL
 from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT
 
@@ -40,7 +41,11 @@ size_option = click.option(
     "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
 )
 hosts_option = click.option(
-    "--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all)."
+    "--hosts",
+    metavar="RANK,...",
+    help="Hosts, or GPUs, in order of rank: h1, g1.3, g1 for all of a server, 'g*.3' "
+    "(default: all).",
+    shell_complete=named.rank_lists,
 )
 interval_option = click.option(
     "--interval",

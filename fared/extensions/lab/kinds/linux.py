@@ -1,4 +1,4 @@
-"""A host: an address, a default route, no daemon."""
+"""A host: addresses, a route for each, no daemon."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kinds.base import Command
+from fared.extensions.lab.source_routes import routed_by_source
 
 
 class Linux:
@@ -18,9 +19,14 @@ class Linux:
         return None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
-        """Return nothing: the kernel's defaults suit a host."""
-        del plan
-        return {}
+        """Return nothing: the kernel's defaults suit a host. One with several links is no router.
+
+        A namespace may begin with the forwarding of the machine, and rails would meet in servers.
+        """
+        if not routed_by_source(plan):
+            return {}
+        six = {"ipv6.conf.all.forwarding": 0} if any(p.address6 for p in plan.ports) else {}
+        return {"ipv4.ip_forward": 0, **six}
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
         """Return nothing: a host has no configuration."""

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from fared.core.closing import Closing
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ranks import Pair, rank_of
 from fared.extensions.lab.tcp_order import TcpOrder, order_of, read_info
-from fared.extensions.lab.workloads.jobs import Pair
 
 CONGESTION_CONTROL = "cubic"
 _FIRST_LISTENING_PORT = 18515
@@ -198,8 +198,9 @@ class Flows(Closing):
         flow.receiver = receiver
         self._selector.register(receiver, selectors.EVENT_READ, flow)
 
-    def _socket(self, host: str) -> socket.socket:
+    def _socket(self, name: str) -> socket.socket:
         family = socket.AF_INET6 if self._ipv6 else socket.AF_INET
+        host = rank_of(self._fabric.plan, name).host
         made = self._fabric.node(host).netns.socket(family, socket.SOCK_STREAM)
         made.settimeout(_CONNECT_DEADLINE)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -215,13 +216,8 @@ class Flows(Closing):
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
 
-    def _address(self, host: str) -> str:
-        _, port = self._fabric.plan.leaf_of(host)
-        if not self._ipv6:
-            return str(port.peer_address)
-        if port.peer_address6 is None:
-            raise LabError(f"{host} has no IPv6 address: IPv6 is routed where IS-IS runs")
-        return str(port.peer_address6)
+    def _address(self, name: str) -> str:
+        return str(rank_of(self._fabric.plan, name).address(ipv6=self._ipv6))
 
 
 def _allow_descriptors(wanted: int) -> None:

@@ -1,4 +1,4 @@
-"""A job of a workload: the collective, its hosts, message size and duration."""
+"""A job of a workload: the collective, its ranks, message size and duration."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.ranks import Pair, check_ranks
 from fared.extensions.lab.workloads.collectives import COLLECTIVES, Schedule
 
 DEFAULT_TIMEOUT = 600.0
@@ -15,13 +16,10 @@ INA = "all-reduce-ina"
 BROADCAST_BIER, ALL_GATHER_BIER = "broadcast-bier", "all-gather-bier"
 """Collectives whose packets routers copy (``multicast``)."""
 
-Pair = tuple[str, str]
-"""A sending and a receiving host."""
-
 
 @dataclass(frozen=True)
 class Job:
-    """A collective over hosts, given in order of rank, and the number of its iterations.
+    """A collective over hosts or GPUs, in order of rank, and the number of its iterations.
 
     ``size`` is the size of the message in bytes, as defined in ``collectives``; ``elephants`` is
     the number of TCP connections of a pair of hosts. With a ``period``, seconds, iterations begin
@@ -45,10 +43,7 @@ class Job:
         """Raise LabError if the job cannot be run on that fabric."""
         if self.collective not in COLLECTIVES:
             raise LabError(f"no collective {self.collective!r}: {', '.join(COLLECTIVES)}")
-        for host in self.hosts:
-            plan.leaf_of(host)
-        if len(set(self.hosts)) < len(self.hosts) or len(self.hosts) < 2:
-            raise LabError("a job requires at least two different hosts")
+        check_ranks(plan, self.hosts)
         if self.size < 1 or self.elephants < 1:
             raise LabError("a message has at least one byte, and a pair at least one flow")
         if self.iterations is None and self.seconds is None:

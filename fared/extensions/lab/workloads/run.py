@@ -17,9 +17,10 @@ from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import Rate
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ranks import Pair, crossing, rank_of
 from fared.extensions.lab.workloads.bounds import kernel_rates, least_seconds
 from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL, Flows
-from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
+from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
 from fared.extensions.lab.workloads.meter import LinkMeter
 from fared.extensions.lab.workloads.report import Iteration, JobReport, WorkloadReport
 
@@ -47,7 +48,10 @@ def run(
         job.check(fabric.plan)
     rate = kernel_rates(fabric)
     bounds = [bound(job, fabric.plan, rate) for job in jobs]
-    runs = [_Run(number, job, job.transfers()) for number, job in enumerate(jobs)]
+    runs = [
+        _Run(number, job, [crossing(fabric.plan, step) for step in job.transfers()])
+        for number, job in enumerate(jobs)
+    ]
     pairs = [run.pairs() for run in runs]
     with Flows(fabric, pairs, seed, ipv6=ipv6, congestion=congestion) as flows:
         meter = LinkMeter(fabric, rate, interval)
@@ -75,8 +79,8 @@ def bound(job: Job, plan: AddressPlan, rate: Rate) -> float:
     total = 0.0
     for sizes in job.transfers():
         demands: dict[Pair, float] = {}
-        for (source, target), size in sizes.items():
-            leaves = plan.leaf_of(source)[0].name, plan.leaf_of(target)[0].name
+        for (source, target), size in crossing(plan, sizes).items():
+            leaves = rank_of(plan, source).leaf, rank_of(plan, target).leaf
             demands[leaves] = demands.get(leaves, 0.0) + size
         most = max(demands.values(), default=0.0) or 1.0
         # Steps differ by single bytes if a message does not divide evenly.
@@ -126,7 +130,7 @@ class _Run:
         self._ready = self.job.shift
 
     def pairs(self) -> dict[Pair, int]:
-        """Return the pairs of hosts that ever send, with the number of connections."""
+        """Return the pairs of ranks that ever send, with the number of connections."""
         return {pair: self.job.elephants for step in self.steps for pair in step}
 
     def next_begin(self, now: float) -> float:
