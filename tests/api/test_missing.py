@@ -1,15 +1,18 @@
 """Links without an adjacency are listed with the reason, wherever somebody looks for it."""
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 
 from fared.config import load_text
+from fared.core.ids import NodeId
 from fared.core.lost_neighbors import LostNeighbor
 from fared.extensions.sim.fabric import clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.management.documents.context import ViewContext
 from fared.management.documents.views import protocol
-from fared.management.documents.views.missing import link_counts
+from fared.management.documents.views.missing import _reasons, link_counts
 from fared.management.documents.views.status import status
 from fared.management.documents.views.validate import validate
 from fared.protocols.igp.refusals import RefusedHello
@@ -99,6 +102,15 @@ def test_a_silent_neighbor_is_told_from_one_that_is_refused(build, monkeypatch):
     lost = LostNeighbor(node, LOST_AT, "dead")
     context.runtime.lost_neighbors.add((instance.name, "S2"), lost)
     assert only(context) == ("stopped", "its hellos stopped (dead)")
+    for reason, text in (
+        ("InactivityTimer", "no hello within the dead interval"),
+        ("holding time expired", "no hello within the holding time"),
+        ("1-WayReceived", "it has ended the adjacency"),
+    ):
+        context.runtime.lost_neighbors.add(
+            (instance.name, "S2"), LostNeighbor(node, LOST_AT, reason)
+        )
+        assert only(context) == ("stopped", text)
     cause, text, now = "area-mismatch", "it is in another area", context.now
     refused = RefusedHello("S2", "10.0.0.9", "10.255.0.9", cause, text, now - 5, now, 6)
     monkeypatch.setattr(instance.engine, "refused", lambda _: (refused,))
@@ -117,3 +129,14 @@ def test_a_circuit_that_is_too_small_for_our_lsps_says_so():
     circuit = next(circuit for circuit in circuits if circuit.name == "S2")
     circuit.link = replace(circuit.link, mtu=1400)
     assert only(context) == ("mtu-too-small", "our MTU is too small for our LSPs (lsp-mtu)")
+
+
+@pytest.mark.parametrize(
+    ("last", "cause"), [("1-WayReceived", "stopped"), ("2-WayReceived", "forming")]
+)
+def test_a_neighbor_that_ended_the_adjacency_forms_none_before_its_next_sign(last, cause):
+    lost = LostNeighbor(NodeId(5), LOST_AT, "1-WayReceived")
+    runtime = SimpleNamespace(neighbor_reasons={(7, 5): last})
+    context = SimpleNamespace(links={}, runtime=runtime)
+    row = SimpleNamespace(ifindex=7, up=True, state="Point-to-point", refused=[], neighbors=1)
+    assert next(_reasons(context, row, [], lost))[0] == cause

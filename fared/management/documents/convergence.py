@@ -48,6 +48,8 @@ class ConvergenceChange(WhatChanged):
     total: Seconds
 
 
+_ROUNDED: Final = 1.01
+"""Stages are rounded, and need not overlap if they add up to a little more."""
 _WIDE: Final = 140
 """Columns that the stages of a change and its causes need beside one another."""
 
@@ -71,8 +73,25 @@ class Convergence(Answer, tag="fared-convergence/1"):
             paper.table(self.changes, {**number, **_STAGES})
             paper.line()
             paper.table(self.changes, {**number, **ago, **_CAUSES})
+        if any(map(_overlaps, self.changes)):
+            paper.line(dim("stages overlap where they add up to more than the total"))
         if self.changes:
             paper.line(dim("'show changed #' has the routes of a change"))
+
+
+def _overlaps(change: ConvergenceChange) -> bool:
+    """Whether the stages of a change, as they are shown, add up to more than its total."""
+    stages = (
+        change.detected,
+        change.originated,
+        change.flooded,
+        change.waited,
+        change.spf,
+        change.weighed,
+        change.planned,
+        change.programmed,
+    )
+    return sum(stages) > change.total * _ROUNDED
 
 
 _STAGES: Columns = {

@@ -22,9 +22,10 @@ class MissingAdjacency(Facts):
     """An interface without an adjacency that carries traffic.
 
     ``cause`` is a code: ``absent`` (no such interface), ``disabled``, ``carrier``, ``no-address``,
-    ``silent`` (no hello arrives), ``stopped`` (none arrives any more), ``forming``, or that of a
-    refused hello or of a neighbor that cannot be used; ``text`` says it. ``neighbor``: the last
-    adjacency, lost at ``since``; both None where there has been none since the start.
+    ``silent`` (no hello arrives), ``stopped`` (none arrives any more, or it ended the adjacency),
+    ``forming``, or that of a refused hello or of a neighbor that cannot be used; ``text`` says it.
+    ``neighbor``: the last adjacency, lost at ``since``; both None where there has been none since
+    the start.
     """
 
     proto: str

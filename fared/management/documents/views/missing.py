@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 _LOOPBACK: Final = "Loopback"
 _TOO_SMALL: Final = "mtu-too-small"
+_ONE_WAY: Final = "1-WayReceived"
+_ENDED_BY: Final = {
+    "InactivityTimer": "no hello within the dead interval",
+    "holding time expired": "no hello within the holding time",
+    _ONE_WAY: "it has ended the adjacency",
+}
+"""What people read of the reasons for the end of an adjacency, by what the log has."""
 
 
 def link_counts(context: ViewContext, interfaces: list[InterfaceEntry] | None = None) -> LinkCounts:
@@ -86,11 +93,19 @@ def _reasons(
         yield problem.cause, problem.text
     for refused in sorted(row.refused, key=lambda refused: refused.last):
         yield refused.cause, f"{refused.source} is refused: {refused.text}"
-    if row.neighbors:
+    if row.neighbors and not _has_ended(context, row, lost):
         yield "forming", "the adjacency is forming"
     if lost is not None:
-        yield "stopped", f"its hellos stopped ({lost.reason})"
+        text = _ENDED_BY.get(lost.reason, f"its hellos stopped ({lost.reason})")
+        yield "stopped", text
     yield "silent", "no hello has arrived"
+
+
+def _has_ended(context: ViewContext, row: InterfaceEntry, lost: LostNeighbor | None) -> bool:
+    """Whether a neighbor ended its adjacency with a final hello, and has not come back since."""
+    if lost is None or lost.reason != _ONE_WAY:
+        return False
+    return context.runtime.neighbor_reasons.get((row.ifindex, lost.node)) == _ONE_WAY
 
 
 def _entry(

@@ -104,10 +104,20 @@ def timers(context: ViewContext) -> Timers:
         for row in views.timers(context):
             add(instance.name, *row)
     for instance in context.instances:
-        add(instance.name, instance.name, "", at(instance.engine.next_deadline()))
+        add(
+            instance.name,
+            instance.name,
+            "the next of all its timers",
+            at(instance.engine.next_deadline()),
+        )
     if context.proto is None:
         router = context.router
-        add(None, "spf", "", at(router.schedule.backoff.next_deadline()))
-        add(None, "fib-housekeeping", "", at(router.planner.next_deadline()))
+        add(None, "spf", "the next computation", at(router.schedule.backoff.next_deadline()))
+        add(
+            None,
+            "fib-housekeeping",
+            "retries, and objects that no route uses",
+            at(router.planner.next_deadline()),
+        )
     rows.sort(key=lambda row: row.due_in)
     return Timers(timers=rows)
