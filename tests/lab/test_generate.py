@@ -1,17 +1,22 @@
-"""Five-stage topology files of any size, written by ``fared-lab generate clos5``."""
+"""Topology files that ``fared-lab generate`` writes: those of Clos fabrics, and what all share."""
 
 from __future__ import annotations
 
+import itertools
+import re
+import shlex
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from fared.core.ids import BACKBONE
-from fared.extensions.lab import topology
+from fared.extensions.lab import sandbox, topology
 from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.errors import TopologyError
+from fared.extensions.lab.generate.registry import NAMES
 from fared.extensions.lab.kinds.bird import Bird
 from fared.extensions.lab.kinds.fared import configuration
 from fared.extensions.lab.kinds.frr import Frr
@@ -26,11 +31,10 @@ def generated(*options: str, name: str = "clos5") -> str:
     return done.output
 
 
-@pytest.fixture
-def figure_2(tmp_path: Path) -> AddressPlan:
-    file = tmp_path / "figure2.clab.yml"
-    file.write_text(generated("--pods", "8", "--supers", "4", "--name", "figure2"))
-    return make_plan(topology.load(file))
+@pytest.fixture(scope="module")
+def figure_2() -> AddressPlan:
+    text = generated("--pods", "8", "--supers", "4", "--name", "figure2")
+    return make_plan(topology.from_document(yaml.safe_load(text), Path("figure2.clab.yml")))
 
 
 @pytest.mark.parametrize("protocol", ["ospf", "isis"])
@@ -97,3 +101,67 @@ def test_sizes_that_make_no_fabric_are_refused(options: tuple[str, str]):
     done = CliRunner().invoke(main, ["generate", "clos5", *options])
     assert done.exit_code == 2
     assert options[0] in done.output
+
+
+SMALL = {
+    "clos3": ("--leaves", "3", "--hosts", "2"),
+    "clos5": ("--spines", "2", "--leaves", "2", "--area", "one"),
+    "random": ("--nodes", "8", "--seed", "7"),
+    "torus": ("--dimensions", "2x3x2"),
+}
+
+
+@pytest.mark.parametrize("protocol", ["ospf", "isis"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_head_of_every_file_says_how_to_write_it_again(name: str, protocol: str):
+    options = SMALL.get(name, ()), ("--protocol", protocol, "--hello", "2", "--rate", "40M")
+    text = generated(*itertools.chain(*options), name=name)
+    head = " ".join(line.strip("# ") for line in text.partition("\nname:")[0].splitlines())
+    told = re.search(r"`fared-lab generate (\S+) ([^`]*)` writes this file", head)
+    assert told is not None
+    assert generated(*shlex.split(told[2]), name=told[1]) == text
+    source = topology.from_document(yaml.safe_load(text), Path(name))
+    assert {node.protocol for node in source.nodes.values() if node.is_router} == {protocol}
+    assert {node.hello_interval for node in source.nodes.values()} == {2}
+    plan = make_plan(source)
+    assert set(plan.distances(plan.routers[0].name)) == {node.name for node in plan.routers}
+    assert {port.rate for node in plan.routers for port in node.fabric_ports} == {40e6 / 8}
+
+
+@pytest.mark.parametrize("protocol", ["ospf", "isis"])
+def test_a_fabric_of_one_area_has_neither_areas_nor_levels(protocol: str):
+    assert "vars:" in generated("--protocol", protocol)
+    flat = generated("--protocol", protocol, "--area", "one")
+    assert "vars:" not in flat
+    assert "isis-level" not in flat
+
+
+def test_pods_are_level_1_with_an_area_each_and_spines_are_of_both_levels():
+    source = topology.from_document(yaml.safe_load(generated("--protocol", "isis")), Path("x"))
+    of = {name: (node.isis_level, node.isis_area) for name, node in source.nodes.items()}
+    assert of["plane1-SS2"] == ("level-2", "49.0000")
+    assert of["p2-S3"] == ("level-1-2", "49.0002")
+    assert of["p1-L4"] == ("level-1", "49.0001")
+
+
+def test_a_generated_file_can_be_piped_into_the_demo(monkeypatch: pytest.MonkeyPatch):
+    shown: list[str] = []
+    monkeypatch.setattr(sandbox, "problem", lambda: None)
+    monkeypatch.setattr(sandbox, "run", lambda _: 0)
+    load = topology.load
+
+    def noted(path: Path) -> topology.LabTopology:
+        source = load(path)
+        shown.append(source.name)
+        return source
+
+    monkeypatch.setattr(topology, "load", noted)
+    done = CliRunner().invoke(main, ["demo", "-"], input=generated("--name", "piped"))
+    assert (done.exit_code, done.output, shown) == (0, "", ["piped"])
+
+
+def test_what_is_piped_in_must_be_a_topology():
+    for wrong, told in (("", "-: is empty"), ("a: [", "-: not YAML"), ("a: 1", "-: 2 faults")):
+        done = CliRunner().invoke(main, ["up", "-"], input=wrong)
+        assert done.exit_code == 2
+        assert told in done.output

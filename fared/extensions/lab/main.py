@@ -88,7 +88,7 @@ _as_kind = click.option(
 def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
     """Build a fabric and leave it running.
 
-    TOPOLOGY is a file, or one of ``fared-lab topologies`` by its name.
+    TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name.
     """
     source = topology.load(file)
     if name is not None:
@@ -265,7 +265,8 @@ main.add_command(completion_of(main, "fared-lab"))
 def demo(file: Path, as_kind: str | None) -> None:
     """Demonstrate the daemon on a fabric. Removes everything at the end.
 
-    TOPOLOGY is a file, or one of ``fared-lab topologies`` by its name; the default is clos3.
+    TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name; the
+    default is clos3.
     """
     # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
     from fared.extensions.lab.demo import run_demo  # noqa: PLC0415
@@ -279,7 +280,7 @@ def demo(file: Path, as_kind: str | None) -> None:
         code = sandbox.run(lambda: run_ina_demo(source))
     else:
         code = sandbox.run(lambda: run_demo(source, as_kind))
-    if code == 0:
+    if code == 0 and file != topology.STDIN:
         as_ = "" if as_kind is None else f" --as {as_kind}"
         click.echo(f"  keep it: {_program()} up {_typed(file)}{as_}")
     _exit(code)

@@ -15,6 +15,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from fared.extensions.lab.topology import STDIN
+
 DEFAULT = "clos3"
 """The fabric of the demo."""
 SUFFIX = ".clab.yml"
@@ -51,6 +53,8 @@ def argument(*, default: str | None = None) -> Callable[[Callable[..., None]], C
 
 def _file(_context: click.Context, _parameter: click.Parameter, word: str) -> Path:
     """Return the file that is meant: a word with a dot or a slash is a path."""
+    if word == str(STDIN):
+        return STDIN
     known = files()
     if word in known:
         return known[word]

@@ -18,6 +18,7 @@ The lab also reads these places, which containerlab leaves to the user:
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,9 @@ from fared.extensions.lab import labels
 from fared.extensions.lab.errors import TopologyError
 from fared.extensions.lab.labels import HOST_KIND, ROUTER_KINDS, nearest
 from fared.extensions.lab.topology_file import File, LinkConfig, NodeConfig, TopologyConfig
+
+STDIN = Path("-")
+"""Names standard input."""
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 _INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
@@ -145,13 +149,15 @@ class LabTopology:
 
 
 def load(path: Path) -> LabTopology:
-    """Read a topology file. Raises TopologyError, listing every fault found."""
+    """Read a topology file, or standard input. Raises TopologyError, listing every fault found."""
     try:
-        document = yaml.safe_load(path.read_text("utf-8"))
+        document = yaml.safe_load(sys.stdin if path == STDIN else path.read_text("utf-8"))
     except OSError as error:
         raise TopologyError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise TopologyError(f"{path}: not YAML: {error}") from error
+    if document is None:
+        raise TopologyError(f"{path}: is empty")
     return from_document(document, path)
 
 

@@ -10,12 +10,12 @@ from fared.extensions.lab.generate.model import (
     HOST,
     SIZE,
     Generator,
-    Link,
-    Node,
+    LinkEntry,
+    NodeEntry,
     Option,
     count,
+    counted,
     host_links,
-    hosts,
 )
 
 
@@ -32,18 +32,18 @@ class Clos3(Generator):
 
     def size(self) -> str:
         """Return the numbers of spines, leaves and hosts."""
-        return f"{self.spines} spines, {self.leaves} leaves, {hosts(self.hosts)} a leaf"
+        return f"{self.spines} spines, {self.leaves} leaves, {counted(self.hosts, 'host')} a leaf"
 
-    def all_nodes(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[NodeEntry]:
         """Yield spines, leaves and hosts."""
-        yield from (Node(f"S{n}", "spine") for n in count(self.spines))
-        yield from (Node(f"L{n}", "leaf") for n in count(self.leaves))
-        yield from (Node(f"h{n}", HOST) for n in count(self.leaves * self.hosts))
+        yield from (NodeEntry(f"S{n}", "spine") for n in count(self.spines))
+        yield from (NodeEntry(f"L{n}", "leaf") for n in count(self.leaves))
+        yield from (NodeEntry(f"h{n}", HOST) for n in count(self.leaves * self.hosts))
 
-    def all_links(self) -> Iterator[Link]:
+    def all_links(self) -> Iterator[LinkEntry]:
         """Yield the links of each leaf to all spines, and those of hosts."""
         for leaf in count(self.leaves):
-            yield from (Link(f"S{spine}", f"L{leaf}") for spine in count(self.spines))
+            yield from (LinkEntry(f"S{spine}", f"L{leaf}") for spine in count(self.spines))
         yield from host_links("L", "h", self.leaves, self.hosts)
 
 

@@ -17,15 +17,16 @@ from fared.extensions.lab.generate.model import (
     HOST,
     SIZE,
     Generator,
-    Link,
-    Node,
+    LinkEntry,
+    NodeEntry,
     Option,
     count,
+    counted,
     host_links,
-    hosts,
 )
 
 POD, ONE = "pod", "one"
+AREA = Option(click.Choice((POD, ONE)), "An area, or level, of each PoD, or one for all.")
 _OSPF = (
     "PoD p is OSPF area p, with the loopbacks of its leaves; the planes, and the loopbacks of "
     "spines and super-spines, are area 0: the spines are area border routers."
@@ -53,45 +54,43 @@ class Clos5(Generator):
     leaves: Annotated[int, Option(SIZE, "Per PoD.")] = 4
     supers: Annotated[int, Option(SIZE, "Per plane.")] = 2
     hosts: Annotated[int, Option(SIZE, "Hosts of each leaf.")] = 1
-    area: Annotated[
-        str, Option(click.Choice((POD, ONE)), "An area, or level, of each PoD, or one for all.")
-    ] = POD
+    area: Annotated[str, AREA] = POD
 
     def size(self) -> str:
         """Return the numbers of PoDs, planes and their routers."""
         return (
             f"{self.pods} PoDs of {self.spines} spines and {self.leaves} leaves, {self.spines} "
-            f"planes of {self.supers} super-spines, {hosts(self.hosts)} a leaf"
+            f"planes of {self.supers} super-spines, {counted(self.hosts, 'host')} a leaf"
         )
 
     def remarks(self) -> str:
         """Return the areas, and what names mean."""
         areas = {ONE: ""}.get(self.area, _ISIS if self.isis else _OSPF)
-        return f"{areas} {_NAMES}"
+        return f"{areas} {_NAMES}".strip()
 
-    def all_nodes(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[NodeEntry]:
         """Yield super-spines by plane, spines and leaves by PoD, and hosts."""
         for plane in count(self.spines):
-            yield from (Node(f"plane{plane}-SS{n}", "super") for n in count(self.supers))
+            yield from (NodeEntry(f"plane{plane}-SS{n}", "super") for n in count(self.supers))
         for pod in count(self.pods):
             area = self._area(pod) or BACKBONE
-            yield from (Node(f"p{pod}-S{n}", "spine", area) for n in count(self.spines))
-            yield from (Node(f"p{pod}-L{n}", "leaf", area) for n in count(self.leaves))
+            yield from (NodeEntry(f"p{pod}-S{n}", "spine", area) for n in count(self.spines))
+            yield from (NodeEntry(f"p{pod}-L{n}", "leaf", area) for n in count(self.leaves))
         for pod in count(self.pods):
-            yield from (Node(f"p{pod}-h{n}", HOST) for n in count(self.leaves * self.hosts))
+            yield from (NodeEntry(f"p{pod}-h{n}", HOST) for n in count(self.leaves * self.hosts))
 
-    def all_links(self) -> Iterator[Link]:
+    def all_links(self) -> Iterator[LinkEntry]:
         """Yield the links of planes, of PoDs and of hosts."""
         for plane in count(self.spines):
             for number in count(self.supers):
                 for pod in count(self.pods):
                     ends = f"plane{plane}-SS{number}", f"p{pod}-S{plane}"
-                    yield Link(*ends, f"plane {plane}", self._area(BACKBONE))
+                    yield LinkEntry(*ends, f"plane {plane}", self._area(BACKBONE))
         for pod in count(self.pods):
             for leaf in count(self.leaves):
                 for spine in count(self.spines):
                     ends = f"p{pod}-S{spine}", f"p{pod}-L{leaf}"
-                    yield Link(*ends, f"PoD {pod}", self._area(pod))
+                    yield LinkEntry(*ends, f"PoD {pod}", self._area(pod))
         for pod in count(self.pods):
             yield from host_links(f"p{pod}-L", f"p{pod}-h", self.leaves, self.hosts)
 

@@ -13,6 +13,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 
 import click
 
+from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.generate.model import Generator, Option
 from fared.extensions.lab.generate.registry import NAMES
 from fared.extensions.lab.generate.writer import text
@@ -45,7 +46,11 @@ def _command(topology: type[Generator]) -> click.Command:
     make: Callable[..., Generator] = topology
 
     def write(**values: object) -> None:
-        click.echo(text(make(**values)), nl=False)
+        try:
+            file = text(make(**values))
+        except LabError as error:
+            raise click.UsageError(str(error)) from error
+        click.echo(file, nl=False)
 
     common = {field.name for field in dataclasses.fields(Generator)}
     options = sorted(_options(topology), key=lambda option: option.name in common)
@@ -54,7 +59,7 @@ def _command(topology: type[Generator]) -> click.Command:
         params=[*options],
         callback=write,
         help=inspect.getdoc(topology),
-        short_help=f"{topology.title()}.",
+        short_help=topology.summary(),
     )
 
 

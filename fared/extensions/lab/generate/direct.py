@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fared.extensions.lab.generate.model import HOST, Generator, Link, Node
+from fared.extensions.lab.generate.model import HOST, Generator, LinkEntry, NodeEntry
 
 
 @dataclass(frozen=True)
@@ -18,18 +18,18 @@ class Direct(Generator):
         """Return the names of the nodes."""
 
     @abstractmethod
-    def between(self) -> Iterator[Link]:
+    def between(self) -> Iterator[LinkEntry]:
         """Yield the links between nodes."""
 
-    def all_nodes(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[NodeEntry]:
         """Yield nodes and hosts."""
-        yield from (Node(name, "node") for name in self.names())
-        yield from (Node(_host(name), HOST) for name in self.names())
+        yield from (NodeEntry(name, "node") for name in self.names())
+        yield from (NodeEntry(_host(name), HOST) for name in self.names())
 
-    def all_links(self) -> Iterator[Link]:
+    def all_links(self) -> Iterator[LinkEntry]:
         """Yield the links between nodes, and those of hosts."""
         yield from self.between()
-        yield from (Link(name, _host(name), "hosts") for name in self.names())
+        yield from (LinkEntry(name, _host(name), "hosts") for name in self.names())
 
 
 def _host(name: str) -> str:

@@ -31,6 +31,7 @@ from fared.extensions.lab.shipped import SUFFIX
 HOST = "host"
 """The group of nodes without a daemon; every other group is one of routers."""
 SIZE = click.IntRange(min=1, max=100)
+MOST_NODES = 1000
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeEntry:
     """A node: its group, its own labels, and its area of IS-IS if it is in one of its own."""
 
     name: str
@@ -52,7 +53,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkEntry:
     """A link between two nodes, named; ``part`` is the comment above it and those that follow.
 
     ``area`` is that of OSPF: 0, which is level 2 in IS-IS, or another, which is level 1. None is
@@ -94,7 +95,12 @@ class Generator(ABC):
     @classmethod
     def title(cls) -> str:
         """What it is: the beginning of the docstring."""
-        return re.split(r"[:.]", inspect.getdoc(cls) or "", maxsplit=1)[0]
+        return re.split(r"[:.]", cls.summary(), maxsplit=1)[0]
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first paragraph of the docstring, in one line."""
+        return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
 
     @property
     def lab(self) -> str:
@@ -120,11 +126,11 @@ class Generator(ABC):
         return ""
 
     @abstractmethod
-    def all_nodes(self) -> Iterator[Node]:
+    def all_nodes(self) -> Iterator[NodeEntry]:
         """Yield routers and hosts; their order is that of addresses."""
 
     @abstractmethod
-    def all_links(self) -> Iterator[Link]:
+    def all_links(self) -> Iterator[LinkEntry]:
         """Yield links; each interface gets the name of the node at the far end."""
 
     def labels(self, group: str) -> Mapping[str, str]:  # noqa: ARG002 - of one group
@@ -137,12 +143,12 @@ def count(number: int) -> range:
     return range(1, number + 1)
 
 
-def hosts(number: int) -> str:
+def counted(number: int, what: str) -> str:
     """Return "one host", or how many."""
-    return "one host" if number == 1 else f"{number} hosts"
+    return f"one {what}" if number == 1 else f"{number} {what}s"
 
 
-def host_links(router: str, host: str, routers: int, hosts: int) -> Iterator[Link]:
+def host_links(router: str, host: str, routers: int, hosts: int) -> Iterator[LinkEntry]:
     """Yield the links of numbered routers to their hosts, numbered through."""
     for n in count(routers * hosts):
-        yield Link(f"{router}{(n - 1) // hosts + 1}", f"{host}{n}", "hosts")
+        yield LinkEntry(f"{router}{(n - 1) // hosts + 1}", f"{host}{n}", "hosts")

@@ -19,7 +19,7 @@ import click
 
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.generate.direct import Direct
-from fared.extensions.lab.generate.model import Link, Option, count
+from fared.extensions.lab.generate.model import MOST_NODES, LinkEntry, Option, count
 
 _MOST_SETS = 4000
 """Sets of steps that are tried: all of them if these are no more."""
@@ -92,7 +92,7 @@ class Permutation(Direct):
     The rings have coprime steps, with the least diameter.
     """
 
-    nodes: Annotated[int, Option(click.IntRange(3, 1000), "Number of nodes.")] = 8
+    nodes: Annotated[int, Option(click.IntRange(3, MOST_NODES), "Number of nodes.")] = 8
     degree: Annotated[
         int, Option(click.IntRange(1, 16), "Number of rings; a node has two links in each.")
     ] = 2
@@ -115,12 +115,12 @@ class Permutation(Direct):
         """Return n1 to nN."""
         return [f"n{i}" for i in count(self.nodes)]
 
-    def between(self) -> Iterator[Link]:
+    def between(self) -> Iterator[LinkEntry]:
         """Yield ring by ring."""
         for step in self.steps:
             for i in range(self.nodes):
                 ends = f"n{i + 1}", f"n{(i + step) % self.nodes + 1}"
-                yield Link(*ends, f"ring of step {step}")
+                yield LinkEntry(*ends, f"ring of step {step}")
 
 
 GENERATOR = Permutation

@@ -5,6 +5,14 @@ from __future__ import annotations
 NAMES = (
     "clos3",
     "clos5",
+    "fat-tree",
+    "dragonfly",
+    "torus",
+    "hypercube",
+    "full-mesh",
+    "star",
+    "clustered",
+    "random",
     "permutation",
 )
 """The names of the commands; a dash is an underscore in the module's name."""

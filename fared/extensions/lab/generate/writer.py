@@ -15,7 +15,7 @@ import yaml
 from fared.core.ids import BACKBONE
 from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.generate.model import HOST, Generator, Link, Node
+from fared.extensions.lab.generate.model import HOST, Generator, LinkEntry, NodeEntry
 from fared.extensions.lab.labels import AREA, HELLO, ISIS, KIND, LEVEL, PROTOCOL, RATE
 from fared.extensions.lab.topology import from_document
 
@@ -114,7 +114,7 @@ def _comment(words: str) -> list[str]:
 
 
 def _groups_and_nodes(
-    generator: Generator, nodes: Sequence[Node], links: Iterable[Link]
+    generator: Generator, nodes: Sequence[NodeEntry], links: Iterable[LinkEntry]
 ) -> Iterator[str]:
     levels = _levels(links) if generator.isis else {}
     of_group: dict[str, set[str | None]] = defaultdict(set)
@@ -146,7 +146,7 @@ def _flow_of_group(generator: Generator, group: str, levels: set[str | None]) ->
     return f"{{kind: linux{more}}}"
 
 
-def _levels(links: Iterable[Link]) -> dict[str, str]:
+def _levels(links: Iterable[LinkEntry]) -> dict[str, str]:
     """Return the level of each router of links with areas."""
     areas: dict[str, set[bool]] = defaultdict(set)
     for link in links:
@@ -163,7 +163,7 @@ def _levels(links: Iterable[Link]) -> dict[str, str]:
 # -- links -----------------------------------------------------------------------------------------
 
 
-def _links(generator: Generator, links: Iterable[Link]) -> Iterator[str]:
+def _links(generator: Generator, links: Iterable[LinkEntry]) -> Iterator[str]:
     part = ""
     used: Counter[tuple[str, str]] = Counter()
     for link in links:
@@ -182,7 +182,7 @@ def _links(generator: Generator, links: Iterable[Link]) -> Iterator[str]:
             yield f"      vars: {_flow(values)}"
 
 
-def _domain(generator: Generator, link: Link) -> dict[str, object]:
+def _domain(generator: Generator, link: LinkEntry) -> dict[str, object]:
     if link.area is None:
         return {}
     if generator.isis:
