@@ -124,6 +124,12 @@ class BierRouting:
             self.bifts = make_bifts(birt, self.settings.length)
         self.planner.desire(self.bifts, self._ports(), self._popped())
 
+    @property
+    def bfrs(self) -> frozenset[NodeId]:
+        """The routers that run BIER in the sub-domain, this one included."""
+        inside = {node for by_router in self._prefixes().values() for node in by_router}
+        return frozenset(inside & self._bfrs())
+
     def _entries(self) -> Iterator[BirtEntry]:
         """Yield the entry of each BFR-prefix of the sub-domain, but those of our own hosts."""
         own = {ipv4_prefix(host, _HOST_LENGTH) for host, _ in self.settings.hosts}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId, format_node
 from fared.core.wire import DecodeError
+from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.control import planning
 from fared.extensions.ina.control.advert import (
     SumCapability,
@@ -66,6 +67,7 @@ class Flooded:
         self.managers = {node: PromptManager(node, LIMIT) for node in self.alive}
         self.seen: dict[NodeId, dict[int, bytes]] = {node: {} for node in self.alive}
         self.changes: dict[tuple[int, int], float] = {}
+        self.bfrs: frozenset[NodeId] = frozenset()
         for node in self.alive:
             self.begin_process(node, 1)
         self.route()
@@ -74,7 +76,9 @@ class Flooded:
         found = (
             None
             if instance is None
-            else SumCapability(f"10.9.0.{node}", 54200, instance, self.memory)
+            else SumCapability(
+                f"10.9.0.{node}", 54200, instance, self.memory, bier=node in self.bfrs
+            )
         )
         self.managers[node].process_found(found, self.now)
 
@@ -82,8 +86,17 @@ class Flooded:
         links = clos(2, len(self.leaves), self.changes).links
         up = {pair: rate for pair, rate in links.items() if {*pair} <= self.alive}
         for node in self.alive:
-            self.managers[node].network_changed(JobNetwork(up, frozenset(self.alive)), self.now)
+            network = JobNetwork(up, frozenset(self.alive), self.bfrs)
+            self.managers[node].network_changed(network, self.now)
         self.exchange()
+
+    def run_bier(self, nodes: Collection[NodeId]) -> None:
+        """These routers run BIER, and their processes send by it."""
+        self.bfrs = frozenset(nodes)
+        for node in self.alive:
+            self.begin_process(node, 1)
+        self.route()
+        self.run(5)
 
     def exchange(self) -> None:
         for _ in range(20):
@@ -188,6 +201,21 @@ def test_a_spine_whose_links_are_lost_together_is_told_like_one_that_loses_them_
     net.route()
     assert (net.job()[1].setup.epoch, net.roots()) == (2, {2})
     assert net.job()[1].reason == f"no link to {format_node(SPINES[0])}"
+
+
+def test_results_go_by_bier_while_all_routers_of_the_trees_have_it():
+    net, way = Flooded(), BierWay(1, 64, {1: 5, 2: 6, 3: 7})
+    with pytest.raises(ManagerError, match=r"cannot go by BIER: 0\.0\.0\.1 does not send them"):
+        net.create(results=way, forced=True)
+    net.run_bier(net.alive)
+    net.create(results=way, forced=True)
+    assert (net.job()[1].bier, net.job()[1].unicast) == (way, "")
+    net.run_bier(net.alive - {SPINES[1]})
+    assert net.job()[1].bier is None
+    assert net.job()[1].reason.startswith("results by unicast: 0.0.0.2 does not send them by BIER")
+    net.run_bier(net.alive)
+    assert (net.job()[1].bier, net.job()[1].reason) == (way, "results by BIER")
+    assert net.agreed()
 
 
 def test_a_relay_is_flooded_and_the_loss_of_one_of_its_links_begins_an_epoch_at_once(net):
@@ -719,7 +747,7 @@ def test_a_job_that_is_not_elastic_has_no_other_workers():
 def test_adverts_survive_encoding(net):
     ((_, advert),) = net.managers[SPINES[0]].jobs.values()
     assert decode_job(encode_job(advert)) == advert
-    found = SumCapability("10.255.0.1", 54200, 7, 1 << 26)
+    found = SumCapability("10.255.0.1", 54200, 7, 1 << 26, bier=True)
     assert decode_capability(encode_capability(found)) == found
 
 

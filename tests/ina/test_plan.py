@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fared.extensions.ina.plan.bounds import (
     aggregation_seconds,
@@ -165,6 +166,19 @@ def test_plans_are_sound_and_never_above_the_cut(seed, mean):
     stars = plan_job(network, job, relays=False)
     closed = float(star_rates(widths_of(network, job).widths).sum())
     assert closed <= stars.rate + 1e-6 or closed == pytest.approx(stars.rate)
+
+
+def test_results_by_unicast_take_room_for_each_worker_and_by_bier_once_a_link():
+    """Figure 1: two workers at s1 and s2; a relay gets one copy, and serves its own workers."""
+    network, job = figure_1("s1 s2 s5")
+    copies = replace(job, unicast="as asked")
+    assert plan_job(network, job).rate == pytest.approx(1)
+    by_unicast = plan_job(network, copies)
+    assert by_unicast.rate == pytest.approx(1 / 2)
+    assert by_unicast.trees[0].tree.loads()[5, 1] == 2
+    weak = clos(changes=both(1, 2, 0.25) | both(2, 3, 0.25))
+    plan = plan_job(weak, replace(workers(), unicast="as asked"))
+    assert plan.rate == pytest.approx(3.25), "one worker a leaf: no more than by BIER"
 
 
 def test_the_tree_of_the_draft_carries_three_copies_over_one_link_e1():

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
 
 SECTION: Final = "ina"
+BIER: Final = "bier"
+UNICAST: Final = "unicast"
 _WHAT: Final = ("job", "jobs", "slots")
 _SHOWN: Final = 4
 _MOST_LIMITS: Final = 2
@@ -157,8 +159,9 @@ class InaJob(Facts):
 
     ``repeated``: packets that workers of this router sent again. ``wrong``: results with a wrong
     control sum that they got, and refused. ``lost``: ranks without which an ``elastic`` job goes
-    on. ``share``: its part of links that several jobs use. ``problem``: why this router does not
-    sum for it though it has a part in it; None: nothing is wrong.
+    on. ``share``: its part of links that several jobs use. ``results``: ``bier`` or ``unicast``,
+    and ``unicast`` why not by BIER. ``problem``: why this router does not sum for it though it has
+    a part in it; None: nothing is wrong.
     """
 
     name: str
@@ -171,6 +174,8 @@ class InaJob(Facts):
     elastic: bool
     lost: list[int]
     share: float
+    results: str
+    unicast: str
     planned: float
     seen: BytesPerSecond
     waits_for: list[int]
@@ -264,6 +269,7 @@ def _trees(job: InaJob) -> Columns:
 def _facts(job: InaJob) -> Iterator[tuple[str, Cell]]:
     yield "Head", _head(job)
     yield "Rate", f"{_planned(job)} bit/s planned, {Fields(job)['seen']} seen"
+    yield "Results", _results(job)
     yield "Waits for", _waits(job.waits_for)
     if job.problem:
         yield "Problem", red(job.problem)
@@ -283,6 +289,16 @@ def _facts(job: InaJob) -> Iterator[tuple[str, Cell]]:
     if here.counters:
         told = (f"{name} {number}" for name, number in sorted(here.counters.items()))
         yield "Packets here", ", ".join(told)
+
+
+def _results(job: InaJob) -> Cell:
+    """Return by which way results go, and why not by BIER."""
+    if not job.trees:
+        return "around the ring"
+    if job.results != BIER:
+        return f"by unicast: {job.unicast}" if job.unicast else "by unicast"
+    lost = job.here is not None and "bier-given-up" in job.here.counters
+    return yellow("by BIER; given up here, too many were lost") if lost else "by BIER"
 
 
 def _slots(jobs: list[InaJob]) -> Iterator[list[Cell]]:

@@ -61,6 +61,8 @@ class JobEpoch(msgspec.Struct, frozen=True):
     """Why this epoch began."""
     bier: BierWay | None = None
     """How results go to workers by BIER; None: a copy for each worker."""
+    unicast: Reason = ""
+    """Why not by BIER."""
     lost: Annotated[tuple[BfrId, ...], Meta(max_length=MOST_WORKERS)] = ()
     """BFR-ids of an elastic job that are no workers of this epoch, but may come back."""
     doors: dict[Router, Instance] = {}
@@ -105,7 +107,7 @@ class JobEpoch(msgspec.Struct, frozen=True):
         pairs = {endpoint.pair for endpoint in self.members.values()}
         if len(pairs) < len(self.members):
             raise SetupError("two members have one address and port")
-        return replace(self, reason=printable(self.reason))
+        return replace(self, reason=printable(self.reason), unicast=printable(self.unicast))
 
 
 # -- the unix socket ---------------------------------------------------------------------------
@@ -227,6 +229,8 @@ class InaState(msgspec.Struct, frozen=True, tag="state"):
     job_limit: int
     counters: dict[str, int]
     jobs: list[JobState]
+    bier: bool = False
+    """Whether it sends results by BIER."""
 
 
 class WorkerGone(msgspec.Struct, frozen=True, tag="gone"):

@@ -9,9 +9,12 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.messages import Install, JobEpoch, MemberAddress, Remove
 from fared.extensions.ina.operator import OperatorError, ask
+from fared.extensions.ina.plan.dissemination import AS_ASKED, lacks_bier, plan_results
 from fared.extensions.ina.plan.model import Capacities, Direction, SummingJob, TreePlan
 from fared.extensions.ina.plan.planner import plan_job
 from fared.extensions.ina.slots.packet import DEFAULT_PORT, largest_payload
@@ -59,14 +62,18 @@ class LabJob:
         self.epoch = 0
 
     def install(
-        self, rate: Rate, reason: str = "created", *, relays: bool = True, bier: bool = False
+        self, rate: Rate, reason: str = "created", *, relays: bool = True, bier: bool | None = None
     ) -> TreePlan:
-        """Plan the trees and begin an epoch; with ``bier`` results go by BIER.
+        """Plan the trees and begin an epoch.
 
-        Raises LabError if there is no tree, or a host has no BFR-id.
+        ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have
+        it. Raises LabError if there is no tree, or no BIER that is wished.
         """
         plan = self.fabric.plan
-        found = plan_job(capacities(plan, rate), self.job, relays=relays)
+        way = AS_ASKED if bier is False else self.way_by_bier()
+        found = self._planned(capacities(plan, rate), way, relays=relays)
+        if bier and found.job.unicast:
+            raise LabError(f"results cannot go by BIER: {found.job.unicast}")
         if not found.trees:
             raise LabError("no aggregation tree: a leaf cannot reach the others over INA routers")
         self.epoch += 1
@@ -80,21 +87,41 @@ class LabJob:
             window=WINDOW,
         )
         routers = sorted({node for tree in setup.trees for node in tree.nodes} | {*self.job.leaves})
-        way = self.way_by_bier() if bier else None
-        message = JobEpoch(self.job.name, setup, self._members(routers), reason, way)
+        unicast = found.job.unicast
+        message = JobEpoch(
+            self.job.name,
+            setup,
+            self._members(routers),
+            reason,
+            None if unicast or isinstance(way, str) else way,
+            unicast,
+        )
         for number in routers:
             self._ask(number, Install(message, number))
         return found
 
-    def way_by_bier(self) -> BierWay:
-        """Return the BFR-ids of the workers. Raises LabError if a host has none."""
+    def _planned(self, network: Capacities, way: BierWay | str, *, relays: bool) -> TreePlan:
+        """Return the trees, and why results go by unicast if they do."""
+        plan = self.fabric.plan
+        names = {router.number: router.name for router in plan.routers}
+        bfrs = {router.number for router in plan.routers if router.bfr is not None}
+        job = replace(self.job, unicast=way if isinstance(way, str) else "")
+        (found,) = plan_results(
+            lambda jobs: [plan_job(network, one, relays=relays) for one in jobs],
+            [job],
+            lambda planned: lacks_bier(planned, bfrs, bfrs, names.__getitem__),
+        )
+        return found
+
+    def way_by_bier(self) -> BierWay | str:
+        """Return the BFR-ids of the workers, or whose leaf runs no BIER."""
         ids: dict[int, int] = {}
         lengths: set[int] = set()
         for number, host in enumerate(self.hosts, 1):
             rank = rank_of(self.fabric.plan, host)
             leaf, address = self.fabric.plan.node(rank.leaf), rank.nic.address.ip
             if leaf.bfr is None or address not in leaf.bfr.hosts:
-                raise LabError(f"{host} has no BFR-id: {leaf.name} needs fared-lab.bier: on")
+                return f"{host} has no BFR-id: {leaf.name} needs the label fared-lab.bier: on"
             ids[number] = leaf.bfr.hosts[address]
             lengths.add(leaf.bfr.length)
         (length,) = lengths

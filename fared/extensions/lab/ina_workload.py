@@ -43,13 +43,14 @@ def run_ina(
     timeout: float = DEFAULT_TIMEOUT,
     interval: float = DEFAULT_INTERVAL,
     relays: bool = True,
-    bier: bool = False,
+    bier: bool | None = None,
 ) -> WorkloadReport:
     """Run so many all-reduces of ``size`` bytes, a multiple of 4; without ``relays``: over stars.
 
-    ``bier``: results go by BIER, for which routers and hosts need BFR-ids.
+    ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have it.
 
-    Raises LabError if there is no tree, a worker fails, or the ``timeout`` passes.
+    Raises LabError if there is no tree, no BIER that is wished, a worker fails, or the ``timeout``
+    passes.
     """
     check_ranks(fabric.plan, hosts, apart=True)
     size = max(_ROUND, size // _ROUND * _ROUND)

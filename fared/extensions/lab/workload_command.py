@@ -243,6 +243,11 @@ def _another(job: Job, text: str, plan: AddressPlan) -> Job:
 
 @click.command(INA, short_help="All ranks get the sum of all: routers sum on the way.")
 @plain_options
+@click.option(
+    "--bier/--unicast",
+    default=None,
+    help="Results by BIER, or a copy for each worker.  [default: by BIER, where all have it]",
+)
 @click.pass_obj
 def _aggregated(
     name: str | None,
@@ -253,6 +258,7 @@ def _aggregated(
     interval: float,
     timeout: float,
     as_json: bool,
+    bier: bool | None,
 ) -> None:
     """All ranks get the sum of all: routers sum on the way.
 
@@ -264,7 +270,9 @@ def _aggregated(
         from fared.extensions.lab.ina_workload import run_ina  # noqa: PLC0415 - networkx, as above
 
         chosen = read_ranks(fabric.plan, hosts)
-        report = run_ina(fabric, chosen, size, iterations, timeout=timeout, interval=interval)
+        report = run_ina(
+            fabric, chosen, size, iterations, timeout=timeout, interval=interval, bier=bier
+        )
         _show(report, as_json=as_json)
         return 0
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
+from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.control.places import RouterPlaces
 from fared.extensions.ina.fields import (
     Address,
@@ -22,6 +23,7 @@ from fared.extensions.ina.fields import (
     Instance,
     Payload,
     Port,
+    Reason,
     Router,
     Share,
     Window,
@@ -32,7 +34,9 @@ from fared.extensions.ina.slots.setup import SetupError
 
 CAPABILITY_KEY: Final = 0
 _VERSION: Final = 1
-_CAPABILITY = struct.Struct("!BxH4sIQ")
+_CAPABILITY = struct.Struct("!BBH4sIQ")
+"""Version, flags (former versions send none, and ignore them), port, address, instance, memory."""
+_SENDS_BIER: Final = 1
 _JOBS = struct.Struct("!H")
 """It follows since fared floods it; former versions ignore it, and have the usual number."""
 _USUAL_JOBS: Final = 16
@@ -43,7 +47,8 @@ _MOST_RAW: Final = 1 << 20
 class SumCapability(msgspec.Struct, frozen=True):
     """A router that sums: its address and port, the most bytes of jobs, and the most jobs.
 
-    ``instance`` differs after each start of ``fared-ina``, whose slots are empty then.
+    ``instance`` differs after each start of ``fared-ina``, whose slots are empty then. ``bier``: it
+    sends results by BIER.
     """
 
     address: Address
@@ -51,6 +56,7 @@ class SumCapability(msgspec.Struct, frozen=True):
     instance: Instance
     memory: int
     jobs: int = _USUAL_JOBS
+    bier: bool = False
 
     @property
     def places(self) -> RouterPlaces:
@@ -62,7 +68,8 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     """A job as its head floods it. ``leaves`` has the router of each worker, by BFR-id.
 
     Lost workers of an elastic job are among them. ``share`` is the job's part of links that several
-    use.
+    use. ``results``: the BFR-ids of all workers, or why results go by unicast whatever the trees
+    are; whether they go by BIER in an epoch, the job tells.
     """
 
     job: JobEpoch
@@ -71,6 +78,12 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     window: Window
     ended: bool = False
     share: Share = 1.0
+    results: BierWay | Reason = ""
+
+    @property
+    def way(self) -> BierWay | str:
+        """The BFR-ids of all workers, or why results go by unicast: former heads told less."""
+        return self.results or self.job.bier or "its head does not tell"
 
     @property
     def key(self) -> int:
@@ -84,7 +97,8 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
 def encode_capability(given: SumCapability) -> bytes:
     """Encode a capability."""
     address = bytes(int(part) for part in given.address.split("."))
-    fixed = _CAPABILITY.pack(_VERSION, given.port, address, given.instance, given.memory)
+    flags = _SENDS_BIER if given.bier else 0
+    fixed = _CAPABILITY.pack(_VERSION, flags, given.port, address, given.instance, given.memory)
     return fixed + _JOBS.pack(given.jobs)
 
 
@@ -92,13 +106,14 @@ def decode_capability(value: bytes) -> SumCapability:
     """Decode a capability. Raises DecodeError."""
     if len(value) < _CAPABILITY.size:
         raise DecodeError("truncated", len(value), "capability of aggregation")
-    version, port, address, instance, memory = _CAPABILITY.unpack_from(value)
+    version, flags, port, address, instance, memory = _CAPABILITY.unpack_from(value)
     if version != _VERSION:
         raise DecodeError("version", 0, str(version))
     jobs = _USUAL_JOBS
     if len(value) >= _CAPABILITY.size + _JOBS.size:
         (jobs,) = _JOBS.unpack_from(value, _CAPABILITY.size)
-    found = SumCapability(".".join(map(str, address)), port, instance, memory, jobs)
+    text = ".".join(map(str, address))
+    found = SumCapability(text, port, instance, memory, jobs, bool(flags & _SENDS_BIER))
     checked_endpoint(found.address, found.port)
     return found
 

@@ -30,15 +30,17 @@ class WorkerPlace(msgspec.Struct, frozen=True):
 class NewJob(msgspec.Struct, frozen=True):
     """A job to be created. ``payload``: bytes of values in a packet, ``window``: in packets.
 
-    Results go by ``bier``; None: a copy for each worker. An ``elastic`` job goes on without workers
-    that are lost. Where jobs share links, rates are in proportion to ``share``.
+    ``results`` are the BFR-ids of workers, or why results go by unicast; ``forced``: only by BIER.
+    An ``elastic`` job goes on without workers that are lost. Where jobs share links, rates are in
+    proportion to ``share``.
     """
 
     name: str
     places: Sequence[WorkerPlace]
     payload: int
     window: int
-    bier: BierWay | None = None
+    results: BierWay | str = ""
+    forced: bool = False
     elastic: bool = False
     share: float = 1.0
 
@@ -60,7 +62,7 @@ class NewJob(msgspec.Struct, frozen=True):
     def advert(self, known: JobAdverts) -> JobAdvert:
         """Return the advert of its epoch 0, which has no trees and is never flooded."""
         ids = tuple(range(1, len(self.places) + 1))
-        length = length_of(len(ids), self.bier)
+        length = length_of(len(ids), self.results)
         members = {
             -bfr_id: MemberAddress(place.address, port)
             for bfr_id, place, port in zip(ids, self.places, self._ports(known), strict=True)
@@ -69,8 +71,10 @@ class NewJob(msgspec.Struct, frozen=True):
             _free_id(self.name, known), 0, length, self.payload, ids, (), elastic=self.elastic
         )
         leaves = {bfr_id: int(place.leaf) for bfr_id, place in enumerate(self.places, 1)}
-        job = JobEpoch(self.name, setup, members, bier=self.bier)
-        return JobAdvert(job, leaves, self.payload, self.window, share=self.share)
+        job = JobEpoch(self.name, setup, members)
+        return JobAdvert(
+            job, leaves, self.payload, self.window, share=self.share, results=self.results
+        )
 
     def _ports(self, known: JobAdverts) -> list[int]:
         """Return a port of each worker that no other worker of its host has."""
@@ -97,7 +101,7 @@ def _free_id(name: str, known: JobAdverts) -> int:
     return wanted
 
 
-def length_of(workers: int, bier: BierWay | None) -> int:
+def length_of(workers: int, results: BierWay | str) -> int:
     """Return the bits of the job's strings: no less than those of BIER, which packets have too."""
-    least = workers if bier is None else max(workers, bier.length)
+    least = max(workers, results.length) if isinstance(results, BierWay) else workers
     return next((size for size in LENGTHS if least <= size), LENGTHS[-1])

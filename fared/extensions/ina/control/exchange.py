@@ -41,10 +41,11 @@ class Begin(msgspec.Struct, frozen=True, tag="begin"):
 
 
 class FabricNow(msgspec.Struct, frozen=True, tag="network"):
-    """The fabric as it is now."""
+    """The fabric as it is now; ``bfrs`` are the routers that run BIER in our sub-domain."""
 
     graphs: list[GraphArrays]
     hostnames: dict[NodeId, str]
+    bfrs: list[NodeId] = []
 
 
 class Information(msgspec.Struct, frozen=True, tag="information"):
@@ -56,13 +57,17 @@ class Information(msgspec.Struct, frozen=True, tag="information"):
 
 
 class CreateJob(msgspec.Struct, frozen=True, tag="create"):
-    """Begin a job of workers at these places, for links of ``mtu`` bytes."""
+    """Begin a job of workers at these places, for links of ``mtu`` bytes.
+
+    ``results``: their BFR-ids, or why results go by unicast; ``forced``: by BIER or not at all.
+    """
 
     number: int
     name: str
     places: list[WorkerPlace]
     mtu: int
-    bier: BierWay | None
+    results: BierWay | str
+    forced: bool
     elastic: bool
     share: float
 

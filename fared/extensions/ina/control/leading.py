@@ -78,7 +78,7 @@ class JobWorld(msgspec.Struct, frozen=True):
 
     def plans(self, one: KnownJob, adverts: JobAdverts) -> dict[int, TreePlan]:
         """Return the best trees of a job, and of those that it shares links with, by id."""
-        return self.planner.plans(self.network.links, self.able, one, _others(one, adverts))
+        return self.planner.plans(self.network, self.able, one, _others(one, adverts))
 
     def connects(self, advert: JobAdvert) -> bool:
         """Whether the routers of all workers are reachable."""
@@ -152,8 +152,19 @@ class JobLeader:
 
     # -- a new epoch ----------------------------------------------------------------------------
 
-    def begin(self, advert: JobAdvert, reason: str, world: JobWorld, now: float) -> None:
-        """Plan a job and lead it in a new epoch. Raises ManagerError if it is a new one."""
+    def begin(
+        self,
+        advert: JobAdvert,
+        reason: str,
+        world: JobWorld,
+        now: float,
+        *,
+        forced: bool = False,
+    ) -> None:
+        """Plan a job and lead it in a new epoch. Raises ManagerError if it is a new one.
+
+        ``forced``: if results cannot go by BIER, it is an error.
+        """
         job_id, plan = advert.job.setup.job_id, self._plan(advert, world)
         created = not self._adverts.is_known(job_id)
         if not plan.trees and not world.connects(advert):
@@ -163,8 +174,13 @@ class JobLeader:
         setup = setup_of_plan(advert, plan, (epoch_of(advert) + 1) % EPOCHS)
         if not plan.trees:
             reason = f"{reason}: {_RING}"
-        members = _members(advert, setup, world.able)
-        job = replace(advert.job, setup=setup, members=members, reason=reason)
+        unicast, members = plan.job.unicast, _members(advert, setup, world.able)
+        if forced and unicast:
+            raise ManagerError(f"results cannot go by BIER: {unicast}")
+        way = None if unicast or isinstance(advert.way, str) else advert.way
+        job = replace(
+            advert.job, setup=setup, members=members, reason=reason, bier=way, unicast=unicast
+        )
         if created:
             leaves = set(map(NodeId, advert.leaves.values())) & world.able.keys()
             job = replace(job, doors={leaf: world.able[leaf].instance for leaf in sorted(leaves)})
@@ -231,13 +247,16 @@ def _better(
         after = shapes_of(setup_of_plan(advert, plan, 0).trees)
     except SetupError:
         return None
-    led.settled = shapes_of(advert.job.setup.trees) == after
+    same = shapes_of(advert.job.setup.trees) == after
+    unicast = plan.job.unicast
+    led.settled = same and bool(unicast) == bool(advert.job.unicast)
     if led.settled:
         return None
-    why = _cut(led, advert, after, world.network)
+    why = None if same else _cut(led, advert, after, world.network)
     if why is not None:
         return why
-    return "capacities changed" if now >= led.began + STEADY else None
+    why = f"results by unicast: {unicast}" if unicast else "results by BIER"
+    return (why if same else "capacities changed") if now >= led.began + STEADY else None
 
 
 def _cut(

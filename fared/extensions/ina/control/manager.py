@@ -197,7 +197,7 @@ class JobManager:
         new.check(self._node, names, self.capabilities)
         first = new.advert(self._adverts)
         self._find_places(first)
-        self._leader.begin(first, "created", self._world(), now)
+        self._leader.begin(first, "created", self._world(), now, forced=new.forced)
         return self.jobs[first.job.setup.job_id][1].job
 
     def _find_places(self, new: JobAdvert) -> None:

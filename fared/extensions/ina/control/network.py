@@ -14,13 +14,19 @@ from fared.extensions.ina.plan.model import Direction
 
 
 class JobNetwork(msgspec.Struct, frozen=True):
-    """The network: capacities of links (bytes/s), and the routers that are reachable."""
+    """The network: capacities of links (bytes/s), and the routers that are reachable.
+
+    ``bfrs`` are those that run BIER.
+    """
 
     links: Mapping[Direction, float]
     reachable: frozenset[NodeId]
+    bfrs: frozenset[int] = frozenset()
 
 
-def job_network(graphs: Iterable[GraphArrays], root: NodeId) -> JobNetwork:
+def job_network(
+    graphs: Iterable[GraphArrays], root: NodeId, bfrs: Iterable[int] = ()
+) -> JobNetwork:
     """Return links that both ends describe; of two databases the larger capacity counts.
 
     The capacity of unknown ones is unlimited.
@@ -34,7 +40,7 @@ def job_network(graphs: Iterable[GraphArrays], root: NodeId) -> JobNetwork:
         tails = nodes.repeat(indptr[1:] - indptr[:-1]).tolist()
         for tail, head, rate in zip(tails, heads, rates, strict=True):
             links[tail, head] = max(links.get((tail, head), 0.0), rate)
-    return JobNetwork(links, _reachable(links, root))
+    return JobNetwork(links, _reachable(links, root), frozenset(map(int, bfrs)))
 
 
 def _reachable(links: Mapping[Direction, float], start: NodeId) -> frozenset[NodeId]:

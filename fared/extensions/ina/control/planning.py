@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId
+from fared.core.ids import NodeId, format_node
 from fared.extensions.ina.control.advert import JobAdvert, SumCapability
+from fared.extensions.ina.control.network import JobNetwork
 from fared.extensions.ina.control.places import Demand, RouterPlaces, admitted
+from fared.extensions.ina.plan.dissemination import lacks_bier, plan_results
 from fared.extensions.ina.plan.model import (
     AggregationTree,
     Capacities,
-    Direction,
     SummingJob,
     TreePlan,
     Vertex,
@@ -33,7 +34,9 @@ _MOST_TOGETHER = 64
 def summing_job(advert: JobAdvert, able: frozenset[Vertex] | None = None) -> SummingJob:
     """Return the job as it is planned; ``able`` are the routers with memory for it."""
     workers = {bfr_id: advert.leaves[bfr_id] for bfr_id in advert.job.setup.workers}
-    return SummingJob(advert.job.name, workers, weight=advert.share, adders=able)
+    way = advert.way
+    unicast = way if isinstance(way, str) else ""
+    return SummingJob(advert.job.name, workers, weight=advert.share, adders=able, unicast=unicast)
 
 
 class KnownJob(NamedTuple):
@@ -88,7 +91,9 @@ class JobPlanner:
     """
 
     def __init__(self) -> None:
-        self._links: Mapping[Direction, float] = {}
+        self._network = JobNetwork({}, frozenset())
+        self._senders: frozenset[Vertex] = frozenset()
+        """The routers that send results by BIER."""
         self._plans: dict[tuple[int, ...], tuple[tuple[SummingJob, ...], list[TreePlan]]] = {}
         self._below: dict[int, tuple[SummingJob, frozenset[Vertex]]] = {}
         """By job id: the routers whose links it uses."""
@@ -99,7 +104,7 @@ class JobPlanner:
 
     def plans(
         self,
-        links: Mapping[Direction, float],
+        known_network: JobNetwork,
         able: Mapping[NodeId, SumCapability],
         one: KnownJob,
         others: Iterable[KnownJob],
@@ -109,9 +114,11 @@ class JobPlanner:
         A plan without trees: a ring of the workers is better.
         """
         known = {each.job_id: each for each in (one, *others)}
-        network = Capacities(links, frozenset(map(int, able)))
-        if self._links is not links or len(self._plans) > _MOST_KEPT:
-            self._links = links
+        network = Capacities(known_network.links, frozenset(map(int, able)))
+        senders = frozenset(int(node) for node, found in able.items() if found.bier)
+        same = self._network is known_network and self._senders == senders
+        if not same or len(self._plans) > _MOST_KEPT:
+            self._network, self._senders = known_network, senders
             self._plans.clear()
             self._below.clear()
         meeting = self._meeting(network, one, known)
@@ -138,7 +145,13 @@ class JobPlanner:
     ) -> list[TreePlan]:
         kept = self._plans.get(job_ids)
         if kept is None or kept[0] != jobs:
-            found = [_or_ring(plan) for plan in plan_jobs(network, jobs)]
+            found = plan_results(
+                lambda jobs: [_or_ring(plan) for plan in plan_jobs(network, jobs)],
+                jobs,
+                lambda plan: lacks_bier(
+                    plan, self._network.bfrs, self._senders, lambda node: format_node(NodeId(node))
+                ),
+            )
             kept = self._plans[job_ids] = jobs, found
         return kept[1]
 

@@ -297,6 +297,7 @@ class InaProcess:
             job_limit=settings.jobs,
             counters=dict(self.counters + self.jobs.counters),
             jobs=[state for run in list(self.jobs.all.values()) for state in self._states(run)],
+            bier=settings.bier,
         )
 
     def _states(self, running: RunningJob) -> list[JobState]:

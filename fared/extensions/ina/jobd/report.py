@@ -11,6 +11,8 @@ from fared.extensions.ina.control.errors import ManagerError
 from fared.extensions.ina.control.manager import JobManager
 from fared.extensions.ina.control.reasons import JobReasons, NoRoot
 from fared.extensions.ina.document import (
+    BIER,
+    UNICAST,
     InaDirection,
     InaHere,
     InaJob,
@@ -150,6 +152,8 @@ class _AggregationReport:
             elastic=self._setup.elastic,
             lost=self._job.lost_ranks,
             share=self._advert.share,
+            results=UNICAST if self._job.bier is None else BIER,
+            unicast=self._job.unicast,
             planned=sum(tree.planned or 0.0 for tree in trees),
             seen=sum(rates) if rates else None,
             waits_for=self._ranks_of(waits),

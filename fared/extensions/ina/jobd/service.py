@@ -118,9 +118,9 @@ class JobService:
                     router = format_node(node)
                     self._log_once("ina-information-refused", node, error, router=router)
                 self._soon()
-            case FabricNow(graphs, hostnames):
+            case FabricNow(graphs, hostnames, bfrs):
                 self.hostnames = hostnames
-                self.manager.network_changed(job_network(graphs, self.node))
+                self.manager.network_changed(job_network(graphs, self.node, bfrs))
                 self._soon()
             case Checked(found):
                 self._note_addresses(found)
@@ -296,7 +296,12 @@ class JobService:
         now = self._loop.time()
         self.rates.observe(state, now)
         found = SumCapability(
-            state.address, state.port, state.instance, state.memory_limit, state.job_limit
+            state.address,
+            state.port,
+            state.instance,
+            state.memory_limit,
+            state.job_limit,
+            state.bier,
         )
         self.manager.process_found(found)
         reports = {job.job_id: report_of(job.workers) for job in state.jobs}
@@ -340,10 +345,17 @@ class JobService:
 
 
 def _new_job(asked: CreateJob) -> NewJob:
-    length = length_of(len(asked.places), asked.bier)
+    length = length_of(len(asked.places), asked.results)
     payload = largest_payload(asked.mtu, length)
     return NewJob(
-        asked.name, asked.places, payload, _WINDOW, asked.bier, asked.elastic, asked.share
+        asked.name,
+        asked.places,
+        payload,
+        _WINDOW,
+        asked.results,
+        asked.forced,
+        asked.elastic,
+        asked.share,
     )
 
 

@@ -4,5 +4,5 @@
 forms of Clos fabrics, ``trees`` builds a tree from next hops, ``relays`` adds trees that avoid weak
 links, ``planner`` puts them together under all limits, for one job or several. ``flow`` and
 ``bounds`` tell how far the result is from what any algorithm can reach. ``stripes`` divides the
-chunks of the array among the trees.
+chunks of the array among the trees, ``dissemination`` tells by which way results go.
 """

@@ -73,7 +73,8 @@ class SummingJob(msgspec.Struct, frozen=True):
     """Workers that all-reduce together: the router (leaf) of each, by BFR-id.
 
     ``weight`` is the job's part when several share the network. ``adders`` are the routers with
-    memory for its slots; None: all that sum.
+    memory for its slots; None: all that sum. ``unicast`` tells why results go to each worker by
+    itself; empty: they go by BIER, so that a link carries each once.
     """
 
     name: str
@@ -81,6 +82,7 @@ class SummingJob(msgspec.Struct, frozen=True):
     nic: float = math.inf
     weight: float = 1.0
     adders: frozenset[Vertex] | None = None
+    unicast: str = ""
 
     @property
     def leaves(self) -> list[Vertex]:
@@ -185,6 +187,12 @@ class TreePlan(msgspec.Struct, frozen=True):
             for link, copies in rated.tree.loads().items():
                 total[link] = total.get(link, 0.0) + copies * rated.rate
         return total
+
+    @property
+    def routers(self) -> frozenset[Vertex]:
+        """All routers on the way of arrays and results."""
+        links = (link for rated in self.trees for link in rated.tree.loads())
+        return frozenset(vertex for link in links for vertex in link if vertex >= 0)
 
     def seconds(self, size: float) -> float:
         """Return the time of an all-reduce of ``size`` bytes, without latency."""

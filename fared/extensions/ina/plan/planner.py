@@ -28,7 +28,7 @@ from fared.extensions.ina.plan.model import (
 )
 from fared.extensions.ina.plan.relays import Relay, widest_tree
 from fared.extensions.ina.plan.stars import widths_of
-from fared.extensions.ina.plan.trees import shortest_trees, tree_along
+from fared.extensions.ina.plan.trees import is_relayed, shortest_trees, tree_along
 
 _NOTHING = 1e-6
 """The part of a resource or a rate that is not worth a tree."""
@@ -219,10 +219,4 @@ def _next_hops(
 
 def kind_of(job: SummingJob, tree: AggregationTree) -> str:
     """Tell stars from trees in which a leaf sums for another router."""
-    through = {
-        router
-        for child, route in tree.routes.items()
-        for router in route[2 if child < 0 else 1 :]
-        if router != tree.root
-    }
-    return "relay" if through & set(job.leaves) else "star"
+    return "relay" if is_relayed(job, tree.root, tree.routes) else "star"

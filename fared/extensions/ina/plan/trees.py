@@ -6,7 +6,7 @@ the same next hops give another tree where routers without INA are on the way.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 
 from fared.extensions.ina.plan.model import (
@@ -45,9 +45,39 @@ def tree_along(
     hops = dict(next_hops) | {-bfr_id: leaf for bfr_id, leaf in job.workers.items()}
     routes = {child: _route(child, parent, hops) for child, parent in parents.items()}
     back = next_hops if result_hops is None else result_hops
-    results: list[Direction] = [(leaf, -bfr_id) for bfr_id, leaf in job.workers.items()]
-    results += [(back[router], router) for router in _farthest_first(job, root, back)[:-1]]
-    return AggregationTree(root, parents, routes, tuple(results))
+    relayed = is_relayed(job, root, routes)
+    return AggregationTree(root, parents, routes, results_along(job, root, back, relayed=relayed))
+
+
+def is_relayed(job: SummingJob, root: Vertex, routes: Mapping[Vertex, tuple[Vertex, ...]]) -> bool:
+    """Whether a leaf of the job sums for another router."""
+    through = {
+        router
+        for child, route in routes.items()
+        for router in route[2 if child < 0 else 1 :]
+        if router != root
+    }
+    return bool(through & set(job.leaves))
+
+
+def results_along(
+    job: SummingJob, root: Vertex, back: Mapping[Vertex, Vertex], *, relayed: bool
+) -> tuple[Direction, ...]:
+    """Return the links that carry a result from ``root``, as often as they carry it.
+
+    ``back`` has the router before each one on the way. By BIER a link carries it once, by unicast
+    once for each worker behind it, and once to a relay, which passes it on.
+    """
+    found: list[Direction] = [(leaf, -bfr_id) for bfr_id, leaf in job.workers.items()]
+    routers = _farthest_first(job, root, back)[:-1]
+    if not job.unicast:
+        return (*found, *((back[router], router) for router in routers))
+    behind = Counter(job.workers.values())
+    relays = {back[router] for router in routers} if relayed else set[Vertex]()
+    for router in routers:
+        behind[back[router]] += behind[router]
+        found += [(back[router], router)] * (1 if router in relays else behind[router])
+    return tuple(found)
 
 
 def _farthest_first(

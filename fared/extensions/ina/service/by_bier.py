@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fared.core.ids import ipv4_prefix
 from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.control.errors import ManagerError
+from fared.extensions.ina.plan.dissemination import AS_ASKED
 from fared.paths.bier.bit_string import bit_strings
 
 if TYPE_CHECKING:
@@ -17,8 +18,28 @@ if TYPE_CHECKING:
 _HOST = 32
 
 
-def way_by_bier(routing: BierRouting, workers: Sequence[str]) -> BierWay:
+def results_way(
+    routing: BierRouting | None, workers: Sequence[str], *, wish: bool | None
+) -> BierWay | str:
+    """Return how results can go: the BFR-ids of workers, or why by unicast.
+
+    ``wish``: by BIER (True) or unicast; None: by BIER if possible. Raises ManagerError if BIER is
+    wished, and a worker has no BFR-id.
+    """
+    if wish is False:
+        return AS_ASKED
+    try:
+        return way_by_bier(routing, workers)
+    except ManagerError as error:
+        if wish:
+            raise
+        return str(error)
+
+
+def way_by_bier(routing: BierRouting | None, workers: Sequence[str]) -> BierWay:
     """Return the BFR-id of each worker, in order of rank. Raises ManagerError."""
+    if routing is None:
+        raise ManagerError("BIER does not run here (bier)")
     known = {entry.prefix: entry for entries in routing.birt.values() for entry in entries}
     ids: dict[int, int] = {}
     for number, address in enumerate(workers, 1):

@@ -40,7 +40,7 @@ from fared.extensions.ina.control.exchange import (
     ToJobs,
 )
 from fared.extensions.ina.document import InaJob, InaJobs
-from fared.extensions.ina.service.by_bier import way_by_bier
+from fared.extensions.ina.service.by_bier import results_way
 from fared.extensions.ina.service.network import is_behind, leaf_of, network_of
 from fared.extensions.ina.service.process import JobsProcess
 from fared.management.documents.errors import CommandError
@@ -114,7 +114,9 @@ class InaService(JobsProcess):
         return Information(node, key, self._known.get((node, key)))
 
     def _changed_network(self) -> FabricNow | None:
-        before, self._network = self._network, network_of(self._solvers())
+        routing = self._runner.router.multicast.bier
+        bfrs = () if routing is None else routing.bfrs
+        before, self._network = self._network, network_of(self._solvers(), bfrs)
         return self._network if self._network != before else None
 
     def _began(self) -> None:
@@ -208,28 +210,28 @@ class InaService(JobsProcess):
         workers: Sequence[str],
         mtu: int | None,
         *,
-        bier: bool = False,
+        bier: bool | None = None,
         elastic: bool = False,
         share: float = 1.0,
     ) -> InaJobs:
-        """Begin a job of these hosts, by address; with ``bier`` results go by BIER.
+        """Begin a job of these hosts, by address.
 
-        An ``elastic`` one goes on without workers that are lost. ``mtu`` None: the least one of
+        ``bier``: whether results go by BIER; None: if all routers of the trees and the workers have
+        it. An ``elastic`` job goes on without workers that are lost. ``mtu`` None: the least one of
         this router's links. ``share``: its part of links that other jobs use, too. Raises
         CommandError.
         """
-        routing = self._runner.router.multicast.bier if bier else None
-        if bier and routing is None:
-            raise CommandError("bad-argument", "BIER does not run here (bier)")
         try:
-            way = None if routing is None else way_by_bier(routing, workers)
+            results = results_way(self._runner.router.multicast.bier, workers, wish=bier)
             places = [place async for place in self._places(workers)]
         except ManagerError as error:
             raise CommandError("bad-argument", str(error)) from error
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
         least = mtu or min(used, default=_USUAL_MTU)
         return await self._ask(
-            lambda number: CreateJob(number, name, places, least, way, elastic, share)
+            lambda number: CreateJob(
+                number, name, places, least, results, bool(bier), elastic, share
+            )
         )
 
     async def _places(self, workers: Sequence[str]) -> AsyncIterator[WorkerPlace]:

@@ -24,8 +24,8 @@ _HOST_ONLY: Final = 31
 """From this length on all addresses of a prefix are hosts (RFC 3021)."""
 
 
-def network_of(solvers: Iterable[RouteSolver]) -> FabricNow:
-    """Return the links and hostnames of all areas or levels."""
+def network_of(solvers: Iterable[RouteSolver], bfrs: Iterable[NodeId] = ()) -> FabricNow:
+    """Return the links and hostnames of all areas or levels, and the routers that run BIER."""
     graphs: list[GraphArrays] = []
     hostnames: dict[NodeId, str] = {}
     for solver in solvers:
@@ -36,7 +36,7 @@ def network_of(solvers: Iterable[RouteSolver]) -> FabricNow:
             graphs.append(GraphArrays(*(array.tobytes() for array in arrays)))
             named = ((node, block.hostname) for node, block in ted.blocks.items())
             hostnames |= {node: name for node, name in named if name}
-    return FabricNow(graphs, hostnames)
+    return FabricNow(graphs, hostnames, sorted(bfrs))
 
 
 def leaf_of(solvers: Iterable[RouteSolver], text: str) -> NodeId:

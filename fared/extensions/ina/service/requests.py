@@ -40,7 +40,8 @@ _MTU: Final = Value(
 _SHARE: Final = Value(
     "a number", metavar="FLOAT", help="Part of links that several jobs use (1).", parse=float
 )
-_BIER: Final = Value(_FLAG, help="Results by BIER; each worker needs a BFR-id.")
+_BIER: Final = Value(_FLAG, help="Results by BIER, or refuse the job (default: where possible).")
+_UNICAST: Final = Value(_FLAG, help="Results by unicast, a copy for each worker.")
 _ELASTIC: Final = Value(_FLAG, help="Go on without workers that are lost.")
 
 
@@ -52,6 +53,7 @@ class InaCreateRequest(DaemonRequest, frozen=True, kw_only=True):
     workers: Annotated[list[str], _WORKERS]
     mtu: Annotated[int | None, _MTU] = None
     bier: Annotated[bool, _BIER] = False
+    unicast: Annotated[bool, _UNICAST] = False
     elastic: Annotated[bool, _ELASTIC] = False
     share: Annotated[float, _SHARE] = 1.0
 
@@ -68,6 +70,13 @@ REQUESTS: Final[dict[str, type[DaemonRequest]]] = {
 }
 
 
+def _wish(request: InaCreateRequest) -> bool | None:
+    """Return whether results are to go by BIER; None: if possible. Raises CommandError."""
+    if request.bier and request.unicast:
+        raise CommandError("bad-argument", "bier and unicast are mutually exclusive")
+    return True if request.bier else False if request.unicast else None
+
+
 def perform(service: InaService, request: DaemonRequest) -> Awaitable[InaJobs]:
     """Answer a request. Raises CommandError."""
     match request:
@@ -76,7 +85,7 @@ def perform(service: InaService, request: DaemonRequest) -> Awaitable[InaJobs]:
                 request.name,
                 request.workers,
                 request.mtu,
-                bier=request.bier,
+                bier=_wish(request),
                 elastic=request.elastic,
                 share=request.share,
             )
