@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from fared.extensions.ina.plan.bounds import least_cut
 from fared.extensions.ina.plan.planner import plan_job
@@ -17,7 +18,7 @@ from fared.extensions.lab import topology
 from fared.extensions.lab.addressing import AddressPlan, PortAddresses, make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.ina_job import LabJob, capacities, summing_job
+from fared.extensions.lab.ina_job import LabJob, capacities, lab_tree, summing_job
 from fared.extensions.lab.ina_workload import run_ina
 from fared.extensions.lab.waiting import await_paths
 
@@ -125,7 +126,11 @@ def test_jobs_that_cannot_be_are_told(fabric: Fabric):
         run_ina(fabric, ("h1",), 1000, 1)
     nothing = LabJob(fabric, "none", 1, ("h1", "h2"))
     with pytest.raises(LabError, match="no aggregation tree"):
-        nothing.install(lambda _: 0.0)
+        nothing.plan(lambda _: 0.0)
+    with pytest.raises(LabError, match="no router 'S9': S1, "):
+        run_ina(fabric, ("h1", "h2"), 1000, 1, tree="L1,S9")
+    with pytest.raises(LabError, match="L3 would sum nothing: no worker's way to the root S1"):
+        run_ina(fabric, ("h1", "h2"), 1000, 1, tree="L3,S1")
 
 
 def damaged(port: PortAddresses) -> float:
@@ -147,10 +152,17 @@ def test_the_lab_of_four_spines_stripes_by_what_each_carries():
 
 def test_the_drafts_figure_1_sums_where_no_link_carries_an_array_twice():
     plan = loaded("ina-figure1.clab.yml")
-    job = summing_job(plan, "job", [host.name for host in plan.hosts])
+    job = summing_job(plan, "job", [host.name for host in plan.hosts if host.node.worker])
+    assert (len(plan.hosts), sorted(job.workers)) == (8, [1, 2, 3, 4])
     names = {router.number: router.name for router in plan.routers}
     (rated,) = plan_job(capacities(plan, lambda _: 50 * MBIT), job).trees
     assert {names[node] for node in rated.tree.nodes} == {"s1", "s2", "s5"}
     routers = {link: n for link, n in rated.tree.loads().items() if min(link) > 0}
     assert set(routers.values()) == {1}
     assert rated.rate == 50 * MBIT
+    (tree,) = (node.node.tree for node in plan.routers if node.node.tree)
+    drafts = replace(job, given=lab_tree(plan, tree))
+    (rated,) = plan_job(capacities(plan, lambda _: 50 * MBIT), drafts).trees
+    bits = {names[node]: bits for node, bits in rated.tree.bit_strings().items()}
+    assert bits == {"s1": 0b0011, "s7": 0b1100, "s6": 0b1111}
+    assert rated.rate == pytest.approx(50 * MBIT / 3)

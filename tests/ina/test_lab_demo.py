@@ -17,5 +17,5 @@ def test_the_demo_of_aggregation_shows_what_it_claims(capsys: pytest.CaptureFixt
     said = capsys.readouterr().out
     assert code == 0, said
     assert "drops to 25M bit/s, a quarter" in said
-    assert re.search(r"over 1 spines \(no link (to|from) ", said)
+    assert re.search(r"root S2 \(no link (to|from) ", said)
     assert "sums are right at all workers" in said

@@ -27,6 +27,7 @@ from fared.extensions.ina.control.leading import hops_of, shapes_of
 from fared.extensions.ina.control.manager import JobManager
 from fared.extensions.ina.control.membership import WorkerReport, decode_report
 from fared.extensions.ina.control.network import JobNetwork
+from fared.extensions.ina.plan.model import GivenTree
 from fared.extensions.ina.plan.planner import plan_jobs
 from fared.extensions.ina.plan.trees import routers_below
 from fared.extensions.ina.slots.setup import TreeSetup
@@ -215,6 +216,24 @@ def test_results_go_by_bier_while_all_routers_of_the_trees_have_it():
     assert net.job()[1].reason.startswith("results by unicast: 0.0.0.2 does not send them by BIER")
     net.run_bier(net.alive)
     assert (net.job()[1].bier, net.job()[1].reason) == (way, "results by BIER")
+    assert net.agreed()
+
+
+def test_a_job_has_its_given_tree_while_that_works():
+    net = Flooded()
+    with pytest.raises(ManagerError, match=r"no such tree: 0\.0\.0\.9 does not sum"):
+        net.create(tree=GivenTree(9, {}))
+    given = GivenTree(1, {leaf(2): 1})
+    net.create(tree=given)
+    (tree,) = net.job()[1].setup.trees
+    assert (tree.root, tree.parents) == (1, {-1: 1, -2: leaf(2), leaf(2): 1, -3: 1})
+    net.changes = both(1, 1, 0.0) | both(1, 2, 0.0) | both(1, 3, 0.0)
+    net.route()
+    assert (net.job()[1].setup.epoch, net.roots()) == (2, {2})
+    net.changes = {}
+    net.route()
+    net.run(5)
+    assert (net.roots(), net.job()[1].setup.trees[0].parents) == ({1}, tree.parents)
     assert net.agreed()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from fared.extensions.ina.plan.bounds import (
     aggregation_seconds,
@@ -20,8 +20,8 @@ from fared.extensions.ina.plan.bounds import (
     sharded_seconds,
 )
 from fared.extensions.ina.plan.flow import max_flow
+from fared.extensions.ina.plan.given import TreeError, check_given, given_tree, parse_tree
 from fared.extensions.ina.plan.model import (
-    AggregationTree,
     Capacities,
     SummingJob,
     TreePlan,
@@ -32,7 +32,7 @@ from fared.extensions.ina.plan.stars import star_rates, widths_of
 from fared.extensions.ina.plan.stripes import one_round, rounds, stripe_weights
 from fared.extensions.offline.ina.columns import best_of_several, best_stars_and_relays
 from fared.extensions.offline.ina.exact import best_trees
-from tests.ina.fabrics import both, clos, damaged, figure_1, leaf, workers
+from tests.ina.fabrics import FIGURE_1, both, clos, damaged, figure_1, leaf, workers
 from tests.work import counting_calls
 
 DAMAGE = {
@@ -183,16 +183,40 @@ def test_results_by_unicast_take_room_for_each_worker_and_by_bier_once_a_link():
 
 def test_the_tree_of_the_draft_carries_three_copies_over_one_link_e1():
     """draft-song-ina-00, Figure 1: A-BMs at s1, s7 and the root s6."""
-    links = figure_1("s1 s6 s7")[0].links
-    parents = {-1: 1, -2: 1, -3: 7, -4: 7, 1: 6, 7: 6}
-    routes = {-1: (-1, 1), -2: (-2, 1), -3: (-3, 2, 5, 7), -4: (-4, 2, 5, 7)}
-    routes |= {1: (1, 5, 7, 6), 7: (7, 6)}
-    results = ((6, 7), (7, 5), (5, 1), (5, 2), (1, -1), (1, -2), (2, -3), (2, -4))
-    tree = AggregationTree(6, parents, routes, results)
+    network, job = figure_1("s1 s6 s7")
+    given = parse_tree("s1,s7,s6", FIGURE_1.__getitem__)
+    ((tree, rate, kind),) = map(astuple, plan_job(network, replace(job, given=given)).trees)
     assert tree.bit_strings() == {1: 0b0011, 7: 0b1100, 6: 0b1111}
     loads = tree.loads()
     assert (loads[5, 7], loads[7, 6], loads[2, 5]) == (3, 2, 2)
-    assert min(links[link] / loads[link] for link in links if loads[link]) == pytest.approx(1 / 3)
+    assert (rate, kind) == (pytest.approx(1 / 3), "given")
+    by_unicast = plan_job(network, replace(job, given=given, unicast="as asked"))
+    assert by_unicast.trees[0].tree.loads()[6, 7] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("s1,s1,s6", "s1 is there twice"),
+        ("s1:s9,s6", "s1 sends to s9, which is none of s1, s6"),
+        ("s1:s7,s7:s1,s6", "s1 does not reach the root: s1 > s7 > s1"),
+        ("s6:s1", "does not end with the root"),
+        ("s1,s5,s6", "s5 does not sum, or has no place"),
+        ("s3,s6", "s3 would sum nothing: no worker's way to the root s6 leads there first"),
+    ],
+)
+def test_a_given_tree_that_cannot_be_is_told(text, why):
+    network, job = figure_1("s1 s3 s6 s7")
+    with pytest.raises(TreeError, match=why):
+        check_given(network, job, parse_tree(text, FIGURE_1.__getitem__), lambda at: f"s{at}")
+
+
+def test_a_given_tree_needs_a_way_from_each_worker():
+    network, job = figure_1("s1 s6 s7")
+    cut = replace(network, links=dict(network.links) | {(2, 5): 0.0})
+    given = parse_tree("s1,s7,s6", FIGURE_1.__getitem__)
+    with pytest.raises(TreeError, match="the worker of rank 2 at 2 does not reach the root 6"):
+        given_tree(cut, job, given)
 
 
 @pytest.mark.parametrize(

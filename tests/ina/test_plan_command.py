@@ -54,6 +54,25 @@ def test_workers_are_named_by_router_number_or_address(database):
     assert counted["trees"][0]["nodes"][-1]["streams"] == 2
 
 
+def test_a_link_carries_a_result_once_by_bier_and_once_for_each_worker_by_unicast(database):
+    """No router of the database runs BIER, which --bier assumes."""
+    for how, copies, why in (
+        ((), 2, "S1 does not run BIER"),
+        (("--unicast",), 2, "as asked"),
+        (("--bier",), 1, ""),
+    ):
+        found = answer(database, "--workers", "L1:2,L2:2", "--tree", "L1,L2,S1", *how)
+        loads = {
+            (link["from"]["hostname"], link["to"]["hostname"]): link["load"]
+            for link in found["links"]
+        }
+        assert loads["S1", "L1"] == pytest.approx(copies * found["rate"])
+        assert loads["L1", "S1"] == pytest.approx(found["rate"])
+        assert found["unicast"] == why
+        assert found["trees"][0]["kind"] == "given"
+        assert found["rate"] == pytest.approx(400e9 / 8 / copies)
+
+
 @pytest.mark.parametrize("how", [(), ("--optimum",)])
 def test_the_table_fits_eighty_columns(database, how):
     weak = ("L2,S1=100G", "S1,L2=100G", "S2,L3=100G")
@@ -74,6 +93,9 @@ def test_the_table_fits_eighty_columns(database, how):
         (("--workers", "L1,L2", "--nic", "much"), 2, "not a bandwidth"),
         (("--workers", "L1,L2", "--fail-node", "L2"), 1, "no tree"),
         (("--workers", "L1,L2", "--no-relays", "--optimum"), 2, "mutually exclusive"),
+        (("--workers", "L1,L2", "--tree", "L1,L9"), 2, "no router 'L9'"),
+        (("--workers", "L1,L2", "--tree", "S1:L1"), 2, "does not end with the root"),
+        (("--workers", "L1,L2", "--tree", "L3,S1"), 1, "L3 would sum nothing"),
     ],
 )
 def test_mistakes_are_told(database, args, code, words):

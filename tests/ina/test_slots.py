@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from fared.extensions.ina.plan.given import parse_tree
 from fared.extensions.ina.plan.model import Capacities
 from fared.extensions.ina.slots.aggregator import Aggregator
 from fared.extensions.ina.slots.packet import (
@@ -24,7 +25,7 @@ from fared.extensions.ina.slots.setup import SetupError
 from fared.extensions.ina.slots.slot import SumPace
 from fared.extensions.ina.slots.window import FIRST_TIMEOUT, LEAST_BURST, LEAST_TIMEOUT, RoundTrip
 from fared.extensions.ina.slots.worker import REST_AFTER, WorkerMachine
-from tests.ina.fabrics import both, clos, figure_1, leaf, workers
+from tests.ina.fabrics import FIGURE_1, both, clos, figure_1, leaf, workers
 from tests.ina.network import InvariantError, TrainJob, VirtualJob, setup_for
 
 pytestmark = pytest.mark.slow
@@ -73,6 +74,27 @@ def test_every_worker_gets_every_sum_once_over_a_rough_network_e13(seed, network
     job.run(600)
     assert all(len(results) == 60 for results in job.got.values())
     assert job.kinds[PacketKind.RESULT] > 240
+
+
+@pytest.mark.parametrize("network", [VirtualJob, TrainJob])
+def test_a_router_passes_on_what_has_none_of_its_bits(network):
+    """draft-song-ina-00 §2.1, Figure 1: s7 sums w3 and w4, and passes the sum of s1 on to s6."""
+    links, job = figure_1("s1 s6 s7")
+    given = parse_tree("s1,s7,s6", FIGURE_1.__getitem__)
+    setup = setup_for(links, replace(job, given=given))
+    (tree,) = setup.trees
+    assert (tree.parents[1], tree.sums) == (7, {7: (3, 4)})
+    virtual = network(setup, 3, **ROUGH)
+    virtual.call(60, slack=0.05)
+    virtual.run(600)
+    assert all(len(results) == 60 for results in virtual.got.values())
+    assert virtual.routers[7].counters["passed"] >= 60
+    assert virtual.routers[1].counters["passed"] == 0
+    wrong = replace(tree, sums={7: (2, 3, 4)})
+    with pytest.raises(SetupError, match="7 cannot sum"):
+        replace(setup, trees=(wrong,)).checked()
+    with pytest.raises(SetupError, match="6 cannot sum"):
+        replace(setup, trees=(replace(tree, sums={6: (1, 2)}),)).checked()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -19,6 +19,8 @@ MOST_WORKERS: Final = LENGTHS[-1]
 """The longest bit string (RFC 8296 §2.1.2)."""
 MOST_JOB_ID: Final = (1 << 22) - 1
 MOST_TREES: Final = 1024
+MOST_GIVEN: Final = 64
+"""Routers of a tree that an operator gives."""
 MOST_WINDOW: Final = 4096
 LEAST_PORT: Final = 1024
 """Ports below it are those of services: nobody's sums or results go there."""

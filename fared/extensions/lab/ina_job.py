@@ -15,7 +15,14 @@ from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.messages import Install, JobEpoch, MemberAddress, Remove
 from fared.extensions.ina.operator import OperatorError, ask
 from fared.extensions.ina.plan.dissemination import AS_ASKED, lacks_bier, plan_results
-from fared.extensions.ina.plan.model import Capacities, Direction, SummingJob, TreePlan
+from fared.extensions.ina.plan.given import TreeError, check_given, parse_tree
+from fared.extensions.ina.plan.model import (
+    Capacities,
+    Direction,
+    GivenTree,
+    SummingJob,
+    TreePlan,
+)
 from fared.extensions.ina.plan.planner import plan_job
 from fared.extensions.ina.slots.packet import DEFAULT_PORT, largest_payload
 from fared.extensions.ina.slots.setup import setup_of
@@ -53,6 +60,21 @@ def summing_job(plan: AddressPlan, name: str, hosts: Sequence[str]) -> SummingJo
     return SummingJob(name, leaves, math.inf)
 
 
+def lab_tree(plan: AddressPlan, text: str) -> GivenTree:
+    """Read a tree of router names, ``s1,s7,s6``, the root last. Raises LabError."""
+
+    def number(name: str) -> int:
+        found = plan.nodes.get(name)
+        if found is None or not found.node.is_router:
+            raise LabError(f"no router {name!r}: {', '.join(node.name for node in plan.routers)}")
+        return found.number
+
+    try:
+        return parse_tree(text, number)
+    except TreeError as error:
+        raise LabError(f"no tree: {error}") from error
+
+
 class LabJob:
     """A job in the processes of a lab, from ``install`` to ``remove``."""
 
@@ -61,21 +83,44 @@ class LabJob:
         self.job = summing_job(fabric.plan, name, hosts)
         self.epoch = 0
 
-    def install(
-        self, rate: Rate, reason: str = "created", *, relays: bool = True, bier: bool | None = None
+    def plan(
+        self,
+        rate: Rate,
+        *,
+        relays: bool = True,
+        bier: bool | None = None,
+        tree: GivenTree | None = None,
     ) -> TreePlan:
-        """Plan the trees and begin an epoch.
+        """Return the trees, or the one of ``tree``.
 
         ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have
         it. Raises LabError if there is no tree, or no BIER that is wished.
         """
         plan = self.fabric.plan
+        network = capacities(plan, rate)
+        names = {router.number: router.name for router in plan.routers}
+        bfrs = {router.number for router in plan.routers if router.bfr is not None}
         way = AS_ASKED if bier is False else self.way_by_bier()
-        found = self._planned(capacities(plan, rate), way, relays=relays)
+        job = replace(self.job, unicast=way if isinstance(way, str) else "", given=tree)
+        if tree is not None:
+            try:
+                check_given(network, job, tree, names.__getitem__)
+            except TreeError as error:
+                raise LabError(f"no such tree: {error}") from error
+        (found,) = plan_results(
+            lambda jobs: [plan_job(network, one, relays=relays) for one in jobs],
+            [job],
+            lambda planned: lacks_bier(planned, bfrs, bfrs, names.__getitem__),
+        )
         if bier and found.job.unicast:
             raise LabError(f"results cannot go by BIER: {found.job.unicast}")
         if not found.trees:
             raise LabError("no aggregation tree: a leaf cannot reach the others over INA routers")
+        return found
+
+    def install(self, found: TreePlan, reason: str = "created") -> None:
+        """Begin an epoch with the trees of a plan. Raises LabError."""
+        plan = self.fabric.plan
         self.epoch += 1
         mtu = min(port.mtu for node in plan.nodes.values() for port in node.ports)
         setup = setup_of(
@@ -87,7 +132,7 @@ class LabJob:
             window=WINDOW,
         )
         routers = sorted({node for tree in setup.trees for node in tree.nodes} | {*self.job.leaves})
-        unicast = found.job.unicast
+        way, unicast = self.way_by_bier(), found.job.unicast
         message = JobEpoch(
             self.job.name,
             setup,
@@ -98,20 +143,6 @@ class LabJob:
         )
         for number in routers:
             self._ask(number, Install(message, number))
-        return found
-
-    def _planned(self, network: Capacities, way: BierWay | str, *, relays: bool) -> TreePlan:
-        """Return the trees, and why results go by unicast if they do."""
-        plan = self.fabric.plan
-        names = {router.number: router.name for router in plan.routers}
-        bfrs = {router.number for router in plan.routers if router.bfr is not None}
-        job = replace(self.job, unicast=way if isinstance(way, str) else "")
-        (found,) = plan_results(
-            lambda jobs: [plan_job(network, one, relays=relays) for one in jobs],
-            [job],
-            lambda planned: lacks_bier(planned, bfrs, bfrs, names.__getitem__),
-        )
-        return found
 
     def way_by_bier(self) -> BierWay | str:
         """Return the BFR-ids of the workers, or whose leaf runs no BIER."""

@@ -20,7 +20,7 @@ from fared.extensions.ina.fields import MOST_JOB_ID
 from fared.extensions.ina.plan.bounds import least_cut
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.ina_job import LabJob, capacities
+from fared.extensions.lab.ina_job import LabJob, capacities, lab_tree
 from fared.extensions.lab.ina_worker import Task
 from fared.extensions.lab.processes import NodeProcess, end
 from fared.extensions.lab.ranks import check_ranks, rank_of
@@ -44,10 +44,12 @@ def run_ina(
     interval: float = DEFAULT_INTERVAL,
     relays: bool = True,
     bier: bool | None = None,
+    tree: str | None = None,
 ) -> WorkloadReport:
     """Run so many all-reduces of ``size`` bytes, a multiple of 4; without ``relays``: over stars.
 
     ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have it.
+    ``tree``: over these routers, the root last, instead of planned trees.
 
     Raises LabError if there is no tree, no BIER that is wished, a worker fails, or the ``timeout``
     passes.
@@ -57,7 +59,8 @@ def run_ina(
     rate = kernel_rates(fabric)
     number = time.monotonic_ns() % MOST_JOB_ID + 1
     job = LabJob(fabric, f"lab-{number}", number, hosts)
-    job.install(rate, relays=relays, bier=bier)
+    given = None if tree is None else lab_tree(fabric.plan, tree)
+    job.install(job.plan(rate, relays=relays, bier=bier, tree=given))
     workers = Workers(fabric, job.job.name, hosts, size, iterations, timeout=timeout)
     meter = LinkMeter(fabric, rate, interval)
     try:
@@ -159,6 +162,13 @@ class Workers:
             ended = max(line["ended"] for line in told)
             begun = ended - seconds if begun is None else begun
             yield Iteration(ended - seconds - begun, seconds)
+
+
+def repeated(fabric: Fabric, hosts: Sequence[str]) -> int:
+    """Return how many packets the workers of the last job in these hosts sent again."""
+    last = [(fabric.node(host).directory / "ina-worker.log").read_text("utf-8") for host in hosts]
+    told = (json.loads(text.splitlines()[-1]) for text in last)
+    return sum(line["counters"].get("repeated", 0) for line in told)
 
 
 def _lines(log: Path) -> list[dict[str, float]]:

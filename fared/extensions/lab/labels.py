@@ -30,7 +30,8 @@ OSPF, ISIS = "ospf", "isis"
 ON, OFF, PHP = "on", "off", "php"
 SINGLE, OFFLOAD = "single", "offload"
 LEVELS: Final = ("level-1", "level-2", "level-1-2")
-_UNSHAPED: Final = ("none", "off")
+_NONE: Final = "none"
+_UNSHAPED: Final = (_NONE, "off")
 _ISIS_AREA: Final = re.compile(r"[0-9a-fA-F]{2}(?:\.?[0-9a-fA-F]{2}){0,12}")
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,3}")
 
@@ -90,6 +91,10 @@ def _isis_area(text: str) -> str:
     return text
 
 
+def _tree(text: str) -> str | None:
+    return None if text == _NONE else text
+
+
 KIND = _one_of(
     "kind",
     (*ROUTER_KINDS, HOST_KIND),
@@ -119,7 +124,19 @@ BIER = _one_of(
     OFF,
     "a router is a BFR, and its hosts are BFERs; `php`: hosts get payloads without header",
 )
-INA = _one_of("ina", (ON, OFF), OFF, "`fared-ina` runs in a router, which sums")
+INA = _one_of(
+    "ina",
+    (ON, OFF),
+    OFF,
+    "`fared-ina` runs in a router, which sums; the demo's workers are in hosts with it, or in all",
+)
+TREE = Label(
+    "tree",
+    "routers such as `s1,s7,s6`, `none`",
+    "none",
+    "of a router: the demo of aggregation shows this tree beside the planned one",
+    _tree,
+)
 LABELS: Final[tuple[Label[Any], ...]] = (
     KIND,
     RATE,
@@ -130,6 +147,7 @@ LABELS: Final[tuple[Label[Any], ...]] = (
     SEGMENTATION,
     BIER,
     INA,
+    TREE,
 )
 
 

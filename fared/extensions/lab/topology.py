@@ -97,6 +97,16 @@ class LabNode:
         return self.kind == "fared" and labels.INA.of(self.labels) == labels.ON
 
     @property
+    def tree(self) -> str | None:
+        """The tree that the demonstration of aggregation shows beside the planned one."""
+        return labels.TREE.of(self.labels) if self.ina else None
+
+    @property
+    def worker(self) -> bool:
+        """Whether the demonstration of aggregation has a worker in this host."""
+        return self.kind == HOST_KIND and labels.INA.of(self.labels) == labels.ON
+
+    @property
     def bier(self) -> bool:
         """Whether it forwards BIER packets."""
         return self.kind == "fared" and labels.BIER.of(self.labels) != labels.OFF

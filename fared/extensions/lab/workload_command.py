@@ -248,6 +248,11 @@ def _another(job: Job, text: str, plan: AddressPlan) -> Job:
     default=None,
     help="Results by BIER, or a copy for each worker.  [default: by BIER, where all have it]",
 )
+@click.option(
+    "--tree",
+    metavar="ROUTER[:NEXT],...,ROOT",
+    help="Sum at these routers instead of planned ones, each at the first on its way.",
+)
 @click.pass_obj
 def _aggregated(
     name: str | None,
@@ -259,6 +264,7 @@ def _aggregated(
     timeout: float,
     as_json: bool,
     bier: bool | None,
+    tree: str | None,
 ) -> None:
     """All ranks get the sum of all: routers sum on the way.
 
@@ -271,7 +277,14 @@ def _aggregated(
 
         chosen = read_ranks(fabric.plan, hosts)
         report = run_ina(
-            fabric, chosen, size, iterations, timeout=timeout, interval=interval, bier=bier
+            fabric,
+            chosen,
+            size,
+            iterations,
+            timeout=timeout,
+            interval=interval,
+            bier=bier,
+            tree=tree,
         )
         _show(report, as_json=as_json)
         return 0

@@ -30,6 +30,7 @@ from fared.extensions.ina.fields import (
     checked_endpoint,
 )
 from fared.extensions.ina.messages import JobEpoch
+from fared.extensions.ina.plan.model import GivenTree
 from fared.extensions.ina.slots.setup import SetupError
 
 CAPABILITY_KEY: Final = 0
@@ -69,7 +70,8 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
 
     Lost workers of an elastic job are among them. ``share`` is the job's part of links that several
     use. ``results``: the BFR-ids of all workers, or why results go by unicast whatever the trees
-    are; whether they go by BIER in an epoch, the job tells.
+    are; whether they go by BIER in an epoch, the job tells. ``tree`` is the one that an operator
+    gave, which the job has while it works.
     """
 
     job: JobEpoch
@@ -79,6 +81,7 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     ended: bool = False
     share: Share = 1.0
     results: BierWay | Reason = ""
+    tree: GivenTree | None = None
 
     @property
     def way(self) -> BierWay | str:

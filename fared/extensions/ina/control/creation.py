@@ -14,6 +14,7 @@ from fared.extensions.ina.control.adverts import JobAdverts
 from fared.extensions.ina.control.errors import ManagerError
 from fared.extensions.ina.fields import LEAST_SHARE, MOST_JOB_ID, MOST_SHARE, MOST_WORKERS
 from fared.extensions.ina.messages import JobEpoch, MemberAddress
+from fared.extensions.ina.plan.model import GivenTree
 from fared.extensions.ina.slots.setup import JobSetup
 
 WORKER_PORT = 54201
@@ -32,7 +33,7 @@ class NewJob(msgspec.Struct, frozen=True):
 
     ``results`` are the BFR-ids of workers, or why results go by unicast; ``forced``: only by BIER.
     An ``elastic`` job goes on without workers that are lost. Where jobs share links, rates are in
-    proportion to ``share``.
+    proportion to ``share``. It has the given ``tree`` while that works.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NewJob(msgspec.Struct, frozen=True):
     forced: bool = False
     elastic: bool = False
     share: float = 1.0
+    tree: GivenTree | None = None
 
     def check(self, node: NodeId, names: Container[str], able: Collection[NodeId]) -> None:
         """Raise ManagerError if ``node`` cannot lead it; ``able`` are the routers that sum."""
@@ -73,7 +75,13 @@ class NewJob(msgspec.Struct, frozen=True):
         leaves = {bfr_id: int(place.leaf) for bfr_id, place in enumerate(self.places, 1)}
         job = JobEpoch(self.name, setup, members)
         return JobAdvert(
-            job, leaves, self.payload, self.window, share=self.share, results=self.results
+            job,
+            leaves,
+            self.payload,
+            self.window,
+            share=self.share,
+            results=self.results,
+            tree=self.tree,
         )
 
     def _ports(self, known: JobAdverts) -> list[int]:

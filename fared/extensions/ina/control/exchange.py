@@ -60,6 +60,7 @@ class CreateJob(msgspec.Struct, frozen=True, tag="create"):
     """Begin a job of workers at these places, for links of ``mtu`` bytes.
 
     ``results``: their BFR-ids, or why results go by unicast; ``forced``: by BIER or not at all.
+    ``tree``: routers of a tree as an operator names them.
     """
 
     number: int
@@ -70,6 +71,7 @@ class CreateJob(msgspec.Struct, frozen=True, tag="create"):
     forced: bool
     elastic: bool
     share: float
+    tree: str | None = None
 
 
 class DeleteJob(msgspec.Struct, frozen=True, tag="delete"):

@@ -23,19 +23,32 @@ from fared.extensions.ina.control.planning import (
     able_routers,
     demands,
     setup_of_plan,
+    summing_job,
+    without_broken,
 )
 from fared.extensions.ina.messages import MemberAddress
-from fared.extensions.ina.plan.model import Capacities, Direction, TreePlan, Vertex
+from fared.extensions.ina.plan.given import TreeError, check_given
+from fared.extensions.ina.plan.model import (
+    Capacities,
+    Direction,
+    GivenTree,
+    TreePlan,
+    Vertex,
+)
 from fared.extensions.ina.slots.setup import JobSetup, SetupError, TreeSetup
 
-Shape = tuple[Vertex, frozenset[Direction]]
-"""Root, and all edges toward it."""
+Shape = tuple[Vertex, frozenset[Direction], frozenset[Vertex]]
+"""Root, all edges toward it, and the routers past which packets come."""
 
 
 def shapes_of(trees: Iterable[TreeSetup]) -> dict[Shape, int]:
     """Return the weight of each tree by its shape."""
     return {
-        (tree.root, frozenset({*tree.parents.items(), *tree.above.items()})): tree.weight
+        (
+            tree.root,
+            frozenset({*tree.parents.items(), *tree.above.items()}),
+            frozenset(tree.sums),
+        ): tree.weight
         for tree in trees
     }
 
@@ -165,8 +178,11 @@ class JobLeader:
 
         ``forced``: if results cannot go by BIER, it is an error.
         """
-        job_id, plan = advert.job.setup.job_id, self._plan(advert, world)
+        job_id = advert.job.setup.job_id
         created = not self._adverts.is_known(job_id)
+        if created and advert.tree is not None:
+            self._check_tree(advert, advert.tree, world)
+        plan = self._plan(advert, world)
         if not plan.trees and not world.connects(advert):
             if created:
                 raise ManagerError("no way between all workers")
@@ -196,6 +212,17 @@ class JobLeader:
             hops_of(setup.trees, advert.leaves, world.network.links),
             now,
         )
+
+    def _check_tree(self, advert: JobAdvert, given: GivenTree, world: JobWorld) -> None:
+        """Raise ManagerError if a new job cannot have its tree."""
+        network = world.capacities(KnownJob(self._node, advert), self._adverts)
+        job = summing_job(advert)
+        try:
+            check_given(network, job, given, lambda node: format_node(NodeId(node)))
+        except TreeError as error:
+            raise ManagerError(f"no such tree: {error}") from error
+        if without_broken(network, job).given is None:
+            raise ManagerError("no such tree: the capacity of its links is not known")
 
     def _plan(self, advert: JobAdvert, world: JobWorld) -> TreePlan:
         """Return the best trees of a job of ours."""
@@ -263,7 +290,7 @@ def _cut(
     led: _Led, advert: JobAdvert, after: Mapping[Shape, int], network: JobNetwork
 ) -> str | None:
     """Return which link the present trees lack, None if they can go on."""
-    lost = {tree.root for tree in advert.job.setup.trees} - {root for root, _ in after}
+    lost = {tree.root for tree in advert.job.setup.trees} - {root for root, _, _ in after}
     if lost:
         return _no_link(NodeId(min(lost)))
     cut = min((hop for hop in led.hops if not network.links.get(hop)), default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from fared.extensions.ina.control.advert import JobAdvert, SumCapability
 from fared.extensions.ina.control.network import JobNetwork
 from fared.extensions.ina.control.places import Demand, RouterPlaces, admitted
 from fared.extensions.ina.plan.dissemination import lacks_bier, plan_results
+from fared.extensions.ina.plan.given import TreeError, given_tree
 from fared.extensions.ina.plan.model import (
     AggregationTree,
     Capacities,
@@ -36,7 +38,21 @@ def summing_job(advert: JobAdvert, able: frozenset[Vertex] | None = None) -> Sum
     workers = {bfr_id: advert.leaves[bfr_id] for bfr_id in advert.job.setup.workers}
     way = advert.way
     unicast = way if isinstance(way, str) else ""
-    return SummingJob(advert.job.name, workers, weight=advert.share, adders=able, unicast=unicast)
+    return SummingJob(
+        advert.job.name, workers, math.inf, advert.share, able, unicast, given=advert.tree
+    )
+
+
+def without_broken(network: Capacities, job: SummingJob) -> SummingJob:
+    """Return the job, without its given tree if that cannot work at present."""
+    if job.given is None:
+        return job
+    try:
+        tree = given_tree(network, job, job.given)
+    except TreeError:
+        return replace(job, given=None)
+    limits = (network.links.get(link, math.inf) for link in tree.loads())
+    return job if 0 < min(limits) < math.inf else replace(job, given=None)
 
 
 class KnownJob(NamedTuple):
@@ -124,7 +140,10 @@ class JobPlanner:
         meeting = self._meeting(network, one, known)
         self._place(known, able)
         jobs = tuple(
-            summing_job(known[job_id].advert, self._able_for(known[job_id])) for job_id in meeting
+            without_broken(
+                network, summing_job(known[job_id].advert, self._able_for(known[job_id]))
+            )
+            for job_id in meeting
         )
         return dict(zip(meeting, self._planned(network, meeting, jobs), strict=True))
 
@@ -177,15 +196,20 @@ class JobPlanner:
 
     def _routers_below(self, network: Capacities, advert: JobAdvert) -> frozenset[Vertex]:
         job_id, job = advert.job.setup.job_id, summing_job(advert, network.adders)
+        job = without_broken(network, job)
         kept = self._below.get(job_id)
         if kept is None or kept[0] != job:
-            kept = self._below[job_id] = job, routers_below(network, job)
+            below = routers_below(network, job)
+            if job.given is not None:
+                loads = given_tree(network, job, job.given).loads()
+                below |= {vertex for link in loads for vertex in link if vertex >= 0}
+            kept = self._below[job_id] = job, below
         return kept[1]
 
 
 def _or_ring(plan: TreePlan) -> TreePlan:
     """Return a plan, without trees where a ring of the workers is better."""
-    if all(_serves(rated.tree) for rated in plan.trees):
+    if plan.job.given is None and all(_serves(rated.tree) for rated in plan.trees):
         return TreePlan(plan.job, ())
     return plan
 

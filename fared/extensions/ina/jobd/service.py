@@ -53,6 +53,7 @@ from fared.extensions.ina.messages import (
     WatchWorkers,
     WorkerGone,
 )
+from fared.extensions.ina.plan.given import TreeError, parse_tree
 from fared.extensions.ina.slots.packet import largest_payload
 
 _ASK_EVERY: Final = 1.0
@@ -144,7 +145,7 @@ class JobService:
             match message:
                 case CreateJob():
                     self.manager.consider(now)
-                    self.manager.create(_new_job(message), now)
+                    self.manager.create(self._new_job(message), now)
                     self._apply()
                 case DeleteJob(_, name):
                     self.manager.delete(name, now)
@@ -156,6 +157,32 @@ class JobService:
             self._tell(RequestFailed(message.number, code, str(error)))
         else:
             self._tell(JobsShown(message.number, whole, jobs))
+
+    def _new_job(self, asked: CreateJob) -> NewJob:
+        """Return the job that is asked for. Raises ManagerError."""
+        try:
+            tree = None if asked.tree is None else parse_tree(asked.tree, self._router)
+        except TreeError as error:
+            raise ManagerError(f"no tree: {error}") from error
+        length = length_of(len(asked.places), asked.results)
+        return NewJob(
+            asked.name,
+            asked.places,
+            largest_payload(asked.mtu, length),
+            _WINDOW,
+            asked.results,
+            asked.forced,
+            asked.elastic,
+            asked.share,
+            tree,
+        )
+
+    def _router(self, name: str) -> int:
+        """Return the router of a hostname or id that sums. Raises ManagerError."""
+        for node in self.manager.capabilities:
+            if name in (format_node(node), self.hostnames.get(node)):
+                return node
+        raise ManagerError(f"no router {name} sums")
 
     # -- decisions ------------------------------------------------------------------------------
 
@@ -342,21 +369,6 @@ class JobService:
             return False
         self._writer.write(msgspec.json.encode(request) + b"\n")
         return True
-
-
-def _new_job(asked: CreateJob) -> NewJob:
-    length = length_of(len(asked.places), asked.results)
-    payload = largest_payload(asked.mtu, length)
-    return NewJob(
-        asked.name,
-        asked.places,
-        payload,
-        _WINDOW,
-        asked.results,
-        asked.forced,
-        asked.elastic,
-        asked.share,
-    )
 
 
 def _addresses(advert: JobAdvert) -> set[AddressAt]:

@@ -11,8 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
+
+from fared.extensions.ina.fields import MOST_GIVEN, Router
 
 Vertex = int
 Direction = tuple[Vertex, Vertex]
@@ -69,12 +73,25 @@ class Capacities(msgspec.Struct, frozen=True):
         return of.get(resource.tail, math.inf)
 
 
+class GivenTree(msgspec.Struct, frozen=True):
+    """The VAT nodes of a tree that an operator gives, and where each but the root sends its sum."""
+
+    root: Router
+    parents: Annotated[dict[Router, Router], Meta(max_length=MOST_GIVEN)]
+
+    @property
+    def nodes(self) -> list[Vertex]:
+        """All routers that sum, the root last."""
+        return [*self.parents, self.root]
+
+
 class SummingJob(msgspec.Struct, frozen=True):
     """Workers that all-reduce together: the router (leaf) of each, by BFR-id.
 
     ``weight`` is the job's part when several share the network. ``adders`` are the routers with
     memory for its slots; None: all that sum. ``unicast`` tells why results go to each worker by
-    itself; empty: they go by BIER, so that a link carries each once.
+    itself; empty: they go by BIER, so that a link carries each once. It has the ``given`` tree, if
+    there is one, and no other.
     """
 
     name: str
@@ -83,6 +100,7 @@ class SummingJob(msgspec.Struct, frozen=True):
     weight: float = 1.0
     adders: frozenset[Vertex] | None = None
     unicast: str = ""
+    given: GivenTree | None = None
 
     @property
     def leaves(self) -> list[Vertex]:
@@ -162,7 +180,7 @@ class AggregationTree(msgspec.Struct, frozen=True):
 
 
 class RatedTree(msgspec.Struct, frozen=True):
-    """A tree, its rate, and whether it is a ``star`` or has a ``relay``."""
+    """A tree, its rate, and whether it is a ``star``, has a ``relay``, or was ``given``."""
 
     tree: AggregationTree
     rate: float

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from fared.extensions.ina.plan.given import given_tree
 from fared.extensions.ina.plan.model import (
     AggregationTree,
     Capacities,
@@ -89,10 +90,12 @@ class _Growing:
         self.job = job
         able = network.adders if job.adders is None else network.adders & job.adders
         self.network = replace(network, adders=able)
-        self.candidates = [
-            (tree, remainder.needs(tree.usage(network)))
-            for tree in shortest_trees(self.network, job)
-        ]
+        trees = (
+            shortest_trees(self.network, job)
+            if job.given is None
+            else [given_tree(network, job, job.given)]
+        )
+        self.candidates = [(tree, remainder.needs(tree.usage(network))) for tree in trees]
         self.rates: dict[int, float] = {}
         self.relayed: list[RatedTree] = []
         self.at: int | None = None
@@ -113,7 +116,7 @@ class _Growing:
 
 
 def plan_job(network: Capacities, job: SummingJob, *, relays: bool = True) -> TreePlan:
-    """Return the trees of one job that has the network for itself."""
+    """Return the trees of one job that has the network for itself. Raises TreeError."""
     return plan_jobs(network, [job], relays=relays)[0]
 
 
@@ -121,6 +124,8 @@ def plan_jobs(
     network: Capacities, jobs: Sequence[SummingJob], *, relays: bool = True
 ) -> list[TreePlan]:
     """Return the trees of several jobs: rates rise together, by weight, up to what is left.
+
+    Raises TreeError for a given tree that cannot be.
 
     A job stays on a root as long as that has capacity, and prefers one that no other job uses: two
     jobs that sum at different routers need half the slots.
@@ -132,7 +137,8 @@ def plan_jobs(
     growing = [_Growing(whole, job, remainder) for job in jobs]
     _grow(growing, remainder)
     if relays:
-        for one in sorted(growing, key=lambda one: one.progress):
+        planned = (one for one in growing if one.job.given is None)
+        for one in sorted(planned, key=lambda one: one.progress):
             _add_relays(one, remainder)
     return [one.plan() for one in growing]
 
@@ -218,5 +224,7 @@ def _next_hops(
 
 
 def kind_of(job: SummingJob, tree: AggregationTree) -> str:
-    """Tell stars from trees in which a leaf sums for another router."""
+    """Tell stars from trees in which a leaf sums for another router, and from given ones."""
+    if job.given is not None:
+        return "given"
     return "relay" if is_relayed(job, tree.root, tree.routes) else "star"

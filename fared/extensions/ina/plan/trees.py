@@ -111,7 +111,7 @@ def shortest_trees(network: Capacities, job: SummingJob) -> list[AggregationTree
     neighbors = network.neighbors()
     roots, far = _nearest_roots(network, job, neighbors)
     return [
-        tree_along(network, job, root, _widest_paths(network, neighbors, root, far))
+        tree_along(network, job, root, widest_paths(network, neighbors, root, far))
         for root in roots
     ]
 
@@ -154,7 +154,7 @@ def _nearest_roots(
     return [], 0
 
 
-def _widest_paths(
+def widest_paths(
     network: Capacities, neighbors: Mapping[Vertex, list[Vertex]], root: Vertex, far: int
 ) -> dict[Vertex, Vertex]:
     """Return the next hop of all routers within ``far`` links: breadth first, the widest path."""

@@ -213,13 +213,14 @@ class InaService(JobsProcess):
         bier: bool | None = None,
         elastic: bool = False,
         share: float = 1.0,
+        tree: str | None = None,
     ) -> InaJobs:
         """Begin a job of these hosts, by address.
 
         ``bier``: whether results go by BIER; None: if all routers of the trees and the workers have
         it. An ``elastic`` job goes on without workers that are lost. ``mtu`` None: the least one of
-        this router's links. ``share``: its part of links that other jobs use, too. Raises
-        CommandError.
+        this router's links. ``share``: its part of links that other jobs use, too. ``tree``: the
+        routers that sum, the root last, instead of planned ones. Raises CommandError.
         """
         try:
             results = results_way(self._runner.router.multicast.bier, workers, wish=bier)
@@ -230,7 +231,7 @@ class InaService(JobsProcess):
         least = mtu or min(used, default=_USUAL_MTU)
         return await self._ask(
             lambda number: CreateJob(
-                number, name, places, least, results, bool(bier), elastic, share
+                number, name, places, least, results, bool(bier), elastic, share, tree
             )
         )
 

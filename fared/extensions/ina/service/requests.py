@@ -42,6 +42,11 @@ _SHARE: Final = Value(
 )
 _BIER: Final = Value(_FLAG, help="Results by BIER, or refuse the job (default: where possible).")
 _UNICAST: Final = Value(_FLAG, help="Results by unicast, a copy for each worker.")
+_TREE: Final = Value(
+    "ROUTER[:NEXT],...,ROOT",
+    metavar="ROUTER[:NEXT],...,ROOT",
+    help="Sum at these routers, each at the first on its way, instead of planned trees.",
+)
 _ELASTIC: Final = Value(_FLAG, help="Go on without workers that are lost.")
 
 
@@ -56,6 +61,7 @@ class InaCreateRequest(DaemonRequest, frozen=True, kw_only=True):
     unicast: Annotated[bool, _UNICAST] = False
     elastic: Annotated[bool, _ELASTIC] = False
     share: Annotated[float, _SHARE] = 1.0
+    tree: Annotated[str | None, _TREE] = None
 
 
 class InaDeleteRequest(DaemonRequest, frozen=True, kw_only=True):
@@ -88,6 +94,7 @@ def perform(service: InaService, request: DaemonRequest) -> Awaitable[InaJobs]:
                 bier=_wish(request),
                 elastic=request.elastic,
                 share=request.share,
+                tree=request.tree,
             )
         case InaDeleteRequest():
             return service.delete(request.name)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from fared.extensions.ina.fields import (
+    MOST_GIVEN,
     MOST_TREES,
     MOST_WORKERS,
     BfrId,
@@ -26,7 +27,15 @@ from fared.extensions.ina.fields import (
     Window,
     WorkerOrRouter,
 )
-from fared.extensions.ina.plan.model import BitString, RatedTree, SummingJob, TreePlan, Vertex
+from fared.extensions.ina.plan.model import (
+    BitString,
+    RatedTree,
+    SummingJob,
+    TreePlan,
+    Vertex,
+    bits_of,
+    members,
+)
 from fared.extensions.ina.plan.stripes import one_round, stripe_weights
 from fared.extensions.ina.slots.packet import header_size
 
@@ -52,7 +61,9 @@ class TreeSetup(msgspec.Struct, frozen=True, omit_defaults=True):
     """One tree: ``parents`` of workers (negative BFR-ids) and VAT nodes, weight, and window S.
 
     ``above`` has the way of results that do not go straight from the root: from whom workers behind
-    a relay, and the routers on the way to them, get theirs.
+    a relay, and the routers on the way to them, get theirs. ``sums`` are the workers in the A-BM of
+    a router that does not sum all that comes from below: it passes on what has none of their bits
+    (draft-song-ina-00 §2.1). Former versions sum all of it there, with the same result.
     """
 
     tree_id: TreeId
@@ -61,6 +72,7 @@ class TreeSetup(msgspec.Struct, frozen=True, omit_defaults=True):
     window: Window
     parents: dict[WorkerOrRouter, Router]
     above: dict[WorkerOrRouter, Router] = {}
+    sums: Annotated[dict[Router, tuple[BfrId, ...]], Meta(max_length=MOST_GIVEN)] = {}
 
     @property
     def nodes(self) -> set[Vertex]:
@@ -174,6 +186,30 @@ def _check_tree(tree: TreeSetup, workers: set[int]) -> None:
         raise SetupError(f"{what}: results for workers that it does not have")
     if found != workers:
         raise SetupError(f"{what}: workers {sorted(found ^ workers)} differ")
+    if tree.sums:
+        _check_sums(tree, what)
+
+
+def _check_sums(tree: TreeSetup, what: str) -> None:
+    """Check that each packet is summed or passed on as a whole wherever it comes."""
+    behind = _strings(tree.parents, tree.root)
+    coming: dict[Vertex, list[BitString]] = {}
+    for child in reversed(from_root(tree.parents, tree.root)):
+        arrived = coming.pop(child, [])
+        if child < 0:
+            sent = [1 << (-child - 1)]
+        elif child not in tree.sums:
+            sent = [behind.get(child, 0)]
+        else:
+            own = bits_of(tree.sums[child])
+            sent = [own, *(bits for bits in arrived if not bits & own)]
+            parts = sum(bits for bits in arrived if bits & own)
+            if parts != own or child == tree.root:
+                raise SetupError(f"{what}: {child} cannot sum {list(tree.sums[child])} by itself")
+        if child != tree.root:
+            coming.setdefault(tree.parents[child], []).extend(sent)
+    if tree.sums.keys() - behind.keys():
+        raise SetupError(f"{what}: {min(tree.sums.keys() - behind.keys())} has nothing to sum")
 
 
 def from_root(ways: Mapping[Vertex, Vertex], root: Vertex) -> list[Vertex]:
@@ -201,7 +237,7 @@ def tree_roles(tree: TreeSetup) -> dict[Vertex, TreeRole]:
         found[node] = TreeRole(
             tree.tree_id,
             tree.window,
-            summed.get(node, 0),
+            bits_of(tree.sums[node]) if node in tree.sums else summed.get(node, 0),
             tree.parents.get(node),
             senders.get(node, {}),
             tree.above.get(node),
@@ -254,6 +290,7 @@ def setup_of(
             window=max(2, -(-window * weight // highest)),
             parents=parents_of(rated),
             above=_above(rated),
+            sums=_sums(rated),
         )
         for at, (rated, weight) in enumerate(used)
     )
@@ -261,8 +298,17 @@ def setup_of(
 
 
 def parents_of(rated: RatedTree) -> dict[Vertex, Vertex]:
-    """Return the parents; each router on the way of a relay is one, since routes would avoid it."""
+    """Return the parents; each router on the way of a relay is one, since routes would avoid it.
+
+    In a given tree a VAT node gets what comes past, and passes on what it does not sum.
+    """
     tree = rated.tree
+    if rated.kind == "given":
+        nodes = set(tree.nodes)
+        return {
+            child: next(router for router in route[1:] if router in nodes)
+            for child, route in tree.routes.items()
+        }
     if rated.kind != "relay":
         return dict(tree.parents)
     found: dict[Vertex, Vertex] = {}
@@ -271,6 +317,18 @@ def parents_of(rated: RatedTree) -> dict[Vertex, Vertex]:
         rest = (child < 0 and route[2:]) or route[1:]
         found.update(pairwise((child, *rest)))
     return found
+
+
+def _sums(rated: RatedTree) -> dict[Vertex, tuple[int, ...]]:
+    """Return the A-BMs of routers past which other packets of the tree come."""
+    if rated.kind != "given":
+        return {}
+    behind = _strings(parents_of(rated), rated.tree.root)
+    return {
+        node: tuple(members(bits))
+        for node, bits in rated.tree.bit_strings().items()
+        if bits != behind[node]
+    }
 
 
 def _above(rated: RatedTree) -> dict[Vertex, Vertex]:

@@ -6,12 +6,16 @@ No daemon, root or network is needed.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import click
+from msgspec.structs import replace
 
-from fared.core.ids import NodeId
+from fared.core.ids import NodeId, format_node
 from fared.core.units import parse_bandwidth
-from fared.extensions.ina.plan.model import Capacities, SummingJob, TreePlan
+from fared.extensions.ina.plan.dissemination import AS_ASKED, lacks_bier, plan_results
+from fared.extensions.ina.plan.given import TreeError, check_given, parse_tree
+from fared.extensions.ina.plan.model import Capacities, GivenTree, SummingJob, TreePlan
 from fared.extensions.ina.plan.planner import plan_job
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import (
@@ -26,6 +30,7 @@ from fared.extensions.offline.cli.printing import print_answer
 from fared.extensions.offline.cli.spf import load_database
 from fared.extensions.offline.ina.document import plan_document
 from fared.extensions.offline.ina.network import capacities, router_of_host
+from fared.extensions.offline.world import World
 from fared.management.cli.session import Failure
 
 _MOST_WORKERS = 4096
@@ -38,6 +43,10 @@ is four workers on leaf3. They get BFR-ids from 1 up, in the order given.
 \b
 The plan if spine1 and leaf2 lose their link:
   fared-cli ina plan --lsdb db.json --workers leaf1,leaf2,leaf3 --fail-link leaf2-spine1
+
+\b
+A tree of your own, with sums at leaf1 and leaf2, and the root spine1:
+  fared-cli ina plan --lsdb db.json --workers leaf1:2,leaf2:2 --tree leaf1,leaf2,spine1
 
 Exit codes: 0 ok, 1 bad file or no tree, 2 usage.
 """
@@ -56,6 +65,17 @@ Exit codes: 0 ok, 1 bad file or no tree, 2 usage.
 @click.option(
     "--optimum", is_flag=True, help="Find the best trees with an LP (needs SciPy: fared[ina])."
 )
+@click.option(
+    "--tree",
+    "given",
+    metavar="ROUTER[:NEXT],...,ROOT",
+    help="Sum at these routers, each at the first on its way, instead of planned trees.",
+)
+@click.option(
+    "--bier/--unicast",
+    default=None,
+    help="Results by BIER, or a copy for each worker.  [default: by BIER, where all have it]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
 def plan(
     *,
@@ -67,23 +87,54 @@ def plan(
     bandwidths: tuple[str, ...],
     no_relays: bool,
     optimum: bool,
+    given: str | None,
+    bier: bool | None,
     as_json: bool,
 ) -> None:
     """Compute aggregation trees, their rates, the bound, and the load of links."""
-    if no_relays and optimum:
-        raise click.UsageError("--no-relays and --optimum are mutually exclusive")
+    if sum((no_relays, optimum, given is not None)) > 1:
+        raise click.UsageError("--no-relays, --optimum and --tree are mutually exclusive")
     database = load_database(source)
     before = database.world(None, database.families[0], Changes())
     names = Names(before)
-    given = WhatIf(fail_links, fail_nodes, (), bandwidths, ())
-    after = database.world(None, database.families[0], read_changes(names, given))
-    job = _job(names, workers, nic)
+    what_if = WhatIf(fail_links, fail_nodes, (), bandwidths, ())
+    after = database.world(None, database.families[0], read_changes(names, what_if))
+    job = replace(_job(names, workers, nic), unicast=AS_ASKED if bier is False else "")
     network = capacities(after)
-    found = _optimum(network, job) if optimum else plan_job(network, job, relays=not no_relays)
+    if given is not None:
+        job = replace(job, given=_given(names, network, job, given))
+
+    def planned(one: SummingJob) -> TreePlan:
+        return _optimum(network, one) if optimum else plan_job(network, one, relays=not no_relays)
+
+    bfrs = frozenset(update.node for update in after.bier() if update.is_bfr)
+    (found,) = plan_results(
+        lambda jobs: [planned(one) for one in jobs],
+        [job],
+        lambda one: "" if bier else lacks_bier(one, bfrs, network.adders, _named(after)),
+    )
     if not found.trees:
         raise Failure(_why_no_tree(network, job))
-    document = plan_document(network, found, after.hostnames, given.described())
+    document = plan_document(network, found, after.hostnames, what_if.described())
     print_answer(document, as_json=as_json, width=_WIDTH)
+
+
+def _named(world: World) -> Callable[[int], str]:
+    """Return what names a router: its hostname, or its id."""
+    return lambda node: world.hostnames.get(NodeId(node)) or format_node(NodeId(node))
+
+
+def _given(names: Names, network: Capacities, job: SummingJob, text: str) -> GivenTree:
+    """Read a tree. Raises BadParameter, or Failure if the job cannot have it."""
+    try:
+        given = parse_tree(text, lambda name: names.node(name, "--tree"))
+    except TreeError as error:
+        raise click.BadParameter(str(error), param_hint="--tree") from error
+    try:
+        check_given(network, job, given, _named(names.world))
+    except TreeError as error:
+        raise Failure(f"no such tree: {error}") from error
+    return given
 
 
 def _job(names: Names, workers: str, nic: str | None) -> SummingJob:

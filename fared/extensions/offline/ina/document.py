@@ -97,11 +97,13 @@ class InaPlan(Answer, tag="fared-ina-plan/1"):
     """The plan of one job. Rates are bytes/s.
 
     ``bound``: no plan is faster, ``ring_rate`` is that of a ring; None: unlimited. ``round``: the
-    trees of successive chunks.
+    trees of successive chunks. ``unicast``: why a link carries a result once for each worker behind
+    it; empty: results go by BIER, once over each link.
     """
 
     changes: list[str]
     workers: list[PlanWorker]
+    unicast: str
     rate: float
     bound: float | None
     ring_rate: float | None
@@ -134,6 +136,7 @@ def _rates(plan: InaPlan) -> Iterator[tuple[str, Cell]]:
         whole = plan.ring_rate / (2 * (n - 1) / n)
         times = plan.rate / whole
         yield "Ring", f"{human.bandwidth(whole)}: takes {times:.2f} times as long"
+    yield "Results", f"by unicast: {plan.unicast}" if plan.unicast else "by BIER"
     order = " ".join(str(tree + 1) for tree in plan.round[:_CHUNKS])
     more = " ..." if len(plan.round) > _CHUNKS else ""
     yield "Chunks", f"to trees {order}{more}, and again"
@@ -214,6 +217,7 @@ def plan_document(
             PlanWorker(bfr_id=bfr_id, **_router(leaf, hostnames))
             for bfr_id, leaf in sorted(plan.job.workers.items())
         ],
+        unicast=plan.job.unicast,
         rate=plan.rate,
         bound=_finite(least_cut(network, plan.job)),
         ring_rate=_finite(ring_rate(network, plan.job)),
