@@ -6,7 +6,7 @@ hooks stay, and packets see the old rules or the new ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fared.kernel.bier_table import (
     FAMILY,
@@ -19,7 +19,7 @@ from fared.kernel.bier_table import (
     removal,
     transaction,
 )
-from fared.kernel.nft import CounterValue, NftError, NftProgram, find_nft
+from fared.kernel.nft import CounterValue, NftError, NftProgram, NftWatch, find_nft
 from fared.paths.fib.bier import BierFib
 
 
@@ -33,6 +33,10 @@ class KernelBier:
         """What this process has written, None if it may be something else."""
         self._listed = NOTHING
 
+    def watch(self, changed: Callable[[], None]) -> NftWatch:
+        """Return a notifier for what others change in the table."""
+        return NftWatch(changed, TABLE, self._nft)
+
     def adopt(self) -> int:
         """Read what a former process left; return its highest mark. Raises NftError."""
         return self._read().highest_mark
@@ -44,6 +48,10 @@ class KernelBier:
             return True
         self._chains = None
         return False
+
+    def doubt(self) -> None:
+        """Know that others have changed the table while it was written: it is not intact."""
+        self._chains = None
 
     def write(self, fib: BierFib) -> None:
         """Change the table to a state. Raises NftError, and then nothing has changed."""

@@ -60,6 +60,11 @@ class KernelMarks:
         self.protocol = protocol
         self._settings = settings
 
+    @property
+    def port(self) -> int:
+        """The netlink port of our own changes."""
+        return self._requests.port_id
+
     def put(self, operations: Iterable[SprayOperation]) -> list[str]:
         """Write rules and routes, before packets get the marks; return what was refused."""
         requests: list[Message] = []

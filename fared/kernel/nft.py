@@ -2,8 +2,9 @@
 
 ``nft`` is run as a program, because PyPI has no maintained package of libnftables. One text is one
 transaction: the kernel changes from the old state to the new one between two packets. A failure is
-an NftError, and changes nothing. Notifications do not say who changed something: who changes the
-table discards those that arrive meanwhile.
+an NftError, and changes nothing. Notifications have the port of the socket that changed something,
+which is the process id of ``nft``: those of our own changes are ignored, and those of others are
+not, however close they are.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ import asyncio
 import errno
 import json
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
-
-from fared.kernel.netlink import attributes, messages, notifications, open_socket
+from fared.kernel.netlink import attributes, messages, notifications
+from fared.kernel.subscription import subscribe
 
 _TIMEOUT = 10.0
+_MOST_PORTS = 64
 _NOT_FOUND, _TOO_LONG = "No such file or directory", "Message too long"
 _NETLINK_NETFILTER = 12
 _NFNLGRP_NFTABLES = 7
@@ -51,6 +51,8 @@ class NftProgram:
 
     def __init__(self, program: str) -> None:
         self._program = program
+        self.ports: tuple[int, ...] = ()
+        """Netlink ports of what has run since the last notifications were read (``NftWatch``)."""
 
     def execute(self, text: str) -> None:
         """Execute commands as one transaction. Raises NftError."""
@@ -70,19 +72,21 @@ class NftProgram:
         return found
 
     def _run(self, arguments: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+        command, pipe = [self._program, *arguments], subprocess.PIPE
         try:
-            return subprocess.run(
-                [self._program, *arguments],
-                input=text,
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise NftError(errno.ETIMEDOUT, f"no answer within {_TIMEOUT:g} s") from None
+            with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as nft:
+                # before it has read anything, and so before it changes anything
+                self.ports = (*self.ports, nft.pid)[-_MOST_PORTS:]
+                try:
+                    output, errors = nft.communicate(text, timeout=_TIMEOUT)
+                except subprocess.TimeoutExpired:
+                    nft.kill()
+                    raise NftError(errno.ETIMEDOUT, f"no answer within {_TIMEOUT:g} s") from None
         except OSError as error:
+            if isinstance(error, NftError):
+                raise
             raise NftError(error.errno, f"{self._program}: {error.strerror}") from None
+        return subprocess.CompletedProcess(command, nft.returncode, output, errors)
 
 
 def _output(done: subprocess.CompletedProcess[str]) -> str:
@@ -93,41 +97,38 @@ def _output(done: subprocess.CompletedProcess[str]) -> str:
     raise NftError(number, lines[0].strip() if lines else f"status {done.returncode}")
 
 
-def subscribe(protocol: int, *groups: int) -> socket.socket:
-    """Return a socket of a netlink protocol that receives the notifications of groups."""
-    sock = open_socket(protocol)
-    sock.setblocking(False)
-    for group in groups:
-        sock.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
-    return sock
-
-
 class NftWatch:
-    """Calls ``changed`` when a table of this name may have changed."""
+    """Calls ``changed`` when others than ``program`` may have changed a table of this name."""
 
-    def __init__(self, changed: Callable[[], None], table: str) -> None:
+    def __init__(self, changed: Callable[[], None], table: str, program: NftProgram) -> None:
         self._changed = changed
+        self._program = program
         self._table = table.encode() + b"\0"
-        self._socket = subscribe(_NETLINK_NETFILTER, _NFNLGRP_NFTABLES)
+        self._socket = subscribe((_NFNLGRP_NFTABLES,), protocol=_NETLINK_NETFILTER)
 
     def start(self) -> None:
         """Report from now on."""
-        asyncio.get_running_loop().add_reader(self._socket, self._readable)
+        asyncio.get_running_loop().add_reader(self._socket, self._report)
 
     def close(self) -> None:
         """Stop and close the socket."""
         asyncio.get_running_loop().remove_reader(self._socket)
         self._socket.close()
 
-    def discard(self) -> bool:
-        """Ignore what has changed until now; return whether anything had."""
-        changed = False
+    def settle(self) -> None:
+        """Report what has changed until now; what ``program`` is told to do next is another change.
+
+        Notifications precede the end of ``nft``. Its process id may then be another program's.
+        """
+        self._report()
+        self._program.ports = ()
+
+    def _report(self) -> None:
+        changed, own = False, self._program.ports
         for received in notifications(self._socket):
             changed |= received is None
-            for _, _, _, _, body in messages(received or b""):
-                changed |= attributes(body, _NFGENMSG).get(_NFTA_TABLE) == self._table
-        return changed
-
-    def _readable(self) -> None:
-        if self.discard():
+            for _, _, _, port, body in messages(received or b""):
+                table = attributes(body, _NFGENMSG).get(_NFTA_TABLE)
+                changed |= table == self._table and port not in own
+        if changed:
             self._changed()

@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 from fared.kernel.fib import KernelFib
 from fared.kernel.marks import KernelMarks
 from fared.kernel.netlink import attributes, messages, notifications
-from fared.kernel.nft import CounterValue, NftError, NftProgram, NftWatch, find_nft, subscribe
+from fared.kernel.nft import CounterValue, NftError, NftProgram, NftWatch, find_nft
 from fared.kernel.rtnetlink import RTMSG
 from fared.kernel.spray_listing import parse
 from fared.kernel.spray_table import TABLE, Transaction
+from fared.kernel.subscription import subscribe
 from fared.paths.fib.spray import SprayOperation, SprayState
 
 _PIECE = 30_000
@@ -33,22 +34,22 @@ class SprayTable:
     """The table of nftables, in the network namespace of the calling thread."""
 
     def __init__(self, program: str) -> None:
-        self._nft = NftProgram(program)
+        self.program = NftProgram(program)
 
     def apply(self, operations: Iterable[SprayOperation]) -> None:
         """Execute operations as one transaction if it is not too long. Raises NftError."""
         transaction = Transaction(operations)
         try:
-            self._nft.execute(transaction.text)
+            self.program.execute(transaction.text)
         except NftError as error:
             if error.errno != errno.EMSGSIZE:
                 raise
             for piece in transaction.pieces(_PIECE):
-                self._nft.execute(piece)
+                self.program.execute(piece)
 
     def read(self) -> tuple[SprayState, dict[int, CounterValue]]:
         """Return the content of the table, and the packets of each mark. Raises NftError."""
-        return parse(self._nft.list_table("inet", TABLE))
+        return parse(self.program.list_table("inet", TABLE))
 
 
 class KernelSpray:
@@ -61,8 +62,8 @@ class KernelSpray:
         """Packets of each mark at the last reading."""
 
     def watch(self, changed: Callable[[], None]) -> SprayWatch:
-        """Return a notifier for changes to objects that may be ours."""
-        return SprayWatch(changed, self.marks.protocol)
+        """Return a notifier for changes that others make to objects that may be ours."""
+        return SprayWatch(changed, self.marks, self.nft.program)
 
     def begin(self, operations: Sequence[SprayOperation]) -> list[str]:
         """Write what marks need; return what was refused."""
@@ -98,21 +99,23 @@ class KernelSpray:
 
 
 class SprayWatch:
-    """Calls ``changed`` when the table, or rules of ``protocol``, may have changed.
+    """Calls ``changed`` when others may have changed the table, or rules of our protocol.
 
     ``KernelMonitor`` reports the routes of marks.
     """
 
-    def __init__(self, changed: Callable[[], None], protocol: int) -> None:
+    def __init__(
+        self, changed: Callable[[], None], marks: KernelMarks, program: NftProgram
+    ) -> None:
         self._changed = changed
-        self._protocol = bytes([protocol])
-        self._nft = NftWatch(self._nft_reported, TABLE)
-        self._rules = subscribe(0, _RTNLGRP_IPV4_RULE, _RTNLGRP_IPV6_RULE)
+        self._protocol = bytes([marks.protocol])
+        self._nft = NftWatch(changed, TABLE, program)
+        self._rules = subscribe((_RTNLGRP_IPV4_RULE, _RTNLGRP_IPV6_RULE), marks.port)
 
     def start(self) -> None:
         """Report from now on."""
         self._nft.start()
-        asyncio.get_running_loop().add_reader(self._rules, self._rules_reported)
+        asyncio.get_running_loop().add_reader(self._rules, self._report)
 
     def close(self) -> None:
         """Stop and close the sockets."""
@@ -120,23 +123,12 @@ class SprayWatch:
         asyncio.get_running_loop().remove_reader(self._rules)
         self._rules.close()
 
-    def discard(self) -> None:
-        """Ignore what has changed until now."""
-        self._nft.discard()
-        self._rules_changed()
+    def settle(self) -> None:
+        """Report what has changed until now, after a change of our own."""
+        self._nft.settle()
+        self._report()
 
-    # The other one is read, too, or its changes would be reported again.
-
-    def _nft_reported(self) -> None:
-        self._rules_changed()
-        self._changed()
-
-    def _rules_reported(self) -> None:
-        nft, rules = self._nft.discard(), self._rules_changed()
-        if nft or rules:
-            self._changed()
-
-    def _rules_changed(self) -> bool:
+    def _report(self) -> None:
         changed = False
         for received in notifications(self._rules):
             changed |= received is None
@@ -144,7 +136,8 @@ class SprayWatch:
                 changed |= (
                     attributes(body, RTMSG.size).get(_FRA_PROTOCOL, b"")[:1] == self._protocol
                 )
-        return changed
+        if changed:
+            self._changed()
 
 
 def open_spray(fib: KernelFib) -> KernelSpray | None:

@@ -40,7 +40,7 @@ class Kernel:
 
     def watch(self, changed: Callable[[], None]) -> SimpleNamespace:
         self.changed = changed
-        return SimpleNamespace(start=lambda: None, close=lambda: None, discard=lambda: None)
+        return SimpleNamespace(start=lambda: None, close=lambda: None, settle=lambda: None)
 
     def begin(self, operations: tuple[object, ...]) -> list[str]:
         self.done.append(("begin", operations))
@@ -204,28 +204,31 @@ def test_a_change_of_others_during_a_reading_is_read_after_it():
     inside_loop(test)
 
 
-def test_notifications_of_our_own_changes_cause_no_reading():
+def test_a_change_of_others_during_our_own_is_read_after_it():
     async def test(world: World) -> None:
         world.kernel.end = lambda _: world.kernel.changed() or []
         world.writer.apply(events.ApplySpray(WANTED))
-        await world.answers()
+        assert await world.answers(2) == [
+            events.SprayApplied(),
+            events.SprayAudited(SprayState()),
+        ]
+        await loop_until(lambda: not world.work.busy, 30, "idle")
         assert world.work._timer is None
 
     inside_loop(test)
 
 
-def test_after_a_repair_the_kernel_is_read_once_more():
-    """Another program may have changed it while it was being repaired."""
-
+def test_until_a_reading_succeeds_the_table_counts_as_changed():
     async def test(world: World) -> None:
         world.kernel.changed()
-        await world.answers()
-        world.kernel.end = lambda _: world.kernel.changed() or []
-        world.writer.apply(events.ApplySpray(WANTED))
-        await world.answers(3)
-        assert world.kernel.readings == 2
+        world.kernel.error = NftError(errno.ETIMEDOUT, "no answer")
+        world.writer.audit()
         await loop_until(lambda: not world.work.busy, 30, "idle")
-        assert world.work._timer is None
+        assert world.work.disturbed
+        world.kernel.error = None
+        world.writer.audit()
+        await world.answers()
+        assert not world.work.disturbed
 
     inside_loop(test)
 

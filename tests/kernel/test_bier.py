@@ -318,6 +318,67 @@ def test_what_others_change_is_noticed_and_repaired(small: Box, damage: str):
     assert small.received() == small.expected(0b0111, 3)
 
 
+class Serving:
+    """The service of the daemon in the box, which writes states with both weights in turn."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.fed: list[object] = []
+        self.service = BierService(self.fed.append, Log(), Defence(Log()))
+        self.service.start()
+        assert self.service._kernel is not None
+        self.nft = self.service._kernel._nft
+
+    async def idle(self) -> None:
+        work = self.service._work
+        await loop_until(lambda: not work.busy and work._timer is None, 30, "idle")
+
+    async def write(self, *weights: int) -> list[object]:
+        """What the router is told until all is at rest."""
+        self.fed.clear()
+        state = self.box.plan(*usual(self.box, weights=weights))
+        self.service.apply(events.ApplyBier(state))
+        await self.idle()
+        return [*self.fed]
+
+
+DAMAGE = "flush chain netdev fared_bier packets"
+
+
+async def test_our_own_changes_cause_no_reading(small: Box):
+    with inside(small.router):
+        serving = Serving(small)
+        await serving.idle()
+        assert await serving.write(1, 1) == [events.BierApplied()]
+        assert await serving.write(1, 3) == [events.BierApplied()]
+        await serving.service.stop(remove=True)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+async def test_what_others_change_while_we_write_is_not_taken_for_ours(small: Box, *, before: bool):
+    """Between our transaction and the listing that later ones are compared with, or just before."""
+    with inside(small.router):
+        serving = Serving(small)
+        await serving.write(1, 1)
+        execute = serving.nft.execute
+
+        def meddled(text: str) -> None:
+            serving.nft.execute = execute
+            if not before:
+                execute(text)
+            run(f"nft {DAMAGE}", small.router)
+            if before:
+                execute(text)
+
+        serving.nft.execute = meddled
+        assert await serving.write(1, 3) == [events.BierApplied(), events.BierAudited(intact=False)]
+        serving.service.apply(events.ApplyBier(small.planner.desired))
+        await serving.idle()
+        small.send(0b0111, 3)
+        assert small.received() == small.expected(0b0111, 3)
+        await serving.service.stop(remove=True)
+
+
 def test_an_interface_that_vanished_is_refused_and_the_rest_is_written_then(small: Box):
     small.write(*usual(small))
     run("ip link delete e1", small.router)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fared.daemon.loop.defence import Defence
 from fared.daemon.services.table_work import TableEvents, TableWork, words
 from fared.kernel.bier import KernelBier, open_bier
-from fared.kernel.bier_table import TABLE
 from fared.kernel.bier_user import UserBier
-from fared.kernel.nft import CounterValue, NftWatch
+from fared.kernel.nft import CounterValue
 from fared.router import events
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class BierService:
             self._log.warning("bier-forwarded-by-the-process", reason=reason)
             self._feed(events.BierAdopted())
             return
-        self._work.watch(NftWatch(self._work.look_soon, TABLE))
+        self._work.watch(self._kernel.watch(self._work.changed_by_others))
         self._work.read(self._adopted, otherwise=events.BierAdopted())
 
     def clear(self) -> None:
@@ -126,7 +125,10 @@ class BierService:
         return events.BierAudited(await asyncio.to_thread(self._kernel.intact))
 
     async def _applied(self, kernel: KernelBier, fib: BierFib) -> events.Input:
-        return events.BierApplied(await self._execute(kernel.write, fib))
+        refused = await self._execute(kernel.write, fib)
+        if self._work.disturbed:
+            kernel.doubt()
+        return events.BierApplied(refused)
 
     def _execute(self, function: Callable[..., None], *arguments: object) -> Awaitable[str]:
         """Return what was refused."""

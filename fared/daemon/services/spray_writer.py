@@ -31,7 +31,7 @@ class SprayWriter:
         self.kernel = kernel
         names = TableEvents("spray-not-read", "spray-not-removed")
         self._work = TableWork("spray", self._audited, names, feed=feed, log=log, defence=defence)
-        self._work.watch(kernel.watch(self._work.look_soon))
+        self._work.watch(kernel.watch(self._work.changed_by_others))
         self.audit, self.look_soon = self._work.audit, self._work.look_soon
 
     @property

@@ -9,8 +9,7 @@ and changed.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
 from fared.daemon.loop.audit import GAP, PATIENCE
@@ -19,12 +18,10 @@ from fared.router import events
 
 _LONGEST_GAP = 5.0
 """Seconds of the longest pause until the table is read again, also after a failure."""
-_CALM = 10.0
-"""Seconds for which a repair is followed by another reading, after a change of others."""
 
 
 class TableWatch(Protocol):
-    """Notifications of changes, whoever made them."""
+    """Notifications of changes that others make."""
 
     def start(self) -> None:
         """Report from now on."""
@@ -32,8 +29,8 @@ class TableWatch(Protocol):
     def close(self) -> None:
         """Stop."""
 
-    def discard(self) -> object:
-        """Ignore what has changed until now."""
+    def settle(self) -> None:
+        """Report what has changed until now, after a change of our own."""
 
 
 class TableEvents(NamedTuple):
@@ -62,6 +59,8 @@ class TableWork:
         self.stopped = False
         self.unread = ""
         """Why the table could not be read."""
+        self.disturbed = False
+        """Whether others have changed the table since a reading began."""
         self._where, self._reading, self._names = where, reading, names
         self._feed, self._log, self._defence = feed, log, defence
         self._turn = asyncio.Lock()
@@ -69,8 +68,7 @@ class TableWork:
         self._watch: TableWatch | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._changing = False
-        self._touched_at = self._begun = self._rests_until = 0.0
+        self._begun = self._rests_until = 0.0
 
     @property
     def busy(self) -> bool:
@@ -78,7 +76,7 @@ class TableWork:
         return bool(self._tasks)
 
     def watch(self, watch: TableWatch) -> None:
-        """Watch the table from now on; ``look_soon`` is called with each change."""
+        """Watch the table from now on; ``changed_by_others`` is called with each change."""
         self._watch = watch
         watch.start()
 
@@ -112,21 +110,27 @@ class TableWork:
             self._watch.close()
         await self._remove(removing)
 
+    def changed_by_others(self) -> None:
+        """Read soon, also if that was during a change of our own, which may not have undone it."""
+        self.disturbed = True
+        self.look_soon()
+
     def look_soon(self) -> None:
-        """Read soon, because something may have changed; but our own changes are known."""
-        if self._changing or self._timer is not None or self.stopped:
+        """Read soon, because something may have changed."""
+        if self._timer is not None or self.stopped:
             return
         loop = asyncio.get_running_loop()
-        self._touched_at = now = loop.time()
-        self._timer = loop.call_at(max(now + GAP, self._rests_until), self._look)
+        self._timer = loop.call_at(max(loop.time() + GAP, self._rests_until), self._look)
 
     async def execute(self, work: Awaitable[list[str] | None]) -> str:
-        """Change the table, in its turn; return what was refused."""
-        with self._own_change():
-            try:
-                refused = await work
-            except OSError as error:
-                return words(error)
+        """Change the table, in its turn; return what was refused, when ``disturbed`` is known."""
+        try:
+            refused = await work
+        except OSError as error:
+            return words(error)
+        finally:
+            if self._watch is not None:
+                self._watch.settle()
         return refused[0] if refused else ""
 
     # -- tasks ----------------------------------------------------------------------------------
@@ -152,11 +156,12 @@ class TableWork:
     ) -> None:
         with self._defence.guard(self._where):
             async with self._turn:
+                self.disturbed = False
                 try:
                     found: events.Input | None = await reading()
                     self.unread = ""
                 except OSError as error:
-                    found = otherwise
+                    found, self.disturbed = otherwise, True
                     self._not_read(words(error))
             if found is not None:
                 self._feed(found)
@@ -192,20 +197,6 @@ class TableWork:
             self._timer = asyncio.get_running_loop().call_later(GAP, self._look)
         else:
             self.audit()
-
-    @contextlib.contextmanager
-    def _own_change(self) -> Iterator[None]:
-        """Change the table; the notifications of that are discarded at the end."""
-        self._changing = True
-        try:
-            yield
-        finally:
-            if self._watch is not None:
-                self._watch.discard()
-            self._changing = False
-            # What others changed during a repair was taken for our own change.
-            if self._touched_at and asyncio.get_running_loop().time() - self._touched_at < _CALM:
-                self.look_soon()
 
 
 def words(error: OSError) -> str:
