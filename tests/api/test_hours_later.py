@@ -36,14 +36,14 @@ from fared.protocols.ospf.settings import InterfaceSettings
 from tests.api.seen import scraped, seen_from
 
 TWO_HOURS = 7200.0
-HELLO = 10
+HELLO = 60
 """Seconds: with the usual one, two hours are half a million hellos."""
 FAR_END = {"S3": "L5", "L5": "S3"}
 LINKS = {"S3": 8, "L5": 4}
 
 
 class CalmIsis(IsisBuilder, frozen=True):
-    """IS-IS with a hello interval of ten seconds."""
+    """IS-IS with a hello interval of a minute."""
 
     def port(self, scope: BuildScope, purpose: Purpose) -> CircuitSettings:
         return replace(super().port(scope, purpose), hello_interval=float(HELLO))

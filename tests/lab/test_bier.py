@@ -126,7 +126,13 @@ def reached(fabric: Fabric, wanted: set[int]) -> bool:
     return True
 
 
-@pytest.fixture(params=[(c, p) for c in ("clos3", "clos5") for p in ("ospf", "isis")], ids="-".join)
+OFTEN = [("clos3", "ospf"), ("clos5", "isis")]
+MORE = [("clos3", "isis"), ("clos5", "ospf")]
+
+
+@pytest.fixture(
+    params=[*OFTEN, *(pytest.param(each, marks=pytest.mark.soak) for each in MORE)], ids="-".join
+)
 def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fabric]:
     shape, protocol = request.param
     links = clos3() if shape == "clos3" else clos5()
