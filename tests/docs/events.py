@@ -93,11 +93,11 @@ def _limited(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
 
 
 def _rejected(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
-    """What ``Process.reject`` logs, which composes the names of its events."""
+    """What ``Process.reject`` logs, which composes the names of its events; it counts ``kind``."""
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and _name(call.func) == "reject":
             for protocol in PROTOCOLS:
-                yield f"{protocol}-rejected", _fields(call, {}) | {"reason", "source"}
+                yield f"{protocol}-rejected", (_fields(call, {}) | {"reason", "source"}) - {"kind"}
                 yield f"{protocol}-rejected-many", {"effect"}
 
 
