@@ -13,8 +13,8 @@ import yaml
 from bench import ROOT
 from fared.extensions.lab import topology
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.reload import adapt
 from fared.extensions.lab.topology import LabTopology
-from fared.management.api.client import ControlClient
 
 STARTING, SETTLED = '"starting"', '"views-loaded"'
 TOPOLOGY = ROOT / "containerlab" / "clos3.clab.yml"
@@ -86,11 +86,4 @@ def _is_settled(log: str) -> bool:
 
 def configure(fabric: Fabric, adaptive: dict[str, Any]) -> None:
     """Replace the section ``adaptive`` in the configuration of every daemon, and reload it."""
-    for router in fabric.plan.routers:
-        directory = fabric.node(router.name).directory
-        file = directory / "fared.yaml"
-        config = yaml.safe_load(file.read_text("utf-8")) | {"adaptive": adaptive}
-        file.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
-        answer = ControlClient(str(directory / "fared.sock")).request("reload")
-        if not answer["applied"]:
-            raise SystemExit(f"{router.name}: {answer}")
+    adapt(fabric, (router.name for router in fabric.plan.routers), adaptive)

@@ -33,10 +33,10 @@ from bench import OUTPUT
 from bench.lab.fabrics import clos, configure
 from bench.load.recorder import Behaviour, Moment, Recorder, behaviour
 from bench.report import show
-from bench.traffic.steady import OVERHEAD, Stream, between_hosts, steady, through
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ranks import rank_of
+from fared.extensions.lab.steady import OVERHEAD, SteadyStream, between_hosts, steady, through
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.run import run
@@ -84,7 +84,7 @@ def ring(fabric: Fabric) -> Iterator[tuple[str, str, str]]:
         yield source, target, rank_of(fabric.plan, target).leaf
 
 
-def background(fabric: Fabric, rate: float) -> list[Stream]:
+def background(fabric: Fabric, rate: float) -> list[SteadyStream]:
     """Return streams of half the rate, bytes/s, on all links of a spine, in both directions."""
     return [
         replace(through(fabric, source, SPINE, leaf, BACKGROUND * rate), payload=PAYLOAD)
@@ -92,7 +92,7 @@ def background(fabric: Fabric, rate: float) -> list[Stream]:
     ]
 
 
-def demand(fabric: Fabric, period: float | None) -> list[Stream]:
+def demand(fabric: Fabric, period: float | None) -> list[SteadyStream]:
     """Return streams from every host to the next: steady, or in the first half of each period."""
     rate = FLOWS * (PAYLOAD + OVERHEAD) if period is None else ON_LOAD * SPINES * RATE
     return [

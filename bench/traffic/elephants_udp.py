@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
 from bench.traffic.dataplane import Rate
 from bench.traffic.dataplane_runs import LEAF, RATE, SENDER, SPINE
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.sprayed import sprayed
 from fared.extensions.lab.traffic import measure as send
 from fared.extensions.lab.workloads.bounds import least_seconds
-from fared.kernel.nft import find_nft
-from fared.kernel.spray import SprayTable
 
 PAYLOAD, OVERHEAD = 8900, 42
 """Bytes of a UDP packet, and of its headers on the wire."""
@@ -22,23 +19,6 @@ UDP_PACKETS = 10_000
 JUST_BELOW, CHANGE_LOAD = 0.97, 0.5
 CHANGE_SECONDS, FAILURE_SECONDS = 9.0, 6.0
 FASTER = 0.4
-
-
-def sprayed(netns: Netns, prefix: str) -> list[float]:
-    """Return the shares of packets to a prefix, ascending; empty if they are not sprayed."""
-    from ipaddress import ip_network
-
-    program = find_nft()
-    if program is None:
-        raise SystemExit("nft is not installed")
-    with netns.entered():
-        held, _ = SprayTable(program).read()
-    network = ip_network(prefix)
-    for block, group_id in held.blocks.items():
-        if block.first <= int(network.network_address) <= block.last:
-            order = held.rounds[group_id].order
-            return sorted(count / len(order) for count in Counter(order).values())
-    return []
 
 
 def prefix(fabric: Fabric, *, ipv6: bool = False) -> str:

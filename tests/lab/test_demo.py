@@ -10,9 +10,10 @@ import yaml
 from rich.console import Console
 
 from fared.extensions.lab import topology
-from fared.extensions.lab.acts.stage import Stage
+from fared.extensions.lab.acts.cast import choose, weighted
+from fared.extensions.lab.acts.stage import DemoStage
 from fared.extensions.lab.addressing import make_plan
-from fared.extensions.lab.demo import _choose, _Demo, run_demo
+from fared.extensions.lab.demo import _Demo, run_demo
 from fared.extensions.lab.expected import known_rates
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import Hop
@@ -75,7 +76,7 @@ def test_the_demo_refuses_a_fabric_without_a_rate_to_reduce(capsys):
 def test_the_demo_slows_a_link_that_fared_measures(name: str, link: str, kinds: list[str]):
     """FRR floods what it was configured with, BIRD nothing: they would not notice."""
     file = ISIS_FILE.with_name(f"{name}.clab.yml")
-    cast = _choose(Fabric.from_topology(topology.load(file)))
+    cast = choose(Fabric.from_topology(topology.load(file)))
     assert cast.link == link
     assert [leaf.node.kind for leaf in cast.watched] == kinds
 
@@ -101,18 +102,17 @@ class Told:
         return tuple(Hop(f"S{at}", None, weight) for at, weight in enumerate(weights, 1) if weight)
 
 
-def test_over_isis_the_demo_checks_the_weights_of_both_families(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_over_isis_the_demo_checks_the_weights_of_both_families(tmp_path: Path):
     """IPv4 that follows a slow or a dead link while IPv6 does not is not enough."""
     fabric = Fabric.from_topology(topology.load(ISIS_FILE), directory=tmp_path)
-    demo = _Demo(Stage(fabric, Console()))
+    demo = _Demo(DemoStage(fabric, Console()))
     assert demo.cast.prefixes == FAMILIES
-    quarter = dict(zip(("S1", "S2", "S3", "S4"), (25.0, 100.0, 100.0, 100.0), strict=True))
-    monkeypatch.setattr(demo, "_capacities", lambda _: quarter)
+    accepts = weighted(
+        fabric.plan, demo.cast, lambda p: 25.0 if (p.node, p.peer) == ("S1", "L2") else 100.0
+    )
     slow, even, without = (1, 4, 4, 4), (1, 1, 1, 1), (0, 1, 1, 1)
-    assert demo._weighted("L1", Told(slow, slow))
-    assert not demo._weighted("L1", Told(slow, even))
+    assert accepts("L1", Told(slow, slow))
+    assert not accepts("L1", Told(slow, even))
     assert demo._avoids("L1", Told(without, without))
     assert not demo._avoids("L1", Told(without, even))
     assert not demo._uses("L1", Told(even, without))

@@ -9,8 +9,8 @@ from ipaddress import IPv4Address
 import pytest
 
 from bench.load.recorder import Moment, Recorder, behaviour
-from bench.traffic.steady import OVERHEAD, Stream, between_hosts, steady, through
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.steady import OVERHEAD, SteadyStream, between_hosts, steady, through
 from fared.extensions.lab.waiting import await_paths
 from tests.lab.test_workload import MBIT, three_leaves
 from tests.waiting import wait_for
@@ -53,11 +53,11 @@ def await_quiet(fabric: Fabric, node: str, port: str) -> None:
 
 def test_packets_are_due_evenly_and_only_in_the_first_half_of_a_period():
     """1000 bytes on the wire at 1000 bytes/s: one packet a second."""
-    even = Stream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD)
+    even = SteadyStream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD)
     assert [even.due(at) for at in (0.0, 0.5, 7.25)] == [0.0, 0.5, 7.25]
-    pulsed = Stream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD, period=4.0)
+    pulsed = SteadyStream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD, period=4.0)
     assert [pulsed.due(at) for at in (1.0, 2.0, 3.9, 5.0)] == [1.0, 2.0, 2.0, 3.0]
-    bundled = Stream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD, segments=4)
+    bundled = SteadyStream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD, segments=4)
     assert bundled.due(8.0) == 2.0
 
 
@@ -67,7 +67,7 @@ def test_packets_are_due_evenly_and_only_in_the_first_half_of_a_period():
 def test_generated_load_through_a_spine_uses_no_other_spine(fabric: Fabric, segments: int):
     """Whatever the weights: the one shortest path to that address leads through it."""
     plain = through(fabric, "h1", "S2", "L2", 2e6)
-    stream = Stream("h1", "L2", plain.address, plain.rate, segments=segments)
+    stream = SteadyStream("h1", "L2", plain.address, plain.rate, segments=segments)
     await_quiet(fabric, "L1", "S2")
     with steady(fabric, [stream]):
         await_rate(fabric, "L1", "S2", 2e6)

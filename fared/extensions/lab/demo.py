@@ -14,48 +14,22 @@ demonstration with exit code 1.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from fared.core.units import BytesPerSecond, format_bandwidth
 from fared.extensions.lab import traffic
-from fared.extensions.lab.acts.stage import SETTLED, DemoError, Stage, perform
-from fared.extensions.lab.addressing import AddressPlan, NodePlan
-from fared.extensions.lab.expected import expected_shares, known_rates, path_capacities
-from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.kernel_view import KernelView, shares
-from fared.extensions.lab.ranks import ranks_at
+from fared.extensions.lab.acts.cast import choose, weighted
+from fared.extensions.lab.acts.stage import SETTLED, DemoError, DemoStage, perform
+from fared.extensions.lab.expected import known_rates, path_capacities
+from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.tables import shares_table
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.waiting import interfaces
 
 FLOWS = 20_000
 SHARE_TOLERANCE = 0.02
-_WEIGHT_TOLERANCE = 0.01
 _CHANGE_DEADLINE = 15.0
 _SLOWED_TO = 4
 _THEN_TO = 2
-
-
-@dataclass(frozen=True)
-class _Cast:
-    """The nodes: flows go from source to target, and the link from tail to head fails.
-
-    ``watched``: the leaves whose next hops the link changes, of fared where others run too.
-    """
-
-    source: NodePlan
-    source_host: str
-    target: NodePlan
-    target_host: str
-    prefixes: tuple[str, ...]
-    tail: NodePlan
-    head: NodePlan
-    rate: BytesPerSecond
-    watched: tuple[NodePlan, ...]
-
-    @property
-    def link(self) -> str:
-        return f"{self.tail.name} > {self.head.name}"
 
 
 def run_demo(topology: LabTopology, as_kind: str | None = None) -> int:
@@ -64,9 +38,9 @@ def run_demo(topology: LabTopology, as_kind: str | None = None) -> int:
 
 
 class _Demo:
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: DemoStage) -> None:
         self.stage, self.fabric = stage, stage.fabric
-        self.cast = _choose(self.fabric)
+        self.cast = choose(self.fabric)
         self.weighs = self.cast.source.node.kind == "fared"
         rate = self.fabric.rate
         self.rates = known_rates(self.fabric.plan, rate) if self.weighs else rate
@@ -110,14 +84,13 @@ class _Demo:
             return
         done = self._await_weights("leaves weight the path by its capacity")
         families = " for IPv4 and IPv6" if len(cast.prefixes) > 1 else ""
-        told = f"{_leaves(cast.watched)} {self._ratio()} in the kernel{families}"
+        told = f"{cast.held} {self._ratio()} in the kernel{families}"
         self.stage.done(told, begun, done)
         self._tell_writes()
 
     def _await_weights(self, what: str) -> float:
-        return self.stage.wait(
-            self.cast.watched, self._weighted, _CHANGE_DEADLINE, what, quiet=SETTLED
-        )
+        accepts = weighted(self.fabric.plan, self.cast, self.rates)
+        return self.stage.wait(self.cast.watched, accepts, _CHANGE_DEADLINE, what, quiet=SETTLED)
 
     def _dead(self) -> None:
         cast, stage = self.cast, self.stage
@@ -148,15 +121,6 @@ class _Demo:
         self.stage.finish()
 
     # -- conditions ----------------------------------------------------------------------------
-
-    def _weighted(self, name: str, view: KernelView) -> bool:
-        """Whether a leaf's weights toward the target match the capacities of its paths."""
-        wanted = expected_shares(self._capacities(name))
-        return all(
-            wanted.keys() == held.keys()
-            and all(abs(held[port] - share) <= _WEIGHT_TOLERANCE for port, share in wanted.items())
-            for held in (shares(view.hops(prefix)) for prefix in self.cast.prefixes)
-        )
 
     def _avoids(self, name: str, view: KernelView) -> bool:
         ports = self._over_link(name)
@@ -226,63 +190,3 @@ class _Demo:
         groups = sum(view.writes.next_hops for view in views)
         routes = sum(view.writes.routes for view in views)
         self.stage.note(f"written to their kernels: {groups} next-hop groups, {routes} routes")
-
-
-def _choose(fabric: Fabric) -> _Cast:
-    """Choose leaves, hosts and the link that is slowed down: the first leaf, and the farthest one.
-
-    Raises LabError.
-    """
-    plan = fabric.plan
-    source, target = map(plan.node, plan.farthest_leaves())
-    if len(plan.equal_cost_ports(source.name, target.name)) < 2:
-        raise DemoError(f"{source.name} has only one shortest path to {target.name}")
-    tail, head, watched = _link(plan, source, target)
-    port = plan.ports_between(tail.name, head.name)[0]
-    rate = fabric.rate(port)
-    if rate is None:
-        raise DemoError(f"the link {tail.name}-{head.name} has no rate to reduce")
-    sender = ranks_at(plan, source.name)[0]
-    others = [rank for rank in ranks_at(plan, target.name) if rank.host != sender.host]
-    if not others:
-        raise DemoError(f"{source.name} and {target.name} have the same host, {sender.host}")
-    return _Cast(
-        source=source,
-        source_host=sender.name,
-        target=target,
-        target_host=others[0].name,
-        prefixes=others[0].prefixes,
-        tail=tail,
-        head=head,
-        rate=rate,
-        watched=watched,
-    )
-
-
-def _link(
-    plan: AddressPlan, source: NodePlan, target: NodePlan
-) -> tuple[NodePlan, NodePlan, tuple[NodePlan, ...]]:
-    """Return the ends of the link that changes, and the leaves that must notice.
-
-    It is the last link to the target, of the first spine that measures what it sends. FRR and BIRD
-    do not: where they run in all spines it is the source's first uplink, which others do not use.
-    """
-    near = plan.distances(target.name)
-    kind = source.node.kind
-    watched = tuple(
-        leaf
-        for leaf in plan.leaves
-        if leaf.name != target.name and leaf.node.kind == kind and leaf.name in near
-    )
-    for port in plan.equal_cost_ports(source.name, target.name):
-        spine = plan.node(port.peer)
-        while (onward := plan.equal_cost_ports(spine.name, target.name))[0].peer != target.name:
-            spine = plan.node(onward[0].peer)
-        if spine.node.kind == kind:
-            return spine, target, watched
-    first = plan.equal_cost_ports(source.name, target.name)[0]
-    return source, plan.node(first.peer), (source,)
-
-
-def _leaves(plans: tuple[NodePlan, ...]) -> str:
-    return "1 leaf holds" if len(plans) == 1 else f"{len(plans)} leaves hold"

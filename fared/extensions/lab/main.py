@@ -16,6 +16,7 @@ from fared.core import link_text
 from fared.core.link_text import LinkText
 from fared.core.units import format_bandwidth, parse_bandwidth
 from fared.extensions.lab import holder, labels, named, sandbox, shipped, topology
+from fared.extensions.lab.acts.names import ACTS, ActName, refuse
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
@@ -262,21 +263,29 @@ main.add_command(completion_of(main, "fared-lab"))
 @main.command()
 @shipped.argument(default=shipped.DEFAULT)
 @_as_kind
-def demo(file: Path, as_kind: str | None) -> None:
+@click.option(
+    "--act", type=ActName(), help=f"Play another act instead: {', '.join(ACTS)}.", metavar="ACT"
+)
+def demo(file: Path, as_kind: str | None, act: str | None) -> None:
     """Demonstrate the daemon on a fabric. Removes everything at the end.
 
     TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name; the
     default is clos3.
     """
     # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
+    from fared.extensions.lab.acts.play import play  # noqa: PLC0415
     from fared.extensions.lab.demo import run_demo  # noqa: PLC0415
     from fared.extensions.lab.ina_demo import run_ina_demo  # noqa: PLC0415
 
     source = topology.load(file)
+    if act is not None:
+        refuse(source, act, as_kind)
     problem = sandbox.problem()
     if problem is not None:
         raise LabError(problem)
-    if any(node.ina for node in source.nodes.values()) and as_kind is None:
+    if act is not None:
+        code = sandbox.run(lambda: play(source, act))
+    elif any(node.ina for node in source.nodes.values()) and as_kind is None:
         code = sandbox.run(lambda: run_ina_demo(source))
     else:
         code = sandbox.run(lambda: run_demo(source, as_kind))

@@ -32,13 +32,13 @@ class DemoError(LabError):
 
 
 def perform(
-    topology: LabTopology, play: Callable[[Stage], None], as_kind: str | None = None
+    topology: LabTopology, play: Callable[[DemoStage], None], as_kind: str | None = None
 ) -> int:
     """Play an act inside a sandbox; return 0, or 1 after reporting what failed."""
     console = Console(width=min(_WIDTH, Console().width), highlight=False)
     fabric = Fabric.from_topology(topology, as_kind=as_kind)
     try:
-        play(Stage(fabric, console))
+        play(DemoStage(fabric, console))
     except LabError as error:
         console.print(f"[bold red]failed[/]: {error}", soft_wrap=True)
         _keep_logs(fabric, console)
@@ -58,7 +58,7 @@ def _keep_logs(fabric: Fabric, console: Console) -> None:
         console.print(f"logs and configurations of all nodes: {target}", soft_wrap=True)
 
 
-class Stage:
+class DemoStage:
     """A fabric on which an act is played, and the console that tells of it."""
 
     def __init__(self, fabric: Fabric, console: Console) -> None:

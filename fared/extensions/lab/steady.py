@@ -43,7 +43,7 @@ _SendOne = Callable[[], int]
 
 
 @dataclass(frozen=True)
-class Stream:
+class SteadyStream:
     """Load from a node to an address of another: ``rate`` is bytes/s on the wire.
 
     Its packets, ``payload`` bytes without headers, belong to its ``flows`` in turn, each with its
@@ -71,23 +71,23 @@ class Stream:
 
 def between_hosts(
     fabric: Fabric, source: str, target: str, rate: BytesPerSecond, flows: int
-) -> Stream:
+) -> SteadyStream:
     """Return the stream from one host to another. Raises LabError."""
-    return Stream(source, target, rank_of(fabric.plan, target).nic.address.ip, rate, flows)
+    return SteadyStream(source, target, rank_of(fabric.plan, target).nic.address.ip, rate, flows)
 
 
-def through(fabric: Fabric, source: str, via: str, leaf: str, rate: BytesPerSecond) -> Stream:
+def through(fabric: Fabric, source: str, via: str, leaf: str, rate: BytesPerSecond) -> SteadyStream:
     """Return a stream from a host to a leaf through the spine ``via``, regardless of weights.
 
     Its destination is the leaf's address on its link to ``via``: from any other leaf, the only
     shortest path to it leads through that spine. Raises LabError.
     """
     address = fabric.plan.ports_between(leaf, via)[0].address.ip
-    return Stream(source, leaf, address, rate)
+    return SteadyStream(source, leaf, address, rate)
 
 
 @contextmanager
-def steady(fabric: Fabric, streams: Sequence[Stream], seed: int = 0) -> Iterator[None]:
+def steady(fabric: Fabric, streams: Sequence[SteadyStream], seed: int = 0) -> Iterator[None]:
     """Send all streams until the context ends. Raises LabError if a socket cannot be opened."""
     with ExitStack() as stack:
         for target in dict.fromkeys(stream.target for stream in streams):
@@ -98,7 +98,7 @@ def steady(fabric: Fabric, streams: Sequence[Stream], seed: int = 0) -> Iterator
             except OSError as error:
                 raise LabError(f"{target}: UDP port {_PORT}: {error.strerror}") from error
         draw = random.Random(seed)
-        senders = [_Sender(fabric, stream, draw, stack) for stream in streams]
+        senders = [_Paced(fabric, stream, draw, stack) for stream in streams]
         process = multiprocessing.get_context("fork").Process(target=_send, args=(senders,))
         process.start()
         try:
@@ -111,11 +111,11 @@ def steady(fabric: Fabric, streams: Sequence[Stream], seed: int = 0) -> Iterator
                 process.join()
 
 
-class _Sender:
+class _Paced:
     """One stream in the sending process."""
 
     def __init__(
-        self, fabric: Fabric, stream: Stream, draw: random.Random, stack: ExitStack
+        self, fabric: Fabric, stream: SteadyStream, draw: random.Random, stack: ExitStack
     ) -> None:
         if not 1 <= stream.flows <= len(_SOURCE_PORTS):
             raise LabError(f"between 1 and {len(_SOURCE_PORTS)} flows, not {stream.flows}")
@@ -139,7 +139,9 @@ class _Sender:
             self._flow = (self._flow + 1) % len(self._sends)
 
 
-def _raw(netns: Netns, stream: Stream, ports: Sequence[int], stack: ExitStack) -> list[_SendOne]:
+def _raw(
+    netns: Netns, stream: SteadyStream, ports: Sequence[int], stack: ExitStack
+) -> list[_SendOne]:
     """One raw socket for all flows: each packet carries the source port of its flow."""
     raw = stack.enter_context(netns.socket(_INET, socket.SOCK_RAW, socket.IPPROTO_UDP))
     raw.connect((str(stream.address), 0))
@@ -151,7 +153,7 @@ def _raw(netns: Netns, stream: Stream, ports: Sequence[int], stack: ExitStack) -
 
 
 def _segmented(
-    netns: Netns, stream: Stream, ports: Sequence[int], stack: ExitStack
+    netns: Netns, stream: SteadyStream, ports: Sequence[int], stack: ExitStack
 ) -> list[_SendOne]:
     """One socket per flow; the kernel splits data into packets (UDP_SEGMENT, udp(7))."""
     sends: list[_SendOne] = []
@@ -165,7 +167,7 @@ def _segmented(
     return sends
 
 
-def _send(senders: Sequence[_Sender]) -> None:
+def _send(senders: Sequence[_Paced]) -> None:
     """Run the sending process until it is killed."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(OSError):  # other programs must not reduce the load
