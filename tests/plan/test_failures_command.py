@@ -156,6 +156,22 @@ def test_a_bound_that_is_broken_exits_with_1(database):
     assert answer(database, "--require", "n-2>=50%")["required"][0]["left"] == 0.5
 
 
+def test_hosts_that_send_more_than_the_uplinks_of_a_leaf_carry_are_oversubscription(database):
+    """Four uplinks of 400G: no database has the links to hosts, so their rate is given."""
+    bound = "--require", "oversubscription <= 1"
+    assert answer(database, *bound, "--rate", "1600G")["required"][0]["ratio"] == 1.0
+    broken = answer(database, *bound, "--rate", "1.6T", "--fail-link", "L3-S1", code=1)
+    assert broken["oversubscription"]["router"] == "L3"
+    assert broken["required"][0]["found"] == "L3 has 1.333"
+    other = answer(database, *bound, "--rate", "1.6T", "--fail-link", "L3-S1", "--hosts", "L1,L2")
+    assert other["required"][0]["met"]
+    strict = answer(database, "--require", "oversubscription < 1", "--rate", "1.6T", code=1)
+    assert not strict["required"][0]["met"]
+    refused = run(database, *bound)
+    assert refused.exit_code == 2
+    assert "requires --rate" in refused.output
+
+
 def test_a_part_of_a_link_can_be_lost_and_pairs_of_links_drawn(database):
     found = answer(database, "--degrade", "25%", "--doubles", "30", "--seed", "7")
     assert of(found, "degrade")["left"] == pytest.approx(1 - 0.25 / 4)

@@ -50,8 +50,9 @@ from fared.extensions.offline.plan.failures import (
     read_network,
 )
 from fared.extensions.offline.plan.kept import Kept, KeptError
+from fared.extensions.offline.plan.oversubscription import oversubscription
 from fared.extensions.offline.plan.page import plan_page
-from fared.extensions.offline.plan.require import CapacityBound, read_bound
+from fared.extensions.offline.plan.require import OVERSUBSCRIPTION, Bound, read_bound
 from fared.extensions.offline.plan.run import PlanTask, WorkersDiedError
 from fared.extensions.offline.plan.sets import DEGRADE, GROUPS, LINKS, NODES
 from fared.extensions.offline.plan.traffic import COLLECTIVES
@@ -179,14 +180,14 @@ class FailuresAsked(NamedTuple):
         opt("--set-cost", metavar="A-B=N", multiple=True, help="Change it for good."),
     ]
     bounds: Annotated[
-        tuple[CapacityBound, ...],
+        tuple[Bound, ...],
         opt(
             "--require",
             metavar="'n-1 >= 75%'",
             multiple=True,
             callback=parsed_by(read_bound),
             help="Exit with 1 unless all pairs keep so much."
-            " Sets: n-1, n-2, nodes, groups, degrade.",
+            " Sets: n-1, n-2, nodes, groups, degrade. 'oversubscription <= 1': of --rate.",
         ),
     ]
     old: Annotated[
@@ -232,18 +233,26 @@ def failures(asked: FailuresAsked) -> None:
     bounded = {bound.of for bound in asked.bounds}
     wanted = _sets(asked, groups, bounded)
     compute = _compute(asked.workers, asked.scheduler)
-    traffic = AskedTraffic(asked.demand_file, asked.collective, name_list(asked.hosts), asked.rate)
+    hosts = name_list(asked.hosts)
+    traffic = AskedTraffic(asked.demand_file, asked.collective, hosts, asked.rate)
+    if OVERSUBSCRIPTION in bounded and asked.rate is None:
+        raise click.UsageError(
+            f"a bound of {OVERSUBSCRIPTION} requires --rate, of all hosts of a leaf"
+        )
     shown = Shown(ranked=asked.top, pairs=how_many_pairs(asked.pairs))
     before = None if asked.old is None else read_report(asked.old)
     names, ends = name_list(asked.drained), name_list(asked.between)
     with PlanProgress() as bar:
         try:
             network = _network(load_database(asked.source), given, names, asked.bandwidth, ends)
-            task = planned_task(network, wanted, traffic.read(network.healthy))
+            sent = oversubscription(network.healthy, hosts, asked.rate)
+            asks = traffic.asks(beside=OVERSUBSCRIPTION in bounded)
+            task = planned_task(network, wanted, traffic.read(network.healthy) if asks else None)
             planned = _computed(network, task, compute, asked.resume, bar.show)
         except (PlanError, KeptError, WorkersDiedError, ClusterError) as error:
             raise Failure(str(error)) from error
     document = plan_document(planned, given.described(), names, shown)
+    document[OVERSUBSCRIPTION] = sent
     document["required"] = [bound.check(document) for bound in asked.bounds]
     if asked.html is not None:
         write_page(asked.html, plan_page(document, planned, time.time()))

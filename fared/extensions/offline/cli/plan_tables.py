@@ -6,6 +6,7 @@ import math
 import sys
 from typing import Any
 
+from fared.extensions.offline.plan.document import part
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, count, dim, judged, plural_list, red, yellow
 from fared.management.documents.paper import Paper, console
@@ -35,14 +36,6 @@ def render_plan(document: Json) -> str:
             _failures(document, paper)
         _required(document, paper)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
-
-
-def part(value: float) -> str:
-    """Format a part as a percentage that never rounds up to 100, nor a rest down to 0."""
-    percent = value * 100
-    if 0 < percent < 0.05 or 99.95 <= percent < 100:
-        return "<0.1%" if percent < 1 else ">99.9%"
-    return human.share(value)
 
 
 def _failures(document: Json, paper: Paper) -> None:
@@ -245,5 +238,5 @@ def _required(document: Json, paper: Paper) -> None:
     for bound in document["required"]:
         paper.line()
         words = "holds" if bound["met"] else "is broken"
-        text = f"{bound['bound']} {words}: {part(bound['left'])} is left"
+        text = f"{bound['bound']} {words}: {bound['found']}"
         paper.line(judged(text, good=bound["met"]))

@@ -24,6 +24,10 @@ class AskedTraffic(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...]
     rate: float | None
 
+    def asks(self, *, beside: bool) -> bool:
+        """Whether traffic is asked for; ``beside``: hosts and rate are asked for something else."""
+        return not beside or self.kind is not None or self.file is not None
+
     def read(self, fabric: PlanFabric) -> Demands | None:
         """Return the rates between nodes, None without any. Raises PlanError, Failure."""
         if self.kind is None:

@@ -6,7 +6,7 @@ from a database: one graph, its links one by one, the routers between which capa
 the capacity that each of them leaves between all pairs, as changes of the shortest ``paths`` of one
 root at a time, ``traffic`` what becomes of given traffic, by the loads of ``routes``. ``run``
 divides the work among processes, ``cluster`` among machines, ``kept`` resumes it. ``rows`` gathers
-what is kept of it, ``document`` makes the report, ``conclusion``
-says it in sentences, ``page`` and ``picture`` show it. ``compare``
-compares two reports, ``require`` checks bounds. ``jobs`` plans training jobs that share links.
+what is kept of it, ``document`` makes the report, ``conclusion`` says it in sentences, ``page`` and
+``picture`` show it. ``compare`` compares two reports, ``require`` checks bounds, also of
+``oversubscription``. ``jobs`` plans training jobs that share links.
 """

@@ -17,6 +17,7 @@ from fared.extensions.offline.plan.paths import NONE, edge_changes
 from fared.extensions.offline.plan.rows import SetResult
 from fared.extensions.offline.plan.sets import DOUBLES, GROUPS, LINKS, NODES
 from fared.extensions.offline.plan.traffic import CarriedTraffic
+from fared.management.documents import human
 
 Json = dict[str, Any]
 FORMAT = "fared-plan-failures/1"
@@ -309,3 +310,11 @@ def set_named(document: Json, name: str) -> Json | None:
     """Return a set of a report by its name or alias (``n-1``)."""
     known: Sequence[Json] = document["sets"]
     return next((one for one in known if name in (one["set"], one["alias"])), None)
+
+
+def part(value: float) -> str:
+    """Format a part as a percentage that never rounds up to 100, nor a rest down to 0."""
+    percent = value * 100
+    if 0 < percent < 0.05 or 99.95 <= percent < 100:
+        return "<0.1%" if percent < 1 else ">99.9%"
+    return human.share(value)

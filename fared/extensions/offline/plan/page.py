@@ -131,7 +131,7 @@ def _between(healthy: Json) -> str:
 def _bounds(bounds: Iterable[Json]) -> Iterator[tuple[str, str]]:
     for bound in bounds:
         kind, words = ("good", "holds") if bound["met"] else ("bad", "is broken")
-        yield kind, f"{bound['bound']} {words}: {human.share(bound['left'])} is left"
+        yield kind, f"{bound['bound']} {words}: {bound['found']}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int) -> str:

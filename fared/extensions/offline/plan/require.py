@@ -1,4 +1,4 @@
-"""Bounds that a plan must keep: ``n-1 >= 75%``."""
+"""Bounds that a plan must keep: ``n-1 >= 75%``, ``oversubscription <= 1``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
-from fared.extensions.offline.plan.document import ALIASES, set_named
+from fared.extensions.offline.plan.document import ALIASES, part, set_named
 from fared.extensions.offline.plan.sets import DEGRADE, DOUBLES, GROUPS, LINKS, NODES
 
 Json = dict[str, Any]
+OVERSUBSCRIPTION = "oversubscription"
 _BOUND = re.compile(r"^\s*([\w-]+)\s*(>=|>)\s*(\d+(?:\.\d+)?)\s*%\s*$")
+_RATIO = re.compile(rf"^\s*{OVERSUBSCRIPTION}\s*(<=|<)\s*(\d+(?:\.\d+)?)\s*$")
 _NAMES = {name: name for name in (LINKS, NODES, GROUPS, DOUBLES, DEGRADE)} | {
     alias: name for name, alias in ALIASES.items()
 }
@@ -27,17 +29,42 @@ class CapacityBound(msgspec.Struct, frozen=True):
     least: float
 
     def check(self, document: Json) -> Json:
-        """Return the bound, the part found, and whether it is met."""
+        """Return the bound, the part found, also in words, and whether it is met."""
         found = set_named(document, self.of)
         left = 1.0 if found is None else float(found["left"])
         met = left > self.least + _EXACT if self.strict else left >= self.least - _EXACT
-        return {"bound": self.text, "left": left, "met": met}
+        words = f"{part(left)} is left"
+        return {"bound": self.text, "left": left, "met": met, "found": words}
 
 
-def read_bound(text: str) -> CapacityBound:
+class RatioBound(msgspec.Struct, frozen=True):
+    """The most that the hosts of a router send, over the capacity of its links to routers."""
+
+    text: str
+    strict: bool
+    most: float
+    of: str = OVERSUBSCRIPTION
+
+    def check(self, document: Json) -> Json:
+        """Return the bound, the worst router and its ratio, and whether it is met."""
+        worst = document[OVERSUBSCRIPTION]
+        ratio = float(worst["ratio"])
+        met = ratio < self.most - _EXACT if self.strict else ratio <= self.most + _EXACT
+        words = f"{worst['router']} has {ratio:.4g}"
+        return {"bound": self.text, "ratio": ratio, "met": met, "found": words}
+
+
+Bound = CapacityBound | RatioBound
+
+
+def read_bound(text: str) -> Bound:
     """Parse a bound. Raises ValueError."""
+    ratio = _RATIO.match(text)
+    if ratio is not None:
+        return RatioBound(text.strip(), ratio[1] == "<", float(ratio[2]))
     match = _BOUND.match(text)
     if match is None or match[1] not in _NAMES:
         known = ", ".join(_NAMES)
-        raise ValueError(f"{text!r} is not SET >= PERCENT%; sets: {known}")
+        forms = f"SET >= PERCENT%, or {OVERSUBSCRIPTION} <= N"
+        raise ValueError(f"{text!r} is not {forms}; sets: {known}")
     return CapacityBound(text.strip(), _NAMES[match[1]], match[2] == ">", float(match[3]) / 100)
