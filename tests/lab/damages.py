@@ -8,10 +8,11 @@ each carries min(in, out).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
-from fared.extensions.lab.addressing import NodePlan
+from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.kernel_view import Hop, KernelView
+from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.waiting import wait_until
 
 Damages = Mapping[tuple[str, str], int]
@@ -31,6 +32,18 @@ FIGURE_2: Damages = {
     ("plane4-SS4", "p8-S4"): 85,
 }
 """Nine in the fabric of eight PoDs and four super-spines a plane."""
+SLOW_LINKS: Damages = {
+    ("p1-S1", "p1-L2"): 25,
+    ("p1-S3", "p1-L1"): 50,
+    ("p5-S3", "p5-L2"): 80,
+    ("p8-L3", "p8-S2"): 40,
+    ("plane2-SS1", "p8-S2"): 10,
+    ("plane2-SS2", "p8-S2"): 10,
+    ("plane2-SS3", "p8-S2"): 5,
+    ("plane2-SS4", "p8-S2"): 5,
+    ("p3-L4", "p3-S4"): 20,
+}
+"""Nine in the same fabric, none of which fails: a plane is left with 30 % of a link."""
 TWO_PODS: Damages = {
     ("p1-S3", "p1-L2"): 80,
     ("p1-L3", "p1-S1"): 90,
@@ -70,13 +83,12 @@ def _set(fabric: Fabric, percents: Damages) -> None:
         fabric.shape(tail, head, (port.rate or 0.0) * percent / WHOLE)
 
 
-class _Arithmetic:
+class Arithmetic:
     """What each spine carries between two leaves, in percent of a whole link."""
 
-    def __init__(self, fabric: Fabric, damaged: Damages) -> None:
+    def __init__(self, plan: AddressPlan, damaged: Damages) -> None:
         self._neighbors = {
-            router.name: [port.peer for port in router.fabric_ports]
-            for router in fabric.plan.routers
+            router.name: [port.peer for port in router.fabric_ports] for router in plan.routers
         }
         self._damaged = damaged
 
@@ -102,8 +114,8 @@ class _Arithmetic:
         return 0 if failed else self._damaged.get((tail, head), WHOLE)
 
 
-def _proportional(hops: list[Hop], wanted: Mapping[str, int]) -> bool:
-    weights = {hop.interface: hop.weight for hop in hops}
+def proportional(weights: Mapping[str, Fraction | int], wanted: Mapping[str, int]) -> bool:
+    """Whether weights, by interface, have the ratios of these numbers exactly."""
     total, whole = sum(weights.values()), sum(wanted.values())
     return weights.keys() == wanted.keys() and all(
         weights[spine] * whole == wanted[spine] * total for spine in wanted
@@ -116,7 +128,7 @@ def _prefixes(leaf: NodePlan) -> list[str]:
 
 def _await_vectors(fabric: Fabric, damaged: Damages, timeout: float) -> tuple[int, list[str]]:
     """Return how many vectors there are, and the ones still wrong after ``timeout`` seconds."""
-    right, leaves = _Arithmetic(fabric, damaged), fabric.plan.leaves
+    right, leaves = Arithmetic(fabric.plan, damaged), fabric.plan.leaves
     wanted = {
         leaf.name: {
             prefix: right.vector(leaf.name, other.name)
@@ -131,7 +143,7 @@ def _await_vectors(fabric: Fabric, damaged: Damages, timeout: float) -> tuple[in
         routes = view.routes() | view.routes6()
         for prefix, vector in wanted[name].items():
             hops = list(routes.get(prefix, ()))
-            if not _proportional(hops, vector):
+            if not proportional({hop.interface: hop.weight for hop in hops}, vector):
                 yield f"{name} to {prefix}: {[(h.interface, h.weight) for h in hops]}, not {vector}"
 
     views = fabric.views(leaves)

@@ -28,6 +28,8 @@ DEFAULTS = """
 ospf: {areas: {0: {interfaces: {"*": {}}}}}
 isis: {net: 49.0000.0000.0000.0001.00, interfaces: {"*": {}}}
 """
+THRESHOLD = 0.031
+"""An advertised path capacity may be 3 % old."""
 RATE = 0.1 * GIGABIT
 """Of links whose file says no rate: that of the lab's files."""
 IDENTITY = {
@@ -113,6 +115,13 @@ def _configure(network: Network, name: str, config: Config) -> None:
     port = list(network.nodes[name].ports.values())[-1]
     made = {proto: LINK_SETTINGS[proto](config, port.link(), 1.0) for proto in config.protocols}
     port.settings = {proto: settings for proto, settings in made.items() if settings is not None}
+
+
+def capacities(fabric: Fabric, source: str, target: str) -> dict[str, float | None]:
+    """Return the path capacity of each next hop of a router toward another, bytes/s."""
+    node = fabric.network.nodes[source]
+    hops = node.running.solver.routes[fabric.leaf_prefixes[target]].nexthops.hops
+    return {node.ports[hop.ifindex].name: hop.capacity for hop in hops}
 
 
 def bounds(fabric: Fabric, source: str, target: str) -> dict[str, float]:

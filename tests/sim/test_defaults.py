@@ -11,7 +11,15 @@ from fared.core.units import BytesPerSecond
 from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
 from fared.extensions.sim.levels import clos3_isis, clos5_levels
-from tests.sim.configured import bounds, lab_fabric, planned, with_defaults, wrong_shares
+from tests.sim.configured import (
+    THRESHOLD,
+    bounds,
+    capacities,
+    lab_fabric,
+    planned,
+    with_defaults,
+    wrong_shares,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -88,12 +96,10 @@ def test_each_percent_that_a_link_of_another_pod_loses_shows_within_the_threshol
     """From 99 to 50 % and back, one percent at a time: small steps do not add up unnoticed."""
     fabric = started(with_defaults(build(2, 1, 2, 1)))
     source, target = list(fabric.leaf_prefixes)
-    node, above = fabric.network.nodes[source], last_link(fabric)[0]
     for percent in (*range(99, 49, -1), *range(50, 101)):
         degrade(fabric, percent / 100 * DEFAULT_CAPACITY)
-        hops = node.running.solver.routes[fabric.leaf_prefixes[target]].nexthops.hops
-        found = {node.ports[hop.ifindex].name: hop.capacity for hop in hops}
+        found = capacities(fabric, source, target)
         wanted = bounds(fabric, source, target)
         assert min(wanted.values()) == pytest.approx(percent / 100 * DEFAULT_CAPACITY)
-        assert found == pytest.approx(wanted, rel=0.031), (above, percent)
+        assert found == pytest.approx(wanted, rel=THRESHOLD), percent
     assert found == pytest.approx(wanted), "a repaired link counts in full"
