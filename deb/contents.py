@@ -49,7 +49,10 @@ FILES = {
         "README.md": "usr/share/doc/fared/README.md",
         "CHANGELOG.md": "usr/share/doc/fared/changelog",
     },
-    "fared-tools": {"containerlab/*.clab.yml": "usr/lib/fared/fared/extensions/lab/topologies"},
+    "fared-tools": {
+        "containerlab/*.clab.yml": "usr/lib/fared/fared/extensions/lab/topologies",
+        "containerlab/*.model.yml": "usr/lib/fared/fared/extensions/lab/topologies",
+    },
 }
 """Where files of the source tree go; a target of a glob is a directory."""
 CONFFILES = ("etc/fared/fared.yaml", "etc/iproute2/rt_protos.d/fared.conf")

@@ -56,9 +56,8 @@ from bench.traffic.elephants_udp import failed
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
-from fared.extensions.lab.workloads.bounds import kernel_rates
+from fared.extensions.lab.workloads.bounds import bound, kernel_rates
 from fared.extensions.lab.workloads.jobs import Job
-from fared.extensions.lab.workloads.run import bound
 from fared.extensions.lab.workloads.run import run as play
 
 RESULTS = OUTPUT / "collectives.json"

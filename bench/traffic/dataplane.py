@@ -81,9 +81,9 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView, shares
 from fared.extensions.lab.steady import steady, through
 from fared.extensions.lab.waiting import await_paths, wait_until
-from fared.extensions.lab.workloads.bounds import kernel_rates
+from fared.extensions.lab.workloads.bounds import bound, kernel_rates
 from fared.extensions.lab.workloads.jobs import Job
-from fared.extensions.lab.workloads.run import bound, run
+from fared.extensions.lab.workloads.run import run
 
 RESULTS = OUTPUT / "dataplane"
 

@@ -49,8 +49,9 @@ from fared.extensions.lab import sandbox
 from fared.extensions.lab.expected import expected_shares, path_capacities
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths, wait_until
+from fared.extensions.lab.workloads.bounds import bound
 from fared.extensions.lab.workloads.jobs import Job
-from fared.extensions.lab.workloads.run import bound, run
+from fared.extensions.lab.workloads.run import run
 
 RESULTS = OUTPUT / "elephants"
 _NEAR = 0.01

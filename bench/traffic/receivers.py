@@ -23,8 +23,9 @@ from bench.traffic.elephants_runs import PACKET
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
+from fared.extensions.lab.workloads.bounds import bound
 from fared.extensions.lab.workloads.jobs import Job
-from fared.extensions.lab.workloads.run import bound, run
+from fared.extensions.lab.workloads.run import run
 
 SIZE = 128_000_000
 CONTROLS = ("cubic", "reno", "bbr")

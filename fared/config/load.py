@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.config.checks import Compare, cross_checks, warnings_of
-from fared.config.document import Place, Places, YamlError, parse
+from fared.config.document import PathKey, Place, Places, YamlError, parse
 from fared.config.errors import (
     MOST_SHOWN,
     ConfigError,
@@ -29,6 +29,7 @@ from fared.config.hints import belongs, foreign, nearest
 from fared.config.model import Config
 from fared.config.reading import Problem, Reading
 from fared.config.secrets import presentable, shown
+from fared.config.section import S
 from fared.config.shapes import shape_of
 from fared.config.traps import Trap
 
@@ -96,7 +97,26 @@ def _unreadable(source: Path, expected: str, got: str) -> ConfigErrors:
     return ConfigErrors((ConfigError(str(source), 1, 1, "", expected, got),))
 
 
+def load_section(kind: type[S], source: Path) -> S:
+    """Load a file of its own that is one section, by the same rules. Raises ConfigErrors."""
+    file = str(source)
+    data, places, found = _parsed(_read(source), file)
+    section, _ = _sound(kind, data, found, lambda one: _placed(file, one, places, _nowhere))
+    return section
+
+
 def _load(text: str, file: str, compare: Compare = _nothing) -> Loaded:
+    data, places, found = _parsed(text, file)
+    if isinstance(data, str) and (other := foreign(text)):
+        raise _not_ours(file, other)
+    found += cross_checks(file, data, places)
+    config, reading = _sound(Config, data, found, lambda one: _placed(file, one, places, belongs))
+    warnings = warnings_of(file, config, places, reading.exposed, compare)
+    return Loaded(config, tuple(sorted(warnings, key=lambda w: (w.line, w.column))), text)
+
+
+def _parsed(text: str, file: str) -> tuple[object, Places, list[ConfigError]]:
+    """Return what a file holds, and the keys that it has twice."""
     try:
         data, places = parse(text)
     except YamlError as error:
@@ -112,19 +132,29 @@ def _load(text: str, file: str, compare: Compare = _nothing) -> Loaded:
         )
         for path, place, first in places.duplicates
     ]
-    if isinstance(data, str) and (other := foreign(text)):
-        raise _not_ours(file, other)
-    found += cross_checks(file, data, places)
+    return data, places, found
+
+
+def _sound(
+    kind: type[S],
+    data: object,
+    found: list[ConfigError],
+    placed: Callable[[Problem], _Placed],
+) -> tuple[S, Reading]:
+    """Return the section that a file is, or raise all its errors."""
     reading = Reading()
-    config: Config = shape_of(Config).read(data, (), reading)
+    section: S = shape_of(kind).read(data, (), reading)
     problems = [_known(error) for error in found]
-    problems += [_placed(file, problem, places) for problem in reading.problems]
+    problems += [placed(problem) for problem in reading.problems]
     if problems:
         problems.sort(key=lambda problem: problem.order)
         shown_ones = tuple(problem.error() for problem in problems[:MOST_SHOWN])
         raise ConfigErrors(shown_ones, len(problems))
-    warnings = warnings_of(file, config, places, reading.exposed, compare)
-    return Loaded(config, tuple(sorted(warnings, key=lambda w: (w.line, w.column))), text)
+    return section, reading
+
+
+def _nowhere(_path: PathKey) -> str:
+    return ""
 
 
 def _not_ours(file: str, other: str) -> ConfigErrors:
@@ -144,18 +174,22 @@ def _known(error: ConfigError) -> _Placed:
     return _Placed((error.line, error.column, error.path), lambda: error)
 
 
-def _placed(file: str, problem: Problem, places: Places) -> _Placed:
-    """Find the place of a problem."""
+def _placed(
+    file: str, problem: Problem, places: Places, where: Callable[[PathKey], str]
+) -> _Placed:
+    """Find the place of a problem; ``where`` says where an unknown key is known."""
     field = problem.reason.field
     at = (*problem.path, field) if field else problem.path
     place = places.key(at) if problem.on_key else places.value(at)
     order = (place.line, place.column, format_path(at))
-    return _Placed(order, lambda: _in_words(file, problem, place))
+    return _Placed(order, lambda: _in_words(file, problem, place, where))
 
 
-def _in_words(file: str, problem: Problem, place: Place) -> ConfigError:
+def _in_words(
+    file: str, problem: Problem, place: Place, where: Callable[[PathKey], str]
+) -> ConfigError:
     if problem.known:
-        return _unknown_key(file, problem, place)
+        return _unknown_key(file, problem, place, where)
     path, reason = problem.path, problem.reason
     if problem.on_key:
         got = show_value(problem.given)
@@ -175,14 +209,16 @@ def _as_given(section: object, key: str) -> object:
     return section.get(key) if isinstance(section, dict) else section
 
 
-def _unknown_key(file: str, problem: Problem, place: Place) -> ConfigError:
+def _unknown_key(
+    file: str, problem: Problem, place: Place, where: Callable[[PathKey], str]
+) -> ConfigError:
     path, known = problem.path, problem.known
     one_of = f"one of {', '.join(sorted(known))}"
     if not presentable(path):
         hint = "key: VALUE needs a space"
         return error_at(file, path[:-1], place, one_of, "another key", hint=hint)
     near = nearest(path[-1], known)
-    where = "" if near else belongs(path)
+    known_at = "" if near else where(path)
     return ConfigError(
         file,
         place.line,
@@ -190,6 +226,6 @@ def _unknown_key(file: str, problem: Problem, place: Place) -> ConfigError:
         format_path(path),
         one_of,
         f"the unknown key {show_value(path[-1])}",
-        hint=f"it is a key of {where}" if where else "",
+        hint=f"it is a key of {known_at}" if known_at else "",
         nearest=near,
     )

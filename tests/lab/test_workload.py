@@ -23,10 +23,12 @@ from fared.extensions.lab.tables import segment_order_table
 from fared.extensions.lab.tcp_order import TcpOrder, order_of
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths, interfaces
+from fared.extensions.lab.workloads import patterns
+from fared.extensions.lab.workloads.bounds import bound
 from fared.extensions.lab.workloads.collectives import COLLECTIVES
 from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.report import Iteration, JobReport, LinkUse, WorkloadReport
-from fared.extensions.lab.workloads.run import bound, run
+from fared.extensions.lab.workloads.run import run
 from fared.extensions.lab.workloads.tables import completion_table, uses_table
 from tests.lab.test_fabric import TOPOLOGY
 from tests.waiting import wait_for
@@ -121,6 +123,36 @@ def test_jobs_compute_between_iterations_and_begin_after_their_shift(fabric: Fab
         for first, later in itertools.pairwise(done):
             assert later.begun >= first.begun + first.seconds + 0.3
         assert report.cycle == pytest.approx((done[2].begun - done[0].begun) / 2)
+
+
+@pytest.mark.netns
+def test_a_training_step_and_requests_run_side_by_side_each_task_behind_those_it_waits_for(
+    fabric: Fabric,
+):
+    """Three stages of a pipeline, two micro-batches; and an open loop of requests to h3."""
+    hosts = ("h1", "h2", "h3")
+    stages = patterns.pipeline(3, 50_000, 2, "1f1b", 0.01)
+    load = {"count": 5, "rate": 50.0, "request": 100, "answer": 20_000, "compute": 0.02}
+    asked = patterns.requests(3, 1, sticky=False, seed=1, **load)
+    jobs = [
+        Job("pipeline", hosts, 50_000, elephants=2, iterations=2, tasks=stages),
+        Job("requests", hosts, 20_000, iterations=1, tasks=asked),
+    ]
+    chain, open_loop = run(fabric, jobs, timeout=60.0).jobs
+    assert (chain.moved, len(chain.iterations)) == (8 * 50_000, 2)
+    for task, time in zip(stages.tasks, chain.times, strict=True):
+        ready = max((chain.times[before].ended for before in task.after), default=0.0)
+        assert time.begun >= ready + task.compute - 1e-9
+    assert chain.bound is not None
+    assert chain.bound >= (2 + 2) * 3 * 0.01, (
+        "it computes three times for each micro-batch and more"
+    )
+    assert chain.median > chain.bound
+    assert len(open_loop.latencies) == 5
+    assert open_loop.alone is not None
+    assert min(open_loop.latencies) > 0.02
+    assert [phase.name for phase in open_loop.phases] == ["request", "answer"]
+    assert all(len(phase.seconds) == 1 for phase in open_loop.phases)
 
 
 @pytest.mark.netns
@@ -336,8 +368,8 @@ def test_every_collective_is_a_command_with_options_of_its_own(name: str):
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        ([], "--from and --to are required, or a collective"),
-        (["--from", "h1"], "--from and --to are required, or a collective"),
+        ([], "--from and --to are required, or a workload"),
+        (["--from", "h1"], "--from and --to are required, or a workload"),
         (["--json", "all-gather"], "--json must follow all-gather"),
         (["all-gathr"], "Did you mean one of: 'all-gather', 'all-gather-bier'?"),
     ],

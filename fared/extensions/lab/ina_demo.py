@@ -33,7 +33,7 @@ from fared.extensions.lab.workloads.bounds import kernel_rates
 from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.report import WorkloadReport
 from fared.extensions.lab.workloads.run import run
-from fared.extensions.lab.workloads.tables import format_bytes
+from fared.extensions.lab.workloads.sizes import format_bytes
 
 SIZE = 2_000_000
 ITERATIONS = 3

@@ -12,7 +12,7 @@ from fared.extensions.ina.plan.model import TreePlan
 from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.workloads.jobs import INA
 from fared.extensions.lab.workloads.report import JobReport, WorkloadReport
-from fared.extensions.lab.workloads.tables import format_bytes
+from fared.extensions.lab.workloads.sizes import format_bytes
 
 _BAR = 24
 Link = tuple[str, str]

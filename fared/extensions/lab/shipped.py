@@ -1,4 +1,4 @@
-"""The topologies that come with fared, by name: ``fared-lab up clos3``.
+"""The topologies and models that come with fared, by name: ``fared-lab up clos3``.
 
 They are the files of ``containerlab/``: an installation from the source tree reads them there, a
 wheel and the Debian package have copies beside this module.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.decorators import FC
 from click.shell_completion import CompletionItem
 
 from fared.extensions.lab.topology import STDIN
@@ -20,6 +21,8 @@ from fared.extensions.lab.topology import STDIN
 DEFAULT = "clos3"
 """The fabric of the demo."""
 SUFFIX = ".clab.yml"
+MODEL_SUFFIX = ".model.yml"
+"""Of models for ``fared-lab traffic step``."""
 _INSTALLED = Path(__file__).parent / "topologies"
 _SOURCE = Path(__file__).parents[3] / "containerlab"
 
@@ -29,9 +32,9 @@ def directory() -> Path:
     return _INSTALLED if _INSTALLED.is_dir() else _SOURCE
 
 
-def files() -> dict[str, Path]:
+def files(suffix: str = SUFFIX) -> dict[str, Path]:
     """Return the files by name, in the order of names."""
-    found = {path.name.removesuffix(SUFFIX): path for path in directory().glob(f"*{SUFFIX}")}
+    found = {path.name.removesuffix(suffix): path for path in directory().glob(f"*{suffix}")}
     return dict(sorted(found.items()))
 
 
@@ -49,6 +52,24 @@ def argument(*, default: str | None = None) -> Callable[[Callable[..., None]], C
     return click.argument(
         "file", metavar=metavar, callback=_file, shell_complete=_complete, **optional
     )
+
+
+def model_option() -> Callable[[FC], FC]:
+    """Declare the option ``--model``: a path, or the name of a model that comes with fared."""
+    return click.option(
+        "--model",
+        required=True,
+        metavar="MODEL",
+        callback=_model,
+        help=f"A file, or one of {', '.join(files(MODEL_SUFFIX))}.",
+    )
+
+
+def _model(_context: click.Context, _parameter: click.Parameter, word: str) -> Path:
+    known = files(MODEL_SUFFIX)
+    if word in known or "." in word or "/" in word or Path(word).exists():
+        return known.get(word, Path(word))
+    raise click.BadParameter(f"no model {word!r} comes with fared; there is {', '.join(known)}")
 
 
 def _file(_context: click.Context, _parameter: click.Parameter, word: str) -> Path:

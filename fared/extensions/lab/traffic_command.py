@@ -1,4 +1,4 @@
-"""``fared-lab traffic``: flows between two hosts of a lab, or collectives of AI training."""
+"""``fared-lab traffic``: flows between two hosts of a lab, or workloads of AI."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fared.core.units import format_bandwidth
 from fared.extensions.lab import holder, iperf, named
 from fared.extensions.lab import traffic as traffic_
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.pattern_commands import pattern_commands
 from fared.extensions.lab.tables import packet_order_table, segment_order_table, shares_table
 from fared.extensions.lab.udp import LEAST_PAYLOAD, MOST_PAYLOAD, PAYLOAD
 from fared.extensions.lab.workload_command import collective_commands
@@ -22,15 +23,18 @@ class _TrafficGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
+        patterns = [one.name for one in pattern_commands()]
         told = [(name, one.get_short_help_str(80)) for name, one in self.commands.items()]
         with formatter.section("Collectives"):
-            formatter.write_dl(told)
+            formatter.write_dl([line for line in told if line[0] not in patterns])
+        with formatter.section("Training and inference"):
+            formatter.write_dl([line for line in told if line[0] in patterns])
 
 
 @click.group(
     cls=_TrafficGroup,
     invoke_without_command=True,
-    subcommand_metavar="[COLLECTIVE [OPTIONS]]",
+    subcommand_metavar="[WORKLOAD [OPTIONS]]",
 )
 @click.option(
     "--from",
@@ -82,16 +86,16 @@ def traffic(
     ipv6: bool,
     as_json: bool,
 ) -> None:
-    """Send UDP flows between two hosts, or run a collective. Collectives are those of AI training.
+    """Send UDP flows between two hosts, or run a workload of AI training and inference.
 
-    Flows show each uplink's share with its weight. A COLLECTIVE runs over TCP between many hosts
-    and shows its completion times; its options follow its name (COLLECTIVE --help).
+    Flows show each uplink's share with its weight. A WORKLOAD runs over TCP between many hosts
+    and shows its completion times; its options follow its name (WORKLOAD --help).
     """
     if context.invoked_subcommand is not None:
         _refuse_options(context)
         return
     if source is None or destination is None:
-        raise click.UsageError("--from and --to are required, or a collective")
+        raise click.UsageError("--from and --to are required, or a workload")
 
     def send(fabric: Fabric) -> int:
         if streams is not None:
@@ -147,5 +151,5 @@ def _refuse_options(context: click.Context) -> None:
             raise click.UsageError(f"{name} must follow {collective}, if {collective} has it")
 
 
-for _command in collective_commands():
+for _command in (*collective_commands(), *pattern_commands()):
     traffic.add_command(_command)

@@ -7,27 +7,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import cleandoc
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-from rich.console import Console
 
+from fared.core.units import parse_duration
 from fared.extensions.lab import holder, named
 from fared.extensions.lab.addressing import AddressPlan
+from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ranks import read_ranks
-from fared.extensions.lab.tables import segment_order_table
 from fared.extensions.lab.workload_options import (
-    DEFAULT_ITERATIONS,
-    congestion_option,
     hosts_option,
-    interval_option,
-    json_option,
     plain_options,
+    repeated,
+    run_options,
     size_option,
-    timeout_option,
+    take_repeated,
 )
+from fared.extensions.lab.workload_play import play, show
+from fared.extensions.lab.workloads import patterns
 from fared.extensions.lab.workloads.collectives import COLLECTIVES
 from fared.extensions.lab.workloads.jobs import (
     ALL_GATHER_BIER,
@@ -35,9 +34,10 @@ from fared.extensions.lab.workloads.jobs import (
     INA,
     Job,
 )
+from fared.extensions.lab.workloads.sizes import parse_size
 
 if TYPE_CHECKING:
-    from fared.extensions.lab.workloads.report import WorkloadReport
+    pass
 
 _TOLD = {
     "all-reduce-ring": "All ranks get the sum of all, block by block in a ring.",
@@ -50,29 +50,30 @@ _TOLD = {
     "scatter": "Rank 0 sends each rank a block.",
     "all-to-all": "Each rank sends each other rank a block.",
 }
+ALL_TO_ALL = "all-to-all"
+_SKEW = click.Option(
+    ["--skew"],
+    type=click.FloatRange(1.0),
+    default=1.0,
+    show_default=True,
+    help="Rank 0 gets so many times the mean, and each next one less.",
+)
 _COPIED = {
     BROADCAST_BIER: "Rank 0 sends its data to all: routers copy on the way.",
     ALL_GATHER_BIER: "All ranks get the block of each: routers copy on the way.",
 }
 
 
-def _show(report: WorkloadReport, *, as_json: bool) -> None:
-    """Print the report as a document, or as tables."""
-    # networkx and matplotlib: 100 ms, which the other commands, each node in a container
-    # among them, need not pay.
-    from fared.extensions.lab.workloads import tables as workload_tables  # noqa: PLC0415
-
-    if as_json:
-        click.echo(report.as_json())
-        return
-    console = Console(highlight=False)
-    console.print(workload_tables.completion_table(report))
-    orders = {
-        f"{number} {job.job.collective}": job.order for number, job in enumerate(report.jobs, 1)
-    }
-    if any(order.segments for order in orders.values()):
-        console.print(segment_order_table(orders))
-    console.print(workload_tables.uses_table(report))
+def _phases(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
+) -> list[tuple[int, float]]:
+    """Parse ``SIZE:DURATION`` of each phase."""
+    del context, parameter
+    try:
+        halves = [text.partition(":") for text in texts]
+        return [(parse_size(size), parse_duration(rest or "0s")) for size, _, rest in halves]
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; a phase is SIZE:DURATION such as 8M:200ms") from None
 
 
 def collective_commands() -> Iterator[click.Command]:
@@ -80,7 +81,7 @@ def collective_commands() -> Iterator[click.Command]:
     for name in COLLECTIVES:
         yield click.Command(
             name,
-            params=_workload.params,
+            params=[*_workload.params, *([_SKEW] if name == ALL_TO_ALL else [])],
             callback=partial(cast("Callable[..., None]", _workload.callback), collective=name),
             help=f"{_TOLD[name]}\n\n{cleandoc(_workload.help or '')}",
             short_help=_TOLD[name],
@@ -99,18 +100,15 @@ def collective_commands() -> Iterator[click.Command]:
 @click.command()
 @size_option
 @hosts_option
-@click.option("--elephants", default=1, show_default=True, help="TCP flows per pair of hosts.")
+@repeated
 @click.option(
-    "--iterations", type=int, help="Number of iterations.  [default: 10, or as --seconds allow]"
-)
-@click.option("--seconds", type=float, help="Start no iteration after this time.")
-@click.option("--period", type=float, metavar="SECONDS", help="Alternate between on and off.")
-@click.option("--duty", default=0.5, show_default=True, help="Part of a period that is on.")
-@click.option(
-    "--compute",
-    default=0.0,
-    metavar="SECONDS",
-    help="Send nothing for so long after each iteration, as training does.",
+    "--phase",
+    "phases",
+    multiple=True,
+    callback=_phases,
+    metavar="SIZE:DURATION",
+    help="Communicate several times in an iteration: a message instead of --size, and the time "
+    "to compute behind it instead of --compute (8M:200ms); repeatable.",
 )
 @click.option(
     "--jobs",
@@ -128,95 +126,50 @@ def collective_commands() -> Iterator[click.Command]:
     "later; repeatable.",
     shell_complete=named.rank_lists,
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of the flows' source ports.")
-@interval_option
-@click.option("--ipv6", is_flag=True, help="Use IPv6, where IS-IS runs.")
-@congestion_option
-@timeout_option
-@click.option(
-    "--draw",
-    "pictures",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Draw link utilisation and completion times: a .png or .svg; repeatable.",
-)
-@json_option
+@run_options
 @click.pass_obj
 def _workload(
     name: str | None,
+    /,
     *,
     collective: str,
     size: int,
     hosts: str | None,
-    elephants: int,
-    iterations: int | None,
-    seconds: float | None,
-    period: float | None,
-    duty: float,
-    compute: float,
+    phases: Sequence[tuple[int, float]],
     jobs: int,
     more: tuple[str, ...],
-    seed: int,
-    interval: float,
-    ipv6: bool,
-    congestion: str,
-    timeout: float,
-    pictures: tuple[Path, ...],
-    as_json: bool,
+    skew: float = 1.0,
+    **given: Any,  # noqa: ANN401 - of ``repeated`` and ``run_options``
 ) -> None:
     """Runs over TCP between the hosts of a lab, repeatedly, and shows the completion times.
 
     Each completion time is compared with the least one that the fabric permits: a maximum-flow
     bound, of the job alone.
     """
-    if iterations is None and seconds is None:
-        iterations = DEFAULT_ITERATIONS
-    job = Job(collective, (), size, elephants, iterations, seconds, period, duty, compute)
+    job = Job(collective, (), size, **take_repeated(given))
 
-    def play(fabric: Fabric) -> int:
-        wanted = [
+    def wanted(fabric: Fabric) -> list[Job]:
+        dealt = [
             *_dealt(job, read_ranks(fabric.plan, hosts), jobs),
-            *(_another(job, text, fabric.plan) for text in more),
+            *(_another(job, one, fabric.plan) for one in more),
         ]
-        report = _measured(
-            fabric,
-            wanted,
-            pictures,
-            seed=seed,
-            timeout=timeout,
-            interval=interval,
-            ipv6=ipv6,
-            congestion=congestion,
-        )
-        _show(report, as_json=as_json)
-        _draw(report, pictures)
-        return 0
+        return [_with_tasks(one, phases, skew) for one in dealt]
 
-    sys.exit(holder.choose(name).run(play))
+    play(name, wanted, **given)
 
 
-def _measured(
-    fabric: Fabric,
-    wanted: Sequence[Job],
-    pictures: Sequence[Path],
-    **given: Any,  # noqa: ANN401 - of ``run``
-) -> WorkloadReport:
-    """Run jobs, if their pictures can be drawn."""
-    # networkx and matplotlib, as above
-    from fared.extensions.lab.workloads import plots  # noqa: PLC0415
-    from fared.extensions.lab.workloads.run import run  # noqa: PLC0415
-
-    for picture in pictures:
-        plots.check(picture)
-    return run(fabric, wanted, **given)
-
-
-def _draw(report: WorkloadReport, pictures: Sequence[Path]) -> None:
-    from fared.extensions.lab.workloads import plots  # noqa: PLC0415 - as above
-
-    for picture in pictures:
-        plots.draw(report, picture)
+def _with_tasks(job: Job, phases: Sequence[tuple[int, float]], skew: float) -> Job:
+    """Return a job with its phases, or with its skew."""
+    if job.collective in COLLECTIVES and phases:
+        tasks, compute = patterns.busy_phases(job.collective, len(job.hosts), phases)
+        return replace(job, tasks=tasks, compute=compute, size=sum(size for size, _ in phases))
+    if job.collective == ALL_TO_ALL and skew > 1:
+        try:
+            tasks = patterns.uneven_all_to_all(len(job.hosts), job.size, skew)
+        except ValueError as error:
+            raise LabError(str(error)) from error
+        return replace(job, tasks=tasks)
+    return job
 
 
 def _dealt(job: Job, hosts: Sequence[str], jobs: int) -> Iterator[Job]:
@@ -286,7 +239,7 @@ def _aggregated(
             bier=bier,
             tree=tree,
         )
-        _show(report, as_json=as_json)
+        show(report, as_json=as_json)
         return 0
 
     sys.exit(holder.choose(name).run(play))
@@ -319,7 +272,7 @@ def _copied(
         report = run_bier(
             fabric, collective, chosen, size, iterations, timeout=timeout, interval=interval
         )
-        _show(report, as_json=as_json)
+        show(report, as_json=as_json)
         return 0
 
     sys.exit(holder.choose(name).run(play))

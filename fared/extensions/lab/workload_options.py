@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
+from click.decorators import FC
 
 from fared.extensions.lab import named
 from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL
 from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT
+from fared.extensions.lab.workloads.sizes import parse_size
 
 DEFAULT_ITERATIONS = 10
-_SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 
 
 def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
-    """Parse bytes: a number with K, M or G, powers of 1000, or Ki, Mi, Gi, of 1024."""
+    """Parse bytes, as ``parse_size``."""
     del context, parameter
-    match = _SIZE.match(text)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is not a size such as 16M or 64KiB")
-    base = 1024.0 if match[3] else 1000.0
-    power = _POWERS[match[2].upper()]
-    return round(float(match[1]) * base**power)
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 congestion_option = click.option(
@@ -37,9 +36,14 @@ congestion_option = click.option(
 )
 
 
-size_option = click.option(
-    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
-)
+def bytes_option(name: str, default: str, told: str) -> Callable[[FC], FC]:
+    """Return an option that is a number of bytes."""
+    return click.option(
+        name, callback=_size, default=default, show_default=True, metavar="SIZE", help=told
+    )
+
+
+size_option = bytes_option("--size", "16M", "Size of the message, bytes.")
 hosts_option = click.option(
     "--hosts",
     metavar="RANK,...",
@@ -72,3 +76,67 @@ def plain_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (json_option, timeout_option, interval_option, number):
         command = option(command)
     return size_option(hosts_option(command))
+
+
+_REPEATED = (
+    click.option("--elephants", default=1, show_default=True, help="TCP flows per pair of hosts."),
+    click.option(
+        "--iterations", type=int, help="Number of iterations.  [default: 10, or as --seconds allow]"
+    ),
+    click.option("--seconds", type=float, help="Start no iteration after this time."),
+    click.option("--period", type=float, metavar="SECONDS", help="Alternate between on and off."),
+    click.option("--duty", default=0.5, show_default=True, help="Part of a period that is on."),
+    click.option(
+        "--compute",
+        default=0.0,
+        metavar="SECONDS",
+        help="Send nothing for so long after each iteration, as training does.",
+    ),
+)
+_RUN = (
+    click.option("--seed", default=0, show_default=True, help="Seed of the flows' source ports."),
+    interval_option,
+    click.option("--ipv6", is_flag=True, help="Use IPv6, where IS-IS runs."),
+    congestion_option,
+    timeout_option,
+    click.option(
+        "--draw",
+        "pictures",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Draw link utilisation and completion times: a .png or .svg; repeatable.",
+    ),
+    click.option(
+        "--draw-heat",
+        "heat",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Draw who sends how much to whom: a .png or .svg; repeatable.",
+    ),
+    json_option,
+)
+
+
+def repeated(command: FC) -> FC:
+    """Options of how often a job runs; their values are for ``take_repeated``."""
+    for option in reversed(_REPEATED):
+        command = option(command)
+    return command
+
+
+def run_options(command: FC) -> FC:
+    """Options of a run of jobs; their values are for ``workload_play.play``."""
+    for option in reversed(_RUN):
+        command = option(command)
+    return command
+
+
+def take_repeated(given: dict[str, Any]) -> dict[str, Any]:
+    """Remove the values of ``repeated`` from those given; return them as fields of a job."""
+    names = ("elephants", "iterations", "seconds", "period", "duty", "compute")
+    taken = {name: given.pop(name) for name in names}
+    if taken["iterations"] is None and taken["seconds"] is None:
+        taken["iterations"] = DEFAULT_ITERATIONS
+    return taken

@@ -5,6 +5,11 @@ DAGs, as in ``expected``. Many transfers at once are a multi-commodity flow, for
 the largest of the bounds that single-commodity flows give: each pair of routers by itself, all
 that one router sends, all that one receives, and everything together. Each is a true lower bound;
 where one router is the bottleneck, as in a fabric with one slow link, it is the exact optimum.
+
+An iteration of a job takes at least as long as its longest path: tasks that wait for one another,
+each by itself, and the time to compute. Nor can it be faster than all its bytes together. The same
+holds for a phase, whose time is that in which any of its tasks is under way.
+
 Rates are those of the wire: headers, some 4.5 % of full-sized TCP segments, count as lost.
 """
 
@@ -13,6 +18,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
@@ -21,11 +27,14 @@ from fared.core.units import BytesPerSecond
 from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ranks import Pair, rank_of
+from fared.extensions.lab.workloads.jobs import Job
 
 Demands = Mapping[tuple[str, str], float]
 """Bytes from one router to another."""
 
 _EXACT = 1e-9
+_ROUNDING = 4
 _MOST_CUTS = 100
 _SOURCE, _SINK = ("", "source"), ("", "sink")
 
@@ -37,6 +46,53 @@ def least_seconds(plan: AddressPlan, rate: Rate, demands: Demands) -> float:
         return 0.0
     edges = {pair: _edges(plan, rate, *pair) for pair in wanted}
     return max(_single_commodity(group, edges) for group in _groups(wanted))
+
+
+@dataclass(frozen=True)
+class JobBounds:
+    """The least seconds of an iteration, of each phase, and of each task by itself."""
+
+    whole: float
+    phases: Mapping[str, float]
+    tasks: tuple[float, ...]
+
+
+def job_bounds(job: Job, plan: AddressPlan, rate: Rate) -> JobBounds:
+    """Return lower bounds of a job that is alone in the fabric; infinity: some pair has no path."""
+    least, graph = _Least(plan, rate), job.graph
+    own = tuple(least.seconds(job.crossing(plan, task.transfers())) for task in graph.tasks)
+
+    def all_of(phase: str | None) -> float:
+        together = job.crossing(plan, graph.transfers(phase))
+        return max(graph.longest(own, phase), least.seconds(together))
+
+    return JobBounds(all_of(None), {phase: all_of(phase) for phase in graph.phases}, own)
+
+
+def bound(job: Job, plan: AddressPlan, rate: Rate) -> float:
+    """Return the least seconds an iteration of the job takes if nothing else is sent."""
+    return job_bounds(job, plan, rate).whole
+
+
+class _Least:
+    """Least times of transfers between hosts; many are multiples of one another."""
+
+    def __init__(self, plan: AddressPlan, rate: Rate) -> None:
+        self._plan, self._rate = plan, rate
+        self._known: dict[tuple[tuple[Pair, float], ...], float] = {}
+
+    def seconds(self, sizes: Mapping[Pair, int]) -> float:
+        demands: dict[Pair, float] = {}
+        for (source, target), size in sizes.items():
+            leaves = rank_of(self._plan, source).leaf, rank_of(self._plan, target).leaf
+            demands[leaves] = demands.get(leaves, 0.0) + size
+        most = max(demands.values(), default=0.0) or 1.0
+        # Steps differ by single bytes if a message does not divide evenly.
+        unit = {pair: round(size / most, _ROUNDING) for pair, size in demands.items()}
+        key = tuple(sorted(unit.items()))
+        if key not in self._known:
+            self._known[key] = least_seconds(self._plan, self._rate, unit)
+        return self._known[key] * most
 
 
 def kernel_rates(fabric: Fabric) -> Rate:

@@ -13,9 +13,10 @@ import random
 import resource
 import selectors
 import socket
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fared.core.closing import Closing
 from fared.extensions.lab.errors import LabError
@@ -31,17 +32,32 @@ _CONNECT_DEADLINE = 10.0
 _CHUNK = 1 << 18
 _SPARE_DESCRIPTORS = 256
 
+Label = tuple[int, int]
+"""What a sent byte belongs to: an owner of connections, and a number of its own."""
+
 
 @dataclass(eq=False)
 class Flow:
-    """One connection, used in one direction: ``unsent`` bytes are still to be sent."""
+    """One connection, used in one direction: ``unsent`` bytes are still to be sent.
+
+    ``expected``: what was sent and has not arrived, in order, as pairs of a label and bytes.
+    """
 
     source: str
     target: str
-    owner: int
     sender: socket.socket
     receiver: socket.socket | None = None
     unsent: int = 0
+    expected: deque[tuple[Label, int]] = field(default_factory=deque)
+
+    def arrived(self, size: int) -> Iterator[tuple[Label, int]]:
+        """Yield what received bytes belong to: a connection keeps their order."""
+        while size:
+            label, due = self.expected.popleft()
+            if due > size:
+                self.expected.appendleft((label, due - size))
+            yield label, min(size, due)
+            size -= min(size, due)
 
 
 class Flows(Closing):
@@ -83,27 +99,32 @@ class Flows(Closing):
         """Close every socket, at once: nothing stays in TIME-WAIT, so ports can be used again."""
         self._stack.close()
 
-    def send(self, owner: int, pair: Pair, size: int) -> None:
-        """Send a number of bytes from one host to another, split over the pair's connections."""
-        flows = self._flows[owner][pair]
+    def send(self, label: Label, pair: Pair, size: int) -> None:
+        """Send a number of bytes from one host to another, split over the pair's connections.
+
+        ``poll`` reports their arrival by the label.
+        """
+        flows = self._flows[label[0]][pair]
         for number, flow in enumerate(flows):
             share = size // len(flows) + (number < size % len(flows))
             if share and not flow.unsent:
                 self._selector.register(flow.sender, selectors.EVENT_WRITE, flow)
             flow.unsent += share
+            if share:
+                flow.expected.append((label, share))
 
-    def poll(self, timeout: float) -> dict[int, int]:
-        """Move as much data as possible, and wait for it; return bytes received by owner.
+    def poll(self, timeout: float) -> dict[Label, int]:
+        """Move as much data as possible, and wait for it; return bytes received by label.
 
         Raises LabError when a connection breaks.
         """
-        received: dict[int, int] = {}
+        received: dict[Label, int] = {}
         for key, mask in self._selector.select(timeout):
             flow: Flow = key.data
             try:
                 if mask & selectors.EVENT_READ:
-                    size = self._receive(flow)
-                    received[flow.owner] = received.get(flow.owner, 0) + size
+                    for label, size in flow.arrived(self._receive(flow)):
+                        received[label] = received.get(label, 0) + size
                 else:
                     self._transmit(flow)
             except BlockingIOError:
@@ -155,7 +176,7 @@ class Flows(Closing):
             for (source, target), count in pairs.items():
                 for _ in range(count):
                     port = next(ports)
-                    flow = Flow(source, target, owner, self._dial(source, target, port, listening))
+                    flow = Flow(source, target, self._dial(source, target, port, listening))
                     flows.setdefault((source, target), []).append(flow)
                     expected[target, self._address(source), port] = flow
             for target, *_ in expected:

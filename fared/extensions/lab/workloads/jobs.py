@@ -1,13 +1,17 @@
-"""A job of a workload: the collective, its ranks, message size and duration."""
+"""A job of a workload: what its hosts send each other, how often, and when."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.ranks import Pair, check_ranks
-from fared.extensions.lab.workloads.collectives import COLLECTIVES, Schedule
+from fared.extensions.lab.ranks import Pair, check_ranks, crossing
+from fared.extensions.lab.workloads.collectives import COLLECTIVES
+from fared.extensions.lab.workloads.graph import GraphBuilder, TaskGraph
+from fared.extensions.lab.workloads.sizes import equal
 
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_INTERVAL = 0.5
@@ -26,6 +30,8 @@ class Job:
     only in the first ``duty`` of each period; no iteration begins after ``seconds``. The first one
     begins after ``shift`` seconds, and each next one ``compute`` seconds after the end of the one
     before: the time in which a training job computes and sends nothing.
+
+    With ``tasks`` an iteration consists of these, and ``collective`` is only the name of the job.
     """
 
     collective: str
@@ -38,12 +44,18 @@ class Job:
     duty: float = 0.5
     compute: float = 0.0
     shift: float = 0.0
+    tasks: TaskGraph | None = None
 
     def check(self, plan: AddressPlan) -> None:
         """Raise LabError if the job cannot be run on that fabric."""
-        if self.collective not in COLLECTIVES:
+        if self.tasks is None and self.collective not in COLLECTIVES:
             raise LabError(f"no collective {self.collective!r}: {', '.join(COLLECTIVES)}")
         check_ranks(plan, self.hosts)
+        if self.tasks is not None and self.tasks.ranks > len(self.hosts):
+            ranks, hosts = self.tasks.ranks, len(self.hosts)
+            raise LabError(
+                f"{self.collective}: {ranks} ranks need as many hosts or GPUs, not {hosts}"
+            )
         if self.size < 1 or self.elephants < 1:
             raise LabError("a message has at least one byte, and a pair at least one flow")
         if self.iterations is None and self.seconds is None:
@@ -53,19 +65,18 @@ class Job:
         if self.compute < 0 or self.shift < 0:
             raise LabError("times to compute and shifts are 0 s or longer")
 
-    @property
-    def schedule(self) -> Schedule:
-        """The steps of one iteration."""
-        return COLLECTIVES[self.collective](len(self.hosts))
+    @cached_property
+    def graph(self) -> TaskGraph:
+        """The tasks of one iteration; of a collective, one for each step."""
+        if self.tasks is not None:
+            return self.tasks
+        ranks, builder = len(self.hosts), GraphBuilder()
+        schedule = COLLECTIVES[self.collective](ranks)
+        sizes = equal(ranks, self.size)
+        builder.collective(self.collective, "", range(ranks), schedule, sizes)
+        return builder.graph()
 
-    def transfers(self) -> list[dict[Pair, int]]:
-        """Return, for each step, the bytes from host to host."""
-        ranks = len(self.hosts)
-        steps = []
-        for step in self.schedule:
-            sizes: dict[Pair, int] = {}
-            for send in step:
-                pair = self.hosts[send.source], self.hosts[send.target]
-                sizes[pair] = sizes.get(pair, 0) + send.size(ranks, self.size)
-            steps.append(sizes)
-        return steps
+    def crossing(self, plan: AddressPlan, sizes: Mapping[tuple[int, int], int]) -> dict[Pair, int]:
+        """Return what crosses the fabric, by names, of bytes from rank to rank."""
+        named = {(self.hosts[a], self.hosts[b]): size for (a, b), size in sizes.items()}
+        return crossing(plan, named)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.tcp_order import TcpOrder
 from fared.extensions.lab.workloads.jobs import Job
 
 FORMAT = "fared-workload/1"
+PERCENTILES = (50, 95, 99)
+"""Of latencies, as reported."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +27,44 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class TaskTime:
+    """When a task of an iteration was under way, seconds since the iteration began."""
+
+    begun: float
+    ended: float
+
+
+@dataclass(frozen=True)
+class PhaseReport:
+    """Of a phase in each iteration: seconds in which any of its tasks was under way.
+
+    ``moved`` are its bytes in an iteration; ``bound`` None: some pair had no path.
+    """
+
+    name: str
+    tasks: int
+    moved: int
+    bound: float | None
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median of the iterations, seconds; NaN if none was completed."""
+        return statistics.median(self.seconds or [math.nan])
+
+    @property
+    def efficiency(self) -> float | None:
+        """The least time divided by the median time."""
+        return self.bound / self.median if self.bound and self.seconds and self.median else None
+
+
+@dataclass(frozen=True)
 class JobReport:
     """Results of a job; ``bound`` None: some pair had no path; ``moved``: bytes of an iteration.
 
-    ``order``: of the segments of all iterations together.
+    ``order``: of the segments of all iterations together. ``phases``: none if there is only one.
+    ``times``: of the tasks of the last iteration. ``latencies``: of all requests, seconds;
+    ``alone``: the median of what they would take in an empty fabric.
     """
 
     job: Job
@@ -35,6 +73,15 @@ class JobReport:
     bound: float | None
     iterations: tuple[Iteration, ...]
     order: TcpOrder
+    phases: tuple[PhaseReport, ...] = ()
+    times: tuple[TaskTime, ...] = ()
+    latencies: tuple[float, ...] = ()
+    alone: float | None = None
+
+    def latency(self, percent: int) -> float:
+        """Return a percentile of the latencies (nearest rank), seconds; NaN without requests."""
+        ordered = sorted(self.latencies)
+        return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else math.nan
 
     @property
     def median(self) -> float:
@@ -81,27 +128,50 @@ class WorkloadReport:
 
     def as_json(self) -> str:
         """The report as one JSON document, format ``fared-workload/1``."""
-        jobs = [
-            {
-                **asdict(report.job),
-                "steps": report.steps,
-                "moved": report.moved,
-                "bound": report.bound,
-                "median": report.median if report.iterations else None,
-                "efficiency": report.efficiency,
-                "cycle": report.cycle if len(report.iterations) > 1 else None,
-                "completions": [asdict(one) for one in report.iterations],
-                "order": asdict(report.order),
-            }
-            for report in self.jobs
-        ]
         return json.dumps(
             {
                 "format": FORMAT,
                 "lab": self.lab,
                 "seconds": self.seconds,
-                "jobs": jobs,
+                "jobs": [_job_document(report) for report in self.jobs],
                 "times": self.times,
                 "links": [asdict(link) for link in self.links],
             }
         )
+
+
+def _job_document(report: JobReport) -> dict[str, Any]:
+    job = {one.name: getattr(report.job, one.name) for one in fields(report.job)}
+    del job["tasks"]
+    document = {
+        **job,
+        "steps": report.steps,
+        "moved": report.moved,
+        "bound": report.bound,
+        "median": report.median if report.iterations else None,
+        "efficiency": report.efficiency,
+        "cycle": report.cycle if len(report.iterations) > 1 else None,
+        "completions": [asdict(one) for one in report.iterations],
+        "order": asdict(report.order),
+    }
+    if report.phases:
+        document["phases"] = [
+            asdict(phase) | {"median": phase.median if phase.seconds else None}
+            for phase in report.phases
+        ]
+    if report.latencies:
+        document["latencies"] = {
+            "alone": report.alone,
+            **{f"p{percent}": report.latency(percent) for percent in PERCENTILES},
+            "seconds": report.latencies,
+        }
+    return document
+
+
+def under_way(times: Sequence[TaskTime]) -> float:
+    """Return the seconds in which any of some tasks was under way."""
+    total, end = 0.0, -math.inf
+    for time in sorted(times, key=lambda one: one.begun):
+        total += max(0.0, time.ended - max(end, time.begun))
+        end = max(end, time.ended)
+    return total

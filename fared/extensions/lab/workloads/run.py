@@ -1,32 +1,39 @@
-"""Workloads: collectives of AI training between hosts, over real TCP, timed.
+"""Runs workloads between hosts, over real TCP, and times them.
 
-Jobs run side by side, each over its own hosts. In an iteration a job goes through the steps of its
-collective; a step begins when the previous one has arrived everywhere, as in the bulk synchronous
-training that it models. The completion time of each iteration is compared with the least time the
-fabric needs for these steps (``bounds``), as if the job were alone; meanwhile link utilization is
-read from the kernels' counters.
+Jobs run side by side, each over its own hosts. In an iteration a job goes through the tasks of its
+graph: a task begins when all that it waits for have arrived everywhere. The completion time of each
+iteration is compared with the least time the fabric needs for it (``bounds``), as if the job were
+alone; meanwhile link utilization is read from the kernels' counters.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
 
 from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.expected import Rate
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.ranks import Pair, crossing, rank_of
-from fared.extensions.lab.workloads.bounds import kernel_rates, least_seconds
+from fared.extensions.lab.ranks import Pair
+from fared.extensions.lab.tcp_order import TcpOrder
+from fared.extensions.lab.workloads.bounds import JobBounds, job_bounds, kernel_rates
 from fared.extensions.lab.workloads.flows import CONGESTION_CONTROL, Flows
 from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
 from fared.extensions.lab.workloads.meter import LinkMeter
-from fared.extensions.lab.workloads.report import Iteration, JobReport, WorkloadReport
+from fared.extensions.lab.workloads.report import (
+    Iteration,
+    JobReport,
+    PhaseReport,
+    TaskTime,
+    WorkloadReport,
+    under_way,
+)
 
 _STALLED = 30.0
 _LONGEST_WAIT = 0.5
-_ROUNDING = 4
 
 
 def run(
@@ -47,49 +54,19 @@ def run(
     for job in jobs:
         job.check(fabric.plan)
     rate = kernel_rates(fabric)
-    bounds = [bound(job, fabric.plan, rate) for job in jobs]
-    runs = [
-        _Run(number, job, [crossing(fabric.plan, step) for step in job.transfers()])
-        for number, job in enumerate(jobs)
-    ]
+    bounds = [job_bounds(job, fabric.plan, rate) for job in jobs]
+    runs = [_Run(number, job, fabric.plan) for number, job in enumerate(jobs)]
     pairs = [run.pairs() for run in runs]
     with Flows(fabric, pairs, seed, ipv6=ipv6, congestion=congestion) as flows:
         meter = LinkMeter(fabric, rate, interval)
         _drive(flows, runs, meter, timeout)
         orders = [flows.order(run.number) for run in runs]
     reports = tuple(
-        JobReport(
-            run.job,
-            len(run.steps),
-            sum(sum(step.values()) for step in run.steps),
-            least if math.isfinite(least) else None,
-            tuple(run.done),
-            order,
-        )
-        for run, least, order in zip(runs, bounds, orders, strict=True)
+        run.report(least, order) for run, least, order in zip(runs, bounds, orders, strict=True)
     )
     return WorkloadReport(
         fabric.topology.name, meter.elapsed(), reports, tuple(meter.times), meter.links()
     )
-
-
-def bound(job: Job, plan: AddressPlan, rate: Rate) -> float:
-    """Return the least seconds an iteration of the job takes if nothing else is sent."""
-    known: dict[tuple[tuple[Pair, float], ...], float] = {}
-    total = 0.0
-    for sizes in job.transfers():
-        demands: dict[Pair, float] = {}
-        for (source, target), size in crossing(plan, sizes).items():
-            leaves = rank_of(plan, source).leaf, rank_of(plan, target).leaf
-            demands[leaves] = demands.get(leaves, 0.0) + size
-        most = max(demands.values(), default=0.0) or 1.0
-        # Steps differ by single bytes if a message does not divide evenly.
-        unit = {pair: round(size / most, _ROUNDING) for pair, size in demands.items()}
-        key = tuple(sorted(unit.items()))
-        if key not in known:
-            known[key] = least_seconds(plan, rate, unit)
-        total += known[key] * most
-    return total
 
 
 def _drive(flows: Flows, runs: list[_Run], meter: LinkMeter, timeout: float) -> None:
@@ -97,12 +74,14 @@ def _drive(flows: Flows, runs: list[_Run], meter: LinkMeter, timeout: float) -> 
     heard = 0.0
     while any(not run.over for run in runs):
         now = meter.elapsed()
-        waits = [run.next_begin(now) - now for run in runs if not run.over and not run.outstanding]
+        waits = [run.due(now) - now for run in runs if not run.over]
         wait = max(0.0, min([_LONGEST_WAIT, meter.due - now, *waits]))
         received = flows.poll(wait)
         now = meter.elapsed()
+        for (owner, task), size in received.items():
+            runs[owner].receive(task, size, now)
         for run in runs:
-            run.advance(flows, received.get(run.number, 0), now)
+            run.advance(flows, now)
         meter.sample(now)
         busy = [run for run in runs if run.outstanding]
         heard = now if received or not busy else heard
@@ -114,62 +93,147 @@ def _drive(flows: Flows, runs: list[_Run], meter: LinkMeter, timeout: float) -> 
 
 @dataclass
 class _Run:
-    """A running job: its present iteration and step, and the bytes still to arrive."""
+    """A running job: the tasks of its present iteration that wait, and the bytes under way."""
 
     number: int
     job: Job
-    steps: list[dict[Pair, int]]
-    outstanding: int = 0
+    plan: InitVar[AddressPlan]
+    outstanding: dict[int, int] = field(default_factory=dict)
+    """By task: the bytes still to arrive."""
     over: bool = False
     done: list[Iteration] = field(default_factory=list)
+    _phases: dict[str, list[float]] = field(default_factory=dict)
+    _latencies: list[float] = field(default_factory=list)
+    _times: list[TaskTime] = field(default_factory=list)
+    _left: int = 0
+    """Tasks of the present iteration that have not ended."""
+    _waiting: list[int] = field(default_factory=list)
+    _ready: list[tuple[float, int]] = field(default_factory=list)
+    """A heap: when a task may begin, and the task."""
     _begun: float = 0.0
-    _next_step: int = 0
-    _ready: float = 0.0
+    _next: float = 0.0
 
-    def __post_init__(self) -> None:
-        self._ready = self.job.shift
+    def __post_init__(self, plan: AddressPlan) -> None:
+        self._next = self.job.shift
+        tasks = self.job.graph.tasks
+        self._sends = [self.job.crossing(plan, task.transfers()) for task in tasks]
+        self._behind: list[list[int]] = [[] for _ in tasks]
+        for number, task in enumerate(tasks):
+            for before in task.after:
+                self._behind[before].append(number)
 
     def pairs(self) -> dict[Pair, int]:
-        """Return the pairs of ranks that ever send, with the number of connections."""
-        return {pair: self.job.elephants for step in self.steps for pair in step}
+        """Return the pairs of hosts that ever send, with the number of connections."""
+        return {pair: self.job.elephants for sends in self._sends for pair in sends}
 
-    def next_begin(self, now: float) -> float:
+    def due(self, now: float) -> float:
+        """Return when something is to begin; infinity if that depends on arrivals."""
+        if self._left:
+            return self._ready[0][0] if self._ready else math.inf
+        return self._next_begin(now)
+
+    def receive(self, task: int, size: int, now: float) -> None:
+        """Count received bytes of a task."""
+        self.outstanding[task] -= size
+        if not self.outstanding[task]:
+            del self.outstanding[task]
+            self._end(task, now)
+
+    def advance(self, flows: Flows, now: float) -> None:
+        """Begin the tasks that are due, or the next iteration."""
+        if self.over:
+            return
+        if not self._left:
+            if self._finished(now):
+                self.over = True
+            elif self._next_begin(now) <= now:
+                self._begin(now)
+        while self._ready and self._ready[0][0] <= now:
+            _, task = heapq.heappop(self._ready)
+            self._times[task] = TaskTime(now - self._begun, math.nan)
+            for pair, size in self._sends[task].items():
+                flows.send((self.number, task), pair, size)
+                self.outstanding[task] = self.outstanding.get(task, 0) + size
+            if not self._sends[task]:
+                self._end(task, now)
+
+    def report(self, bounds: JobBounds, order: TcpOrder) -> JobReport:
+        """Return the results."""
+        graph = self.job.graph
+        alone = [
+            bounds.tasks[first] + graph.tasks[last].compute + bounds.tasks[last]
+            for first, last in graph.requests
+        ]
+        return JobReport(
+            self.job,
+            len(graph.tasks),
+            sum(task.moved for task in graph.tasks),
+            _finite(bounds.whole),
+            tuple(self.done),
+            order,
+            tuple(self._phase_reports(bounds)),
+            tuple(self._times) if self.done else (),
+            tuple(self._latencies),
+            _finite(statistics.median(alone)) if alone else None,
+        )
+
+    def _phase_reports(self, bounds: JobBounds) -> Iterator[PhaseReport]:
+        graph = self.job.graph
+        for phase in graph.phases if len(graph.phases) > 1 else ():
+            tasks = [task for task in graph.tasks if task.phase == phase]
+            moved, seconds = sum(task.moved for task in tasks), self._phases.get(phase, ())
+            least = _finite(bounds.phases[phase])
+            yield PhaseReport(phase, len(tasks), moved, least, tuple(seconds))
+
+    def _next_begin(self, now: float) -> float:
         """Return when the next iteration may begin: after computing, and with its period."""
-        due = max(now, self._ready)
+        due = max(now, self._next)
         period = self.job.period
         if period is None:
             return due
         phase = due % period
         return due if phase < period * self.job.duty else due - phase + period
 
-    def advance(self, flows: Flows, received: int, now: float) -> None:
-        """Process received bytes; start the next step or iteration if it is due."""
-        self.outstanding -= received
-        if self.over or self.outstanding:
-            return
-        if self._next_step:
-            if self._send(flows):
-                return
-            self.done.append(Iteration(self._begun, now - self._begun))
-            self._next_step = 0
-            self._ready = now + self.job.compute
-        if self._finished(now):
-            self.over = True
-        elif self.next_begin(now) <= now:
-            self._begun = now
-            self._send(flows)
+    def _begin(self, now: float) -> None:
+        tasks = self.job.graph.tasks
+        self._begun, self._left = now, len(tasks)
+        self._waiting = [len(task.after) for task in tasks]
+        self._times = [TaskTime(math.nan, math.nan)] * len(tasks)
+        for number, task in enumerate(tasks):
+            if not task.after:
+                heapq.heappush(self._ready, (now + task.compute, number))
 
-    def _send(self, flows: Flows) -> bool:
-        """Start the next step that has bytes to send; return False if there is none left."""
-        while not self.outstanding and self._next_step < len(self.steps):
-            for pair, size in self.steps[self._next_step].items():
-                flows.send(self.number, pair, size)
-                self.outstanding += size
-            self._next_step += 1
-        return self.outstanding > 0
+    def _end(self, task: int, now: float) -> None:
+        """A task has ended: those behind it may begin, or the iteration ends."""
+        self._times[task] = TaskTime(self._times[task].begun, now - self._begun)
+        for behind in self._behind[task]:
+            self._waiting[behind] -= 1
+            if not self._waiting[behind]:
+                due = now + self.job.graph.tasks[behind].compute
+                heapq.heappush(self._ready, (due, behind))
+        self._left -= 1
+        if self._left:
+            return
+        self.done.append(Iteration(self._begun, now - self._begun))
+        self._next = now + self.job.compute
+        graph = self.job.graph
+        for phase in graph.phases:
+            times = [
+                time
+                for one, time in zip(graph.tasks, self._times, strict=True)
+                if one.phase == phase
+            ]
+            self._phases.setdefault(phase, []).append(under_way(times))
+        self._latencies += [
+            self._times[last].ended - self._times[first].begun for first, last in graph.requests
+        ]
 
     def _finished(self, now: float) -> bool:
         job = self.job
         return (job.iterations is not None and len(self.done) >= job.iterations) or (
             job.seconds is not None and now >= job.seconds
         )
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None

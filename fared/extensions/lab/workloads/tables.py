@@ -9,20 +9,15 @@ from rich.table import Table
 
 from fared.core.link_text import direction
 from fared.core.units import format_bandwidth
-from fared.extensions.lab.workloads.report import JobReport, WorkloadReport
+from fared.extensions.lab.workloads.report import PERCENTILES, JobReport, WorkloadReport
+from fared.extensions.lab.workloads.sizes import format_bytes
 
 _BAR = 20
 
 
 def completion_table(report: WorkloadReport) -> Table:
     """Format the completion times of each job, beside the least time possible."""
-    table = Table(
-        title=f"{report.lab}: completion times, seconds",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    table = _table(f"{report.lab}: completion times, seconds")
     table.add_column("job", no_wrap=True)
     for heading in ("hosts", "moved", "done", "bound", "least", "median", "most", "of bound"):
         table.add_column(heading, justify="right")
@@ -31,6 +26,40 @@ def completion_table(report: WorkloadReport) -> Table:
         table.add_column("cycle", justify="right")
     for job in report.jobs:
         table.add_row(*_completions(job), *((f"{job.cycle:.3g}",) if cycles else ()))
+    return table
+
+
+def phases_table(report: JobReport) -> Table:
+    """Format the phases of a job: the time in which each was under way, beside the least."""
+    table = _table(f"phases of {report.job.collective}, seconds under way in an iteration")
+    table.add_column("phase", no_wrap=True)
+    for heading in ("sends", "moved", "message", "bound", "median", "of bound"):
+        table.add_column(heading, justify="right")
+    for phase in report.phases:
+        tasks = [task for task in report.job.graph.tasks if task.phase == phase.name]
+        sends = sum(len(task.step) for task in tasks)
+        table.add_row(
+            phase.name,
+            f"{sends:,}",
+            format_bytes(phase.moved),
+            format_bytes(phase.moved / max(1, sends)),
+            "no path" if phase.bound is None else f"{phase.bound:.3g}",
+            f"{phase.median:.3g}" if phase.seconds else "",
+            "" if phase.efficiency is None else f"{phase.efficiency:.0%}",
+        )
+    return table
+
+
+def latency_table(report: JobReport) -> Table:
+    """Format percentiles of the latencies of requests, beside what one takes alone."""
+    table = _table(f"latency of {len(report.latencies):,} requests, seconds")
+    table.add_column("alone", justify="right")
+    for percent in PERCENTILES:
+        table.add_column(f"p{percent}", justify="right")
+    table.add_column("most", justify="right")
+    values = [report.latency(percent) for percent in (*PERCENTILES, 100)]
+    alone = "no path" if report.alone is None else f"{report.alone:.3g}"
+    table.add_row(alone, *(f"{value:.3g}" for value in values))
     return table
 
 
@@ -70,9 +99,11 @@ def uses_table(report: WorkloadReport, most: int = 8) -> Table:
     return table
 
 
-def format_bytes(size: float) -> str:
-    """Format bytes with a suffix, powers of 1000, three digits: ``256M``."""
-    for suffix, unit in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
-        if size >= unit:
-            return f"{size / unit:.3g}{suffix}"
-    return f"{size:.0f}"
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )

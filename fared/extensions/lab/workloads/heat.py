@@ -1,0 +1,89 @@
+"""A heat map of hosts: how many bytes each sends to each other one in an iteration."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fared.extensions.lab.workloads import plots
+from fared.extensions.lab.workloads.report import WorkloadReport
+from fared.extensions.lab.workloads.sizes import format_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEAST_SIDE, _SIDE_A_HOST = 4.6, 0.55
+_BESIDE = 1.4
+_WRITTEN = 16
+"""So many hosts have their numbers in the map."""
+_DARK = 0.55
+
+
+def matrix(report: WorkloadReport) -> tuple[list[str], list[list[float]]]:
+    """Return the hosts, by rank of the first job, and bytes (from, to); jobs are added up."""
+    hosts = list(dict.fromkeys(host for job in report.jobs for host in job.job.hosts))
+    place = {host: at for at, host in enumerate(hosts)}
+    found = [[0.0] * len(hosts) for _ in hosts]
+    for job in report.jobs:
+        for (a, b), size in job.job.graph.transfers().items():
+            found[place[job.job.hosts[a]]][place[job.job.hosts[b]]] += size
+    return hosts, found
+
+
+def draw(report: WorkloadReport, path: Path) -> None:
+    """Draw the map into a file. Raises LabError without matplotlib, or if writing fails."""
+    plots.check(path)
+    hosts, values = matrix(report)
+    side = max(_LEAST_SIDE, _SIDE_A_HOST * len(hosts))
+    figure = plots.figure(side + _BESIDE, side)
+    axes = figure.subplots()
+    most = max(map(max, values), default=0.0) or 1.0
+    shown = [[value or math.nan for value in row] for row in values]
+    colours = axes.imshow(shown, cmap=plots.load_colours(), vmin=0.0, vmax=most)
+    axes.set_facecolor(plots.GROUND)
+    axes.set_title(_title(report), loc="left", fontweight="bold", pad=12)
+    for ticks, labels in (
+        (axes.set_xticks, axes.set_xticklabels),
+        (axes.set_yticks, axes.set_yticklabels),
+    ):
+        ticks(range(len(hosts)))
+        labels(hosts)
+    axes.set_xlabel("to")
+    axes.set_ylabel("from")
+    axes.tick_params(length=0)
+    axes.set_xticks([at - 0.5 for at in range(1, len(hosts))], minor=True)
+    axes.set_yticks([at - 0.5 for at in range(1, len(hosts))], minor=True)
+    axes.grid(which="minor", color=plots.SURFACE, linewidth=2)
+    axes.tick_params(which="minor", length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    if len(hosts) <= _WRITTEN:
+        _write(axes, values, most)
+    bar = figure.colorbar(colours, ax=axes, pad=0.03, shrink=0.8)
+    bar.outline.set_visible(False)
+    bar.set_label("bytes in an iteration")
+    bar.ax.yaxis.set_major_formatter(lambda value, _: format_bytes(value))
+    plots.save(figure, path)
+
+
+def _title(report: WorkloadReport) -> str:
+    names = ", ".join(dict.fromkeys(job.job.collective for job in report.jobs))
+    total = sum(job.moved for job in report.jobs)
+    return f"{names}: {format_bytes(total)}B between hosts"
+
+
+def _write(axes: Axes, values: list[list[float]], most: float) -> None:
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            if value:
+                colour = plots.SURFACE if value > _DARK * most else plots.INK
+                axes.text(
+                    column,
+                    row,
+                    format_bytes(value),
+                    color=colour,
+                    ha="center",
+                    va="center",
+                    fontsize=9,
+                )
