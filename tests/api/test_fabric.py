@@ -14,10 +14,12 @@ from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
 from fared.management.api.encode import encode
 from fared.management.api.fabric_changes import changed_links, changed_nodes, is_other
 from fared.management.documents import lost
+from fared.management.documents.each import views_of
 from fared.management.documents.link import Derated
 from fared.management.documents.views import fabric_image
 from fared.management.documents.views.fabric import fabric
 from fared.management.documents.views.graph import topology
+from fared.management.documents.views.host_links import oversubscription
 from fared.management.documents.views.path import path
 from fared.router.events import RouterSettingsApplied
 from tests.api.seen import seen_from
@@ -334,3 +336,16 @@ def node_of(entry) -> int:
     if ":" in entry.id or entry.id.count(".") != 2:
         return int(ipaddress.IPv4Address(entry.id))
     return int(entry.id.replace(".", ""), 16)
+
+
+def test_a_leaf_compares_its_links_to_hosts_with_those_to_routers(four_by_eight):
+    """Links that are down carry nothing; where hosts have links of unknown capacity, nothing."""
+    context = seen_from(four_by_eight, "L1")
+    [census] = [views.census(context) for _, views in views_of(context)]
+    assert oversubscription(context, [census]) is None
+    host = next(number for number, link in context.links.items() if link.name == "host")
+    census.capacities.append((host, "host", 4 * DEFAULT_CAPACITY))
+    found = oversubscription(context, [census, census])
+    assert (found.hosts, found.routers, found.ratio) == (4 * DEFAULT_CAPACITY,) * 2 + (1.0,)
+    context.links[next(n for n, link in context.links.items() if link.name == "S1")].up = False
+    assert oversubscription(context, [census]).ratio == pytest.approx(4 / 3)

@@ -27,6 +27,7 @@ GAUGES: dict[str, tuple[str, float, float]] = {
     "FaredLinkFull": ('fared_link_utilization_ratio{interface="S1"}', 0.5, 0.99),
     "FaredLinkErrors": ('fared_link_errors{interface="S1"}', 0, 9),
     "FaredLinkDerated": ('fared_link_share_ratio{interface="S1"}', 1, 0.25),
+    "FaredOversubscribed": ("fared_oversubscription_ratio", 1, 1.33),
     "FaredLinkSuppressed": ('fared_link_suppressed{interface="S1"}', 0, 1),
     "FaredLoopLag": ("fared_event_loop_lag_seconds", 0.01, 0.9),
     "FaredConfigRefused": ("fared_config_last_reload_success", 1, 0),

@@ -17,6 +17,7 @@ from fared.management.documents.context import ViewContext
 from fared.management.documents.each import views_of
 from fared.management.documents.views.adaptation import announcements, programmed_shares
 from fared.management.documents.views.bier import bier
+from fared.management.documents.views.host_links import oversubscription
 from fared.management.documents.views.routes import quantization_error
 from fared.management.documents.views.status import routes_by_protocol, spraying, weighted_routes
 from fared.paths.fib.model import FibOperation
@@ -218,6 +219,10 @@ def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Met
     yield gauge("link_errors", "Errors of a watched link in its window", errors, labels)
     suppressed = {at: facts.suppressed for at, facts in health.items()}
     yield gauge("link_suppressed", "Whether flaps of a watched link are damped", suppressed, labels)
+    found = oversubscription(context, censuses.values())
+    if found is not None:
+        text = "Capacity of links to hosts over that of links to routers"
+        yield gauge("oversubscription_ratio", text, found.ratio)
     samples = {(result,): context.runtime.load_samples[result] for result in ("ok", "failed")}
     yield counter("load_samples", "Measurements of the load of all links", samples, ("result",))
 

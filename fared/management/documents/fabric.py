@@ -117,11 +117,20 @@ class WeakestPair(NamedLink):
     unknown: int
 
 
+class Oversubscription(Facts):
+    """Capacity of the links of this router to hosts and to routers that are up, and their ratio."""
+
+    hosts: BytesPerSecond
+    routers: BytesPerSecond
+    ratio: float
+
+
 class FabricDocument(Answer, tag="fared-fabric/1"):
     """``show fabric``: all routers and links in the areas of this router, and their places.
 
     ``clos``: whether places were found. ``missing``: the links that should be there. ``weakest``:
     of all pairs within an area; None if it is not known, or the fabric too large to compare them.
+    ``oversubscription`` is that of this router: databases have no links to hosts. None: not known.
     """
 
     router_id: str
@@ -132,6 +141,7 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
     missing: list[MissingLink]
     jobs: list[DrawnJob]
     weakest: WeakestPair | None
+    oversubscription: Oversubscription | None
 
     def show(self, paper: Paper) -> None:
         """Print the routers of each tier, then the unusual links."""
@@ -148,6 +158,8 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
         _show_marks(self, paper)
         if self.weakest is not None:
             paper.line(_weakest_of(self.nodes, self.weakest))
+        if self.oversubscription is not None:
+            paper.line(_oversubscribed(self.oversubscription))
 
 
 class FabricLink(Facts):
@@ -212,6 +224,11 @@ def _columns(routers: list[FabricNode]) -> Columns:
 def _remark(node: FabricNode) -> str:
     kind = human.kind(network=node.network, transit=node.transit, last_resort=node.last_resort)
     return ", ".join(filter(None, ("this router" if node.here else "", kind)))
+
+
+def _oversubscribed(found: Oversubscription) -> str:
+    hosts, routers = human.bandwidth(found.hosts), human.bandwidth(found.routers)
+    return f"oversubscription here: {found.ratio:.3g} (hosts {hosts}, links to routers {routers})"
 
 
 def _show_marks(fabric: FabricDocument, paper: Paper) -> None:

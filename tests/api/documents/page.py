@@ -93,6 +93,7 @@ FABRIC: Json = sample(
         "pairs": 2,
         "unknown": 0,
     },
+    oversubscription={"hosts": 75e9, "routers": 50e9, "ratio": 1.5},
 )
 
 CHANGED: Json = sample(

@@ -13,6 +13,7 @@ from functools import partial
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY, format_bandwidth
 from fared.management.documents.context import ViewContext
+from fared.management.documents.each import views_of
 from fared.management.documents.fabric import (
     FabricDocument,
     FabricNode,
@@ -32,6 +33,7 @@ from fared.management.documents.views.fabric_image import (
     sight,
 )
 from fared.management.documents.views.fabric_marks import UnusualLink
+from fared.management.documents.views.host_links import oversubscription
 from fared.management.documents.views.lost import lost_links, missing_links
 from fared.management.documents.views.weakest import weakest_pair
 from fared.paths.ted.model import MAX_LINK_METRIC
@@ -59,6 +61,9 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
         nodes=Rows(list(image.vertices.values()), lambda vertex: node_row(image, vertex)),
         missing=missing,
         jobs=[job for plugged in context.plugged.values() for job in plugged.drawn()],
+        oversubscription=oversubscription(
+            context, (views.census(context) for _, views in views_of(context))
+        ),
         weakest=(yield from weakest_pair(context, image)),
     )
 
