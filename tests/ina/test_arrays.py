@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fared.extensions.ina.client.arrays import ArrayPart, Call, FloatSum, extremes, integers
+from fared.extensions.ina.client.arrays import ArrayPart, Call, FloatSum, exact_floats, integers
 from fared.extensions.ina.client.group import check_arrays
 from fared.extensions.ina.slots.numbers import ALL_ZERO, quantised, restore
 from fared.extensions.ina.slots.packet import NOT_FINITE, DataType, Op, types_of
@@ -48,7 +48,7 @@ def test_results_are_stored_in_place():
 
 def test_extremes_are_copied_too():
     array, call = np.ones(20, np.float32), Call()
-    extremes(call, array, Op.MAX, 64)
+    exact_floats(call, array, Op.MAX, 64)
     copy = only(call).made(0)
     array[:] = 2
     assert copy.values.tolist() == [1.0] * 16

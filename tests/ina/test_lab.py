@@ -19,7 +19,7 @@ from fared.extensions.lab.addressing import AddressPlan, PortAddresses, make_pla
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import LabJob, capacities, lab_tree, summing_job
-from fared.extensions.lab.ina_workload import run_ina
+from fared.extensions.lab.ina_workload import run_ina, run_jobs
 from fared.extensions.lab.waiting import await_paths
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +118,15 @@ def test_a_relay_carries_what_two_weak_leaves_at_two_spines_would_waste(fabric: 
         wanted = size * iterations * part / 5 * (1 + HEADERS)
         for link in ((near, far), (far, near)):
             assert wanted * 0.97 <= carried[link] <= wanted * 1.3 + repeats, link
+
+
+@pytest.mark.netns
+@pytest.mark.slow
+def test_two_jobs_over_the_same_hosts_share_the_links(fabric: Fabric):
+    """Planned together, each has a spine; every sum of both is verified."""
+    report = run_jobs(fabric, [("h1", "h2", "h3"), ("h3", "h1")], 200_000, 2, timeout=60)
+    assert [len(job.job.hosts) for job in report.jobs] == [3, 2]
+    assert [len(job.iterations) for job in report.jobs] == [2, 2]
 
 
 @pytest.mark.netns

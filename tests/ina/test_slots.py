@@ -18,8 +18,10 @@ from fared.extensions.ina.slots.packet import (
     Header,
     Op,
     PacketKind,
+    agrees,
     decode_header,
     encode_header,
+    values_of,
 )
 from fared.extensions.ina.slots.setup import SetupError
 from fared.extensions.ina.slots.slot import SumPace
@@ -356,6 +358,44 @@ def test_a_result_of_another_type_is_no_result():
     assert (machine.next, machine.counters["incomplete"]) == (0, 4)
     machine.take(encode_header(header) + bytes(64), virtual.now)
     assert machine.next == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("data_type", "factors", "product"),
+    [
+        (DataType.INT32, (3, -5, 7, 1), -105),
+        (DataType.INT32, (1 << 20, 1 << 20, 1, 3), 0),
+        (DataType.FLOAT32, (1.5, -2.0, 4.0, 1.0), -12.0),
+        (DataType.FLOAT32, (1e30, 1e30, 1.0, 1.0), np.inf),
+    ],
+)
+def test_products_of_integers_wrap_and_those_of_floats_become_infinite(data_type, factors, product):
+    setup = setup_for(*figure_1("s6"))
+    port = Results()
+    router = Aggregator(setup.trees[0].root, port)
+    router.install(setup)
+    for bfr_id, factor in enumerate(factors, 1):
+        values = np.full(16, factor, data_type.dtype)
+        header = Header(
+            PacketKind.DATA, 7, 0, 1, 0, 1 << bfr_id - 1, values.nbytes, data_type, Op.PRODUCT
+        )
+        router.receive(-bfr_id, encode_header(header) + values.tobytes(), 0.0)
+    ((header, values),) = port.got
+    assert (header.bits, header.op) == (0b1111, Op.PRODUCT)
+    assert agrees(header, values)
+    assert values.tolist() == [product] * 16
+
+
+class Results:
+    """The port of a root: the results that it sends."""
+
+    def __init__(self) -> None:
+        self.got: list = []
+
+    def disseminate(self, bits, data) -> None:
+        header = decode_header(data)
+        self.got.append((header, values_of(header, bytes(data))))
 
 
 def test_a_hundred_calls_with_doubled_and_reordered_packets():

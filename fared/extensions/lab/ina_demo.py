@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -46,7 +46,7 @@ _PATIENCE = 120.0
 _SLOWED_TO = 4
 _WIDTH = 80
 _JOB = "demo"
-_OTHERS = ("all-reduce-ring", "all-reduce-ps")
+_RING, _SERVER = "all-reduce-ring", "all-reduce-ps"
 
 
 def run_ina_demo(topology: LabTopology) -> int:
@@ -83,7 +83,7 @@ class _InaDemo:
             raise LabError("not every router has all routes")
         self._await_bier()
         self._headline(f"All-reduce of {format_bytes(SIZE)}B: all links work")
-        self._compare(self.tree)
+        self._compare(self.tree, (_RING, _SERVER))
         self._slow()
         self._lost()
 
@@ -100,13 +100,13 @@ class _InaDemo:
 
     # -- the acts -------------------------------------------------------------------------------
 
-    def _compare(self, tree: str | None = None) -> None:
-        """Show aggregation beside the others, and bytes on links."""
+    def _compare(self, tree: str | None, others: Sequence[str]) -> None:
+        """Show aggregation beside others, and bytes on links."""
         measured = [self._measured(None)]
         if tree is not None:
             measured.append(self._measured(tree))
-        others = [self._collective(name) for name in _OTHERS]
-        self.console.print(times_table(measured, others))
+        beside = [self._collective(name) for name in others]
+        self.console.print(times_table(measured, beside))
         self.console.print()
         if tree is None:
             self.console.print(uplinks_table(measured[0], self.leaf))
@@ -161,7 +161,7 @@ class _InaDemo:
         self._headline(f"{link} drops to {format_bandwidth(slow)} bit/s, a quarter")
         for a, b in ((self.leaf.name, self.spine.name), (self.spine.name, self.leaf.name)):
             self.fabric.shape(a, b, slow)
-        self._compare()
+        self._compare(None, (_RING,))
 
     def _lost(self) -> None:
         """Kill a router of a tree in the middle of a job that the daemons lead."""

@@ -23,7 +23,7 @@ from fared.extensions.ina.plan.model import (
     SummingJob,
     TreePlan,
 )
-from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.ina.plan.planner import plan_jobs
 from fared.extensions.ina.slots.packet import DEFAULT_PORT, largest_payload
 from fared.extensions.ina.slots.setup import setup_of
 from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan
@@ -75,11 +75,56 @@ def lab_tree(plan: AddressPlan, text: str) -> GivenTree:
         raise LabError(f"no tree: {error}") from error
 
 
+def plan_together(
+    jobs: Sequence[LabJob],
+    rate: Rate,
+    *,
+    relays: bool = True,
+    bier: bool | None = None,
+    tree: GivenTree | None = None,
+) -> list[TreePlan]:
+    """Return the trees of jobs that share the links of a lab, or the one of ``tree``.
+
+    ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have it.
+    Raises LabError if there is no tree, or no BIER that is wished.
+    """
+    plan = jobs[0].fabric.plan
+    network = capacities(plan, rate)
+    names = {router.number: router.name for router in plan.routers}
+    bfrs = {router.number for router in plan.routers if router.bfr is not None}
+    wanted = [job.wanted(bier=bier, tree=tree) for job in jobs]
+    for one in wanted:
+        try:
+            if one.given is not None:
+                check_given(network, one, one.given, names.__getitem__)
+        except TreeError as error:
+            raise LabError(f"no such tree: {error}") from error
+    plans = plan_results(
+        lambda some: plan_jobs(network, some, relays=relays),
+        wanted,
+        lambda planned: lacks_bier(planned, bfrs, bfrs, names.__getitem__),
+    )
+    for found in plans:
+        if bier and found.job.unicast:
+            raise LabError(f"results cannot go by BIER: {found.job.unicast}")
+        if not found.trees:
+            raise LabError("no aggregation tree: a leaf cannot reach the others over INA routers")
+    return plans
+
+
 class LabJob:
     """A job in the processes of a lab, from ``install`` to ``remove``."""
 
-    def __init__(self, fabric: Fabric, name: str, job_id: int, hosts: Sequence[str]) -> None:
-        self.fabric, self.hosts, self.job_id = fabric, tuple(hosts), job_id
+    def __init__(
+        self,
+        fabric: Fabric,
+        name: str,
+        job_id: int,
+        hosts: Sequence[str],
+        port: int = WORKER_PORT,
+    ) -> None:
+        """``port`` is that of its workers, which other jobs over the same hosts do not have."""
+        self.fabric, self.hosts, self.job_id, self.port = fabric, tuple(hosts), job_id, port
         self.job = summing_job(fabric.plan, name, hosts)
         self.epoch = 0
 
@@ -91,32 +136,14 @@ class LabJob:
         bier: bool | None = None,
         tree: GivenTree | None = None,
     ) -> TreePlan:
-        """Return the trees, or the one of ``tree``.
-
-        ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have
-        it. Raises LabError if there is no tree, or no BIER that is wished.
-        """
-        plan = self.fabric.plan
-        network = capacities(plan, rate)
-        names = {router.number: router.name for router in plan.routers}
-        bfrs = {router.number for router in plan.routers if router.bfr is not None}
-        way = AS_ASKED if bier is False else self.way_by_bier()
-        job = replace(self.job, unicast=way if isinstance(way, str) else "", given=tree)
-        if tree is not None:
-            try:
-                check_given(network, job, tree, names.__getitem__)
-            except TreeError as error:
-                raise LabError(f"no such tree: {error}") from error
-        (found,) = plan_results(
-            lambda jobs: [plan_job(network, one, relays=relays) for one in jobs],
-            [job],
-            lambda planned: lacks_bier(planned, bfrs, bfrs, names.__getitem__),
-        )
-        if bier and found.job.unicast:
-            raise LabError(f"results cannot go by BIER: {found.job.unicast}")
-        if not found.trees:
-            raise LabError("no aggregation tree: a leaf cannot reach the others over INA routers")
+        """Return the trees of this job alone, as ``plan_together`` does. Raises LabError."""
+        (found,) = plan_together([self], rate, relays=relays, bier=bier, tree=tree)
         return found
+
+    def wanted(self, *, bier: bool | None, tree: GivenTree | None) -> SummingJob:
+        """Return the job as it is to be planned."""
+        way = AS_ASKED if bier is False else self.way_by_bier()
+        return replace(self.job, unicast=way if isinstance(way, str) else "", given=tree)
 
     def install(self, found: TreePlan, reason: str = "created") -> None:
         """Begin an epoch with the trees of a plan. Raises LabError."""
@@ -175,7 +202,7 @@ class LabJob:
         }
         for bfr_id, host in enumerate(self.hosts, 1):
             address = str(rank_of(plan, host).address())
-            members[-bfr_id] = MemberAddress(address, WORKER_PORT)
+            members[-bfr_id] = MemberAddress(address, self.port)
         return members
 
     def _socket(self, number: int) -> Path:

@@ -19,8 +19,9 @@ import msgspec
 from fared.extensions.ina.fields import MOST_JOB_ID
 from fared.extensions.ina.plan.bounds import least_cut
 from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.expected import Rate
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.ina_job import LabJob, capacities, lab_tree
+from fared.extensions.lab.ina_job import WORKER_PORT, LabJob, capacities, lab_tree, plan_together
 from fared.extensions.lab.ina_worker import Task
 from fared.extensions.lab.processes import NodeProcess, end
 from fared.extensions.lab.ranks import check_ranks, rank_of
@@ -30,6 +31,7 @@ from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOU
 from fared.extensions.lab.workloads.meter import LinkMeter
 from fared.extensions.lab.workloads.report import Iteration, JobReport, WorkloadReport
 
+_LOG = "ina-worker.log"
 _POLL = 0.02
 _ROUND = 4
 
@@ -46,7 +48,36 @@ def run_ina(
     bier: bool | None = None,
     tree: str | None = None,
 ) -> WorkloadReport:
-    """Run so many all-reduces of ``size`` bytes, a multiple of 4; without ``relays``: over stars.
+    """Run the all-reduces of one job, as ``run_jobs`` does."""
+    return run_jobs(
+        fabric,
+        [hosts],
+        size,
+        iterations,
+        timeout=timeout,
+        interval=interval,
+        relays=relays,
+        bier=bier,
+        tree=tree,
+    )
+
+
+def run_jobs(
+    fabric: Fabric,
+    groups: Sequence[Sequence[str]],
+    size: int,
+    iterations: int,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    interval: float = DEFAULT_INTERVAL,
+    relays: bool = True,
+    bier: bool | None = None,
+    tree: str | None = None,
+) -> WorkloadReport:
+    """Run so many all-reduces of ``size`` bytes, a multiple of 4, in each of some jobs at a time.
+
+    Each job has the workers of a group, and all are planned together; without ``relays`` over
+    stars. The bound of each is that of the job alone.
 
     ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have it.
     ``tree``: over these routers, the root last, instead of planned trees.
@@ -54,31 +85,52 @@ def run_ina(
     Raises LabError if there is no tree, no BIER that is wished, a worker fails, or the ``timeout``
     passes.
     """
-    check_ranks(fabric.plan, hosts, apart=True)
+    for hosts in groups:
+        check_ranks(fabric.plan, hosts, apart=True)
     size = max(_ROUND, size // _ROUND * _ROUND)
     rate = kernel_rates(fabric)
-    number = time.monotonic_ns() % MOST_JOB_ID + 1
-    job = LabJob(fabric, f"lab-{number}", number, hosts)
+    first = time.monotonic_ns() % MOST_JOB_ID
+    jobs = [
+        LabJob(fabric, f"lab-{number}", number, hosts, WORKER_PORT + at)
+        for at, hosts in enumerate(groups)
+        for number in [(first + at) % MOST_JOB_ID + 1]
+    ]
     given = None if tree is None else lab_tree(fabric.plan, tree)
-    job.install(job.plan(rate, relays=relays, bier=bier, tree=given))
-    workers = Workers(fabric, job.job.name, hosts, size, iterations, timeout=timeout)
+    plans = plan_together(jobs, rate, relays=relays, bier=bier, tree=given)
+    everybody = [
+        Workers(fabric, job.job.name, job.hosts, size, iterations, timeout=timeout, number=at)
+        for at, job in enumerate(jobs)
+    ]
     meter = LinkMeter(fabric, rate, interval)
     try:
-        workers.start()
-        while workers.running(meter.elapsed()):
+        for job, plan in zip(jobs, plans, strict=True):
+            job.install(plan)
+        for workers in everybody:
+            workers.start()
+        while any([workers.running(meter.elapsed()) for workers in everybody]):  # noqa: C419 - all are looked at
             time.sleep(_POLL)
             meter.sample(meter.elapsed())
         meter.last(meter.elapsed())
     finally:
-        workers.stop()
-        job.remove()
+        for workers in everybody:
+            workers.stop()
+        for job in jobs:
+            job.remove()
+    reports = tuple(
+        _report(fabric, job, workers, rate) for job, workers in zip(jobs, everybody, strict=True)
+    )
+    return WorkloadReport(
+        fabric.topology.name, meter.elapsed(), reports, tuple(meter.times), meter.links()
+    )
+
+
+def _report(fabric: Fabric, job: LabJob, workers: Workers, rate: Rate) -> JobReport:
+    size, calls = workers.size, workers.calls
     cut = least_cut(capacities(fabric.plan, rate), job.job)
     bound = size / cut if 0 < cut < math.inf else None
-    told = Job(INA, tuple(hosts), size, iterations=iterations)
-    report = JobReport(told, 1, size * len(hosts), bound, tuple(workers.iterations()), _NO_ORDER)
-    return WorkloadReport(
-        fabric.topology.name, meter.elapsed(), (report,), tuple(meter.times), meter.links()
-    )
+    told = Job(INA, job.hosts, size, iterations=calls)
+    moved, done = size * len(job.hosts), tuple(workers.iterations())
+    return JobReport(told, 1, moved, bound, done, _NO_ORDER)
 
 
 class Workers:
@@ -93,9 +145,12 @@ class Workers:
         iterations: int,
         *,
         timeout: float,
+        number: int = 0,
     ) -> None:
+        """``number``: of the job, if several run at a time."""
+        self._log = f"ina-worker-{number}.log" if number else _LOG
         self._fabric, self._name, self._hosts = fabric, name, tuple(hosts)
-        self._size, self._iterations, self._timeout = size, iterations, timeout
+        self.size, self.calls, self._timeout = size, iterations, timeout
         self._processes: list[NodeProcess] = []
 
     def start(self) -> None:
@@ -108,12 +163,12 @@ class Workers:
                 self._name,
                 rank,
                 len(self._hosts),
-                self._size,
-                self._iterations,
+                self.size,
+                self.calls,
                 min(self._timeout, 30.0),
                 str(place.gateway),
             )
-            log = node.directory / "ina-worker.log"
+            log = node.directory / self._log
             log.unlink(missing_ok=True)
             text = msgspec.json.encode(task).decode()
             handle = node.netns.start(
@@ -166,7 +221,7 @@ class Workers:
 
 def repeated(fabric: Fabric, hosts: Sequence[str]) -> int:
     """Return how many packets the workers of the last job in these hosts sent again."""
-    last = [(fabric.node(host).directory / "ina-worker.log").read_text("utf-8") for host in hosts]
+    last = [(fabric.node(host).directory / _LOG).read_text("utf-8") for host in hosts]
     told = (json.loads(text.splitlines()[-1]) for text in last)
     return sum(line["counters"].get("repeated", 0) for line in told)
 

@@ -19,6 +19,7 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ranks import read_ranks
 from fared.extensions.lab.workload_options import (
     hosts_option,
+    jobs_option,
     plain_options,
     repeated,
     run_options,
@@ -110,13 +111,7 @@ def collective_commands() -> Iterator[click.Command]:
     help="Communicate several times in an iteration: a message instead of --size, and the time "
     "to compute behind it instead of --compute (8M:200ms); repeatable.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Distribute the hosts to so many equal jobs.",
-)
+@jobs_option
 @click.option(
     "--job",
     "more",
@@ -206,6 +201,15 @@ def _another(job: Job, text: str, plan: AddressPlan) -> Job:
     metavar="ROUTER[:NEXT],...,ROOT",
     help="Sum at these routers instead of planned ones, each at the first on its way.",
 )
+@jobs_option
+@click.option(
+    "--job",
+    "more",
+    multiple=True,
+    metavar="RANK,...",
+    help="Another parallel job over these ranks, shared or not; repeatable.",
+    shell_complete=named.rank_lists,
+)
 @click.pass_obj
 def _aggregated(
     name: str | None,
@@ -218,20 +222,24 @@ def _aggregated(
     as_json: bool,
     bier: bool | None,
     tree: str | None,
+    jobs: int,
+    more: tuple[str, ...],
 ) -> None:
     """All ranks get the sum of all: routers sum on the way.
 
     In-network aggregation (draft-song-ina-00) over the routers with the label fared-lab.ina: on.
     Every sum is verified. The bound is the least cut between two workers: no all-reduce beats it.
+    Several jobs are planned together, and share links fairly; bounds are those of a job alone.
     """
 
     def play(fabric: Fabric) -> int:
-        from fared.extensions.lab.ina_workload import run_ina  # noqa: PLC0415 - networkx, as above
+        from fared.extensions.lab.ina_workload import run_jobs  # noqa: PLC0415 - networkx, as above
 
         chosen = read_ranks(fabric.plan, hosts)
-        report = run_ina(
+        groups = [chosen[number::jobs] for number in range(jobs)]
+        report = run_jobs(
             fabric,
-            chosen,
+            [*groups, *(read_ranks(fabric.plan, text) for text in more)],
             size,
             iterations,
             timeout=timeout,

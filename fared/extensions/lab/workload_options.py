@@ -51,6 +51,13 @@ hosts_option = click.option(
     "(default: all).",
     shell_complete=named.rank_lists,
 )
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Distribute the hosts to so many equal jobs.",
+)
 interval_option = click.option(
     "--interval",
     type=click.FloatRange(0.05),

@@ -118,8 +118,11 @@ def integers(call: Call, array: NDArray[np.int32], op: Op, payload: int) -> None
     call.add(_Exact(_flat(array), payload // 4, DataType.INT32, op))
 
 
-def extremes(call: Call, array: Floats, op: Op, payload: int) -> None:
-    """Add an array of floats for a maximum or minimum, which is exact in any order."""
+def exact_floats(call: Call, array: Floats, op: Op, payload: int) -> None:
+    """Add an array of floats for a maximum or minimum, which is exact in any order, or a product.
+
+    Factors have no common exponent, so products are rounded by each router that multiplies.
+    """
     call.add(_Exact(_flat(array), payload // 4, DataType.FLOAT32, op))
 
 

@@ -12,14 +12,14 @@ from typing import Literal, Self
 import msgspec
 import numpy as np
 
-from fared.extensions.ina.client.arrays import Array, Call, FloatSum, extremes, integers
+from fared.extensions.ina.client.arrays import Array, Call, FloatSum, exact_floats, integers
 from fared.extensions.ina.client.control import default_gateway
 from fared.extensions.ina.client.member import CallTakenBack, WorkerMember
 from fared.extensions.ina.messages import Join
 from fared.extensions.ina.plan.model import BitString
 from fared.extensions.ina.slots.packet import DEFAULT_PORT, DataType, Op
 
-_OPS = MappingProxyType({"sum": Op.SUM, "max": Op.MAX, "min": Op.MIN})
+_OPS = MappingProxyType({"sum": Op.SUM, "product": Op.PRODUCT, "max": Op.MAX, "min": Op.MIN})
 _WIDTHS = MappingProxyType({"int32": DataType.INT32, "int16": DataType.INT16})
 
 
@@ -91,15 +91,17 @@ class WorkerGroup:
     def allreduce(
         self,
         arrays: Array | Sequence[Array],
-        op: Literal["sum", "max", "min"] = "sum",
+        op: Literal["sum", "product", "max", "min"] = "sum",
         width: Literal["int32", "int16"] = "int32",
     ) -> CallReport:
         """Combine arrays of all workers, in place.
 
         Arrays are contiguous, of int32 or float32. Sums of floats travel as integers of ``width``
-        and are the same bits at all workers, sums of int32 wrap. In an elastic job they are over
-        the workers that are left, the same ones at all of them. Raises InaError; then the contents
-        of the arrays are undefined. Raises TypeError or ValueError for an array that is neither.
+        and are the same bits at all workers, sums and products of int32 wrap. Products of float32
+        are rounded in the order of arrival, and infinite where they overflow. In an elastic job
+        results are over the workers that are left, the same ones at all of them. Raises InaError;
+        then the contents of the arrays are undefined. Raises TypeError or ValueError for an array
+        that is neither.
         """
         given = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
         check_arrays(given)
@@ -137,7 +139,7 @@ class WorkerGroup:
                 sums.append(FloatSum(array, self.size, width, payload))
                 integers(first, sums[-1].exponents, Op.MAX, payload)
             else:
-                extremes(call, array, op, payload)
+                exact_floats(call, array, op, payload)
         if sums:
             self._member.run(first, begun, last=False)
         for one in sums:

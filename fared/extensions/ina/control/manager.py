@@ -134,6 +134,8 @@ class JobManager:
         head, advert = best
         if advert.ended:
             return advert.job.reason
+        if job_id not in self.parts():
+            return "this router has no part in it any more"
         return f"no place at this router: {format_node(head)} has its share of jobs or memory"
 
     def reasons(self, job_id: int) -> JobReasons:

@@ -102,6 +102,7 @@ class Op(enum.IntEnum):
     SUM = 0
     MAX = 1
     MIN = 2
+    PRODUCT = 3
 
 
 _DTYPES: MappingProxyType[DataType, np.dtype[np.generic]] = MappingProxyType(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +15,27 @@ from fared.extensions.ina.slots.packet import (
     Headers,
     Op,
     PacketKind,
+    Values,
     header_size,
     types_of,
     wrapped_control,
 )
 from fared.extensions.ina.slots.setup import JobSetup, TreeRole
 
-_OPS = tuple({Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}[op] for op in Op)
+
+def _product(first: Values, second: Values, *, out: Values) -> None:
+    """Multiply: integers wrap, floats become infinite, as in C."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        np.multiply(first, second, out=out)
+
+
+_BY_OP: dict[Op, Callable[..., object]] = {
+    Op.SUM: np.add,
+    Op.MAX: np.maximum,
+    Op.MIN: np.minimum,
+    Op.PRODUCT: _product,
+}
+_OPS = tuple(_BY_OP[op] for op in Op)
 """By number: the hash of a member is slow."""
 _FLOAT32 = DataType.FLOAT32
 _MOST_PATIENCE = 0.004
