@@ -130,6 +130,15 @@ def test_two_jobs_over_the_same_hosts_share_the_links(fabric: Fabric):
 
 
 @pytest.mark.netns
+@pytest.mark.slow
+def test_a_server_may_be_the_root(fabric: Fabric):
+    """L1 sums h1 alone, and h3 what comes from there and from h2; every sum is verified."""
+    report = run_ina(fabric, ("h1", "h2"), 100_000, 2, timeout=60, tree="L1,h3")
+    assert len(report.jobs[0].iterations) == 2
+    assert not fabric.node("h3").processes
+
+
+@pytest.mark.netns
 def test_jobs_that_cannot_be_are_told(fabric: Fabric):
     with pytest.raises(LabError, match="two different hosts"):
         run_ina(fabric, ("h1",), 1000, 1)

@@ -40,7 +40,7 @@ ITERATIONS = 3
 ELEPHANTS = 8
 BYTES = 0.03
 """How far bytes on a link may be from the plan; headers are 1 % of jumbo frames."""
-_LONG = 40
+_LONG = 20
 _READY = 120.0
 _PATIENCE = 120.0
 _SLOWED_TO = 4

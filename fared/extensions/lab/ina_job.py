@@ -30,6 +30,7 @@ from fared.extensions.lab.addressing import SUB_DOMAIN, AddressPlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.ina_server import address_of, names_of, vertex_of, with_server
 from fared.extensions.lab.kinds.fared import INA_SOCKET
 from fared.extensions.lab.ranks import rank_of
 
@@ -61,10 +62,16 @@ def summing_job(plan: AddressPlan, name: str, hosts: Sequence[str]) -> SummingJo
 
 
 def lab_tree(plan: AddressPlan, text: str) -> GivenTree:
-    """Read a tree of router names, ``s1,s7,s6``, the root last. Raises LabError."""
+    """Read a tree of router names, ``s1,s7,s6``, the root last, which may be a host.
+
+    Raises LabError.
+    """
+    root = text.rpartition(",")[2].strip()
 
     def number(name: str) -> int:
         found = plan.nodes.get(name)
+        if found is not None and not found.node.is_router and name == root:
+            return vertex_of(plan, name)
         if found is None or not found.node.is_router:
             raise LabError(f"no router {name!r}: {', '.join(node.name for node in plan.routers)}")
         return found.number
@@ -89,8 +96,8 @@ def plan_together(
     Raises LabError if there is no tree, or no BIER that is wished.
     """
     plan = jobs[0].fabric.plan
-    network = capacities(plan, rate)
-    names = {router.number: router.name for router in plan.routers}
+    network = with_server(plan, capacities(plan, rate), tree)
+    names = names_of(plan)
     bfrs = {router.number for router in plan.routers if router.bfr is not None}
     wanted = [job.wanted(bier=bier, tree=tree) for job in jobs]
     for one in wanted:
@@ -196,9 +203,8 @@ class LabJob:
 
     def _members(self, routers: Sequence[int]) -> dict[int, MemberAddress]:
         plan = self.fabric.plan
-        known = {router.number: router for router in plan.routers}
         members = {
-            number: MemberAddress(str(known[number].router_id), DEFAULT_PORT) for number in routers
+            number: MemberAddress(str(address_of(plan, number)), DEFAULT_PORT) for number in routers
         }
         for bfr_id, host in enumerate(self.hosts, 1):
             address = str(rank_of(plan, host).address())
@@ -206,8 +212,7 @@ class LabJob:
         return members
 
     def _socket(self, number: int) -> Path:
-        name = next(router.name for router in self.fabric.plan.routers if router.number == number)
-        return self.fabric.node(name).directory / INA_SOCKET
+        return self.fabric.node(names_of(self.fabric.plan)[number]).directory / INA_SOCKET
 
     def _ask(self, number: int, request: Install) -> None:
         try:

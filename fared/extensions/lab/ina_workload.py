@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import Rate
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import WORKER_PORT, LabJob, capacities, lab_tree, plan_together
+from fared.extensions.lab.ina_server import serving
 from fared.extensions.lab.ina_worker import Task
 from fared.extensions.lab.processes import NodeProcess, end
 from fared.extensions.lab.ranks import check_ranks, rank_of
@@ -80,7 +82,7 @@ def run_jobs(
     stars. The bound of each is that of the job alone.
 
     ``bier``: whether results go by BIER; None: if all routers of the trees and the hosts have it.
-    ``tree``: over these routers, the root last, instead of planned trees.
+    ``tree``: over these routers, the root last, which may be a host, instead of planned trees.
 
     Raises LabError if there is no tree, no BIER that is wished, a worker fails, or the ``timeout``
     passes.
@@ -102,8 +104,11 @@ def run_jobs(
         for at, job in enumerate(jobs)
     ]
     meter = LinkMeter(fabric, rate, interval)
-    try:
-        for job, plan in zip(jobs, plans, strict=True):
+    with ExitStack() as stack:
+        stack.enter_context(serving(fabric, given))
+        for job, plan, workers in zip(jobs, plans, everybody, strict=True):
+            stack.callback(job.remove)
+            stack.callback(workers.stop)
             job.install(plan)
         for workers in everybody:
             workers.start()
@@ -111,11 +116,6 @@ def run_jobs(
             time.sleep(_POLL)
             meter.sample(meter.elapsed())
         meter.last(meter.elapsed())
-    finally:
-        for workers in everybody:
-            workers.stop()
-        for job in jobs:
-            job.remove()
     reports = tuple(
         _report(fabric, job, workers, rate) for job, workers in zip(jobs, everybody, strict=True)
     )

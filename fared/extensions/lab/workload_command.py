@@ -199,7 +199,8 @@ def _another(job: Job, text: str, plan: AddressPlan) -> Job:
 @click.option(
     "--tree",
     metavar="ROUTER[:NEXT],...,ROOT",
-    help="Sum at these routers instead of planned ones, each at the first on its way.",
+    help="Sum at these routers instead of planned ones, each at the first on its way; the root may "
+    "be a host.",
 )
 @jobs_option
 @click.option(

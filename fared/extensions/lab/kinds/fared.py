@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,19 @@ class Fared:
         daemon = Command("fared", arguments, directory / _SOCKET)
         if not plan.node.ina:
             return (daemon,)
-        socket = directory / INA_SOCKET
-        told: tuple[str, ...] = ("--address", str(plan.router_id), "--socket", str(socket))
-        if plan.bfr is not None:
-            told = (*told, "--bier")
-        return (Command("fared-ina", (*_program("fared-ina"), *told), socket), daemon)
+        assert plan.router_id is not None
+        return (summing(plan.router_id, directory, bier=plan.bfr is not None), daemon)
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
         """Run ``fared-cli`` against the node's control socket."""
         return [*_program("fared-cli"), "-s", str(directory / _SOCKET), *arguments]
+
+
+def summing(address: IPv4Address, directory: Path, *, bier: bool) -> Command:
+    """Return how to start ``fared-ina`` at an address, with its socket in a directory."""
+    socket = directory / INA_SOCKET
+    told = ("--address", str(address), "--socket", str(socket), *(("--bier",) if bier else ()))
+    return Command("fared-ina", (*_program("fared-ina"), *told), socket)
 
 
 def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
