@@ -21,6 +21,7 @@ from fared.extensions.lab.kinds.bird import Bird
 from fared.extensions.lab.kinds.fared import configuration
 from fared.extensions.lab.kinds.frr import Frr
 from fared.extensions.lab.main import main
+from fared.extensions.lab.ranks import all_ranks
 
 DIRECTORY = Path(__file__).parents[2] / "containerlab"
 
@@ -37,8 +38,10 @@ def figure_2() -> AddressPlan:
     return make_plan(topology.from_document(yaml.safe_load(text), Path("figure2.clab.yml")))
 
 
-@pytest.mark.parametrize("protocol", ["ospf", "isis"])
-@pytest.mark.parametrize("name", ["clos3", "clos5"])
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [*itertools.product(("clos3", "clos5"), ("ospf", "isis")), ("rails", "ospf")],
+)
 def test_the_default_output_is_the_file_in_containerlab(name: str, protocol: str):
     suffix = {"ospf": "", "isis": "-isis"}[protocol]
     written = (DIRECTORY / f"{name}{suffix}.clab.yml").read_text("utf-8")
@@ -103,9 +106,56 @@ def test_sizes_that_make_no_fabric_are_refused(options: tuple[str, str]):
     assert options[0] in done.output
 
 
+def rails(*options: str) -> AddressPlan:
+    text = generated(*options, name="rails")
+    return make_plan(topology.from_document(yaml.safe_load(text), Path("rails.clab.yml")))
+
+
+def test_a_rail_joins_the_nics_of_one_number_of_all_servers():
+    """A rail is an area; a server is behind the leaf of one number in every rail."""
+    plan = rails()
+    for rank in all_ranks(plan):
+        server, gpu = int(rank.host[1:]), rank.name.rpartition(".")[2]
+        assert rank.leaf == f"r{gpu}-L{1 if server <= 2 else 2}"
+        assert plan.node(rank.leaf).home_area == int(gpu)
+    peers = {port.peer for port in plan.node("plane2-SS1").ports}
+    assert peers == {f"r{n}-S2" for n in range(1, 5)}
+    assert plan.node("r1-S1").home_area == BACKBONE
+
+
+def test_more_gpus_than_rails_are_dealt_to_them_and_a_rail_may_be_one_leaf():
+    plan = rails("--gpus", "4", "--rails", "2", "--leaves", "1")
+    leaves = [rank.leaf for rank in all_ranks(plan) if rank.host == "g2"]
+    assert leaves == ["r1-L1", "r2-L1", "r1-L1", "r2-L1"]
+    assert [port.peer for port in plan.equal_cost_ports("r1-L1", "r2-L1")] == ["S1", "S2"]
+
+
+@pytest.mark.parametrize(("weights", "even"), [("all", ""), ("leaves", "S"), ("none", "LS")])
+def test_the_routers_of_rails_that_weight_paths_can_be_chosen(
+    weights: str, even: str, tmp_path: Path
+):
+    for router in rails("--weights", weights).routers:
+        adaptive = configuration(router, tmp_path / "socket").get("adaptive", {})
+        letter = router.name.rpartition("-")[2][0]
+        assert adaptive == ({"enabled": False} if letter in even else {})
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--rails", "3"), "4 GPUs a server cannot be dealt to 3 rails"),
+        (("--leaves", "5"), "4 servers leave one of 5 leaves empty"),
+    ],
+)
+def test_gpus_and_servers_that_do_not_fit_rails_are_refused(options: tuple[str, str], told: str):
+    done = CliRunner().invoke(main, ["generate", "rails", *options])
+    assert (done.exit_code, told in done.stderr) == (2, True)
+
+
 SMALL = {
     "clos3": ("--leaves", "3", "--hosts", "2"),
     "clos5": ("--spines", "2", "--leaves", "2", "--area", "one"),
+    "rails": ("--gpus", "2", "--rails", "2"),
     "random": ("--nodes", "8", "--seed", "7"),
     "torus": ("--dimensions", "2x3x2"),
 }

@@ -21,6 +21,7 @@ from fared.extensions.lab.generate.full_mesh import FullMesh
 from fared.extensions.lab.generate.hypercube import Hypercube
 from fared.extensions.lab.generate.model import Generator
 from fared.extensions.lab.generate.permutation import Permutation
+from fared.extensions.lab.generate.rails import Rails
 from fared.extensions.lab.generate.random import RandomRegular
 from fared.extensions.lab.generate.star import Star
 from fared.extensions.lab.generate.torus import Torus
@@ -52,6 +53,7 @@ MORE: list[Generator] = [
     Star(4),
     Clustered(4, 2),
     Permutation(8, 2, protocol="isis"),
+    Rails(2, 2, 2, protocol="isis"),
 ]
 """In a soak."""
 EACH = [

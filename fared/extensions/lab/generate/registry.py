@@ -5,6 +5,7 @@ from __future__ import annotations
 NAMES = (
     "clos3",
     "clos5",
+    "rails",
     "fat-tree",
     "dragonfly",
     "torus",
