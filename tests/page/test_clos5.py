@@ -26,8 +26,11 @@ WIDTH = "return fared.drawing.width"
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module", params=["clos5", "clos5-isis"])
+@pytest.fixture(
+    scope="module", params=["clos5", pytest.param("clos5-isis", marks=pytest.mark.soak)]
+)
 def fabric(request, tmp_path_factory):
+    """24 daemons; ``api/test_fabric.py`` has levels in every run, simulated."""
     file = DIRECTORY / f"{request.param}.clab.yml"
     state = tmp_path_factory.mktemp(request.param) / "state"
     with Fabric.from_file(file, directory=state) as running:

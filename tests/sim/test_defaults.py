@@ -24,7 +24,9 @@ from tests.sim.configured import (
 pytestmark = pytest.mark.slow
 
 LABS = Path("containerlab")
-FILES = sorted(LABS.glob("*.clab.yml"))
+MIXED = {path: path.with_name(path.name.replace("-mixed", "")) for path in LABS.glob("*-mixed.*")}
+"""Fabrics with routers of other makes, which run ours here, and those of the same form."""
+FILES = sorted(path for path in LABS.glob("*.clab.yml") if not MIXED.get(path, LABS).is_file())
 SIMULATED = {
     "three stages": lambda: clos3(4, 4),
     "three stages, IS-IS": lambda: clos3_isis(4, 4),
@@ -70,6 +72,18 @@ def test_engines_built_without_a_file_have_the_settings_of_an_empty_one():
             rules = made.protocols[name].advertise
             assert rules.path_threshold == engine.advertise.path_threshold
             assert replace(made.protocols[name], advertise=engine.advertise) == engine
+
+
+@pytest.mark.parametrize("path", sorted({*MIXED} - {*FILES}), ids=lambda path: path.name)
+def test_with_ours_in_place_of_other_makes_a_mixed_lab_is_the_lab_of_its_form(path):
+    """So that one of them stands for both."""
+    mixed, pure = lab_fabric(planned(path)), lab_fabric(planned(MIXED[path]))
+    assert mixed.links == pure.links
+    for link in pure.links:
+        capacities = [made.network.find_port(*link).capacity for made in (mixed, pure)]
+        assert len({*capacities}) == 1
+    for name, node in pure.network.nodes.items():
+        assert mixed.network.nodes[name].settings == node.settings
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
