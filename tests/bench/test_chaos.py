@@ -20,7 +20,7 @@ from bench.chaos.peers import PATIENCE, Peers
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kinds.bird import Bird
 
-SEED, FAULTS = 21, 6
+SEED, FAULTS = 21, 4
 MISSING = "fabric: Cannot find next hop for LSA (Type: 2001, Id: 10.255.0.5, Rt: 10.255.0.5)"
 LEDGER = [
     Entry("link down", "L1 S1", 0.1, 0.4, 5, 1000),
@@ -206,7 +206,7 @@ def test_a_fault_left_unrepaired_misses_the_goal_of_the_report_with_its_reason()
 def test_faults_one_after_the_other_leave_nothing_unrepaired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The first ones of a seed, however long the machine takes: about a minute's."""
+    """The first ones of a seed, however long the machine takes."""
     monkeypatch.setattr(chaos, "LOGS", tmp_path)
     for patience in ("START", "DEADLINE"):  # other tests run at the same time
         monkeypatch.setattr(chaos, patience, 5 * getattr(chaos, patience))

@@ -110,7 +110,7 @@ def router() -> tuple[Aggregator, Noted]:
     return made, port
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(visits(HEADERS))
 def test_a_router_does_the_same_with_trains_as_with_single_packets(sent):
     (single, singly), (train, together) = router(), router()
@@ -165,7 +165,7 @@ RESULTS = HEADERS.map(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(visits(RESULTS))
 def test_a_worker_does_the_same_with_trains_as_with_single_packets(sent):
     setup = setup_for(clos(2, 4), workers(4), epoch=5, window=8)

@@ -42,7 +42,7 @@ def let(job: ElasticJob, what: str, bfr_id: int, network: int, spread: float) ->
     job.renew(NETWORKS[network], changed=changed, spread=spread)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     sizes=st.lists(st.integers(1, 14), min_size=1, max_size=12),

@@ -46,9 +46,10 @@ def two_at_a_leaf(protocol: str, bier: str) -> topology.LabTopology:
     return topology.from_document(document | {"name": "ina-bier"}, Path("bier.clab.yml"))
 
 
-@pytest.fixture(
-    scope="module", params=[("ospf", "on"), ("isis", "on"), ("ospf", "php")], ids="-".join
-)
+FABRICS = [("isis", "on"), ("ospf", "php"), pytest.param(("ospf", "on"), marks=pytest.mark.soak)]
+
+
+@pytest.fixture(scope="module", params=FABRICS, ids="-".join)
 def fabric(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Fabric]:

@@ -134,7 +134,7 @@ def test_chunks_that_two_epochs_sum_have_the_same_bits():
     assert any(repeated)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     loss=st.floats(0, 0.35),

@@ -118,7 +118,7 @@ def same(ours: NodeBlock | None, theirs: NodeBlock | None) -> None:
 
 
 @pytest.mark.parametrize("numbered", [False, True])
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.data())
 def test_any_history_of_lsas_of_a_router(numbered, data):
     """``numbered``: TE LSAs and links have addresses of their own, so lost links are removed."""

@@ -140,7 +140,7 @@ def of_test(lsas) -> set:
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(steps)
 def test_bitmaps_equal_a_list_for_each_neighbor(sequence):
     naive = Naive()
@@ -149,7 +149,7 @@ def test_bitmaps_equal_a_list_for_each_neighbor(sequence):
         assert naive.kept() == naive.lists
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(steps)
 def test_exactly_the_listed_lsas_are_retransmitted(sequence):
     naive = Naive()

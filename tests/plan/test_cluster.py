@@ -16,7 +16,7 @@ from fared.management.cli.main import main
 from tests.offline.fabrics import clos, saved
 from tests.plan import networks
 
-WORKERS = 4
+WORKERS = 2
 pytestmark = pytest.mark.slow
 
 

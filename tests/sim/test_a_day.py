@@ -20,7 +20,7 @@ FILLED = 4
 """Hours until the journals of all routers are full."""
 ROUTERS = [f"S{n}" for n in range(1, 5)] + [f"L{n}" for n in range(1, 9)]
 DAYS = [
-    (2, 300.0),
+    (2, 150.0),
     pytest.param(24, HOUR, marks=(pytest.mark.soak, pytest.mark.timeout(7200))),
 ]
 
