@@ -66,6 +66,7 @@ SECTIONS = {
     "plan_jobs": "Jobs on shared links: begun together, and as planned",
     "direct_connect": "Rings of direct links beside a fat-tree of equal cost",
     "rails": "Rails: weights at their leaves, everywhere and nowhere",
+    "topologies": "Collectives over tori, dragonflies, fat trees and more, beside the optimum",
     "ina": "In-network aggregation: planning of trees",
     "ina_lab": "In-network aggregation: all-reduce beside a ring and a parameter server",
     "adaptation": "Adaptation: weights that follow load",

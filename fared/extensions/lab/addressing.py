@@ -185,6 +185,15 @@ class AddressPlan:
             raise LabError(f"no link between {a} and {b}; {a} is linked to {peers or 'nothing'}")
         return ports
 
+    def without(self, a: str, b: str) -> AddressPlan:
+        """Return the plan without the links between two nodes."""
+        kept = {
+            one: tuple(port for port in self.nodes[one].ports if port.peer != other)
+            for one, other in ((a, b), (b, a))
+        }
+        less = {name: replace(self.nodes[name], ports=ports) for name, ports in kept.items()}
+        return AddressPlan({**self.nodes, **less})
+
     def distances(self, target: str) -> dict[str, int]:
         """Return the hops from every router to ``target``, by breadth-first search."""
         found = {target: 0}

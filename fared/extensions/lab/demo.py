@@ -19,6 +19,7 @@ from fared.core.units import BytesPerSecond, format_bandwidth
 from fared.extensions.lab import traffic
 from fared.extensions.lab.acts.cast import choose, weighted
 from fared.extensions.lab.acts.stage import SETTLED, DemoError, DemoStage, perform
+from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.expected import known_rates, path_capacities
 from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.tables import shares_table
@@ -27,7 +28,8 @@ from fared.extensions.lab.waiting import interfaces
 
 FLOWS = 20_000
 SHARE_TOLERANCE = 0.02
-_CHANGE_DEADLINE = 15.0
+_CHANGE_DEADLINE, _CHANGE_DEADLINE_A_ROUTER = 15.0, 0.5
+"""Seconds: a large fabric has few cores for each router."""
 _SLOWED_TO = 4
 _THEN_TO = 2
 
@@ -44,6 +46,8 @@ class _Demo:
         self.weighs = self.cast.source.node.kind == "fared"
         rate = self.fabric.rate
         self.rates = known_rates(self.fabric.plan, rate) if self.weighs else rate
+        routers = len(self.fabric.plan.routers)
+        self.patience = _CHANGE_DEADLINE + _CHANGE_DEADLINE_A_ROUTER * routers
 
     def run(self) -> None:
         """Run all acts."""
@@ -90,7 +94,7 @@ class _Demo:
 
     def _await_weights(self, what: str) -> float:
         accepts = weighted(self.fabric.plan, self.cast, self.rates)
-        return self.stage.wait(self.cast.watched, accepts, _CHANGE_DEADLINE, what, quiet=SETTLED)
+        return self.stage.wait(self.cast.watched, accepts, self.patience, what, quiet=SETTLED)
 
     def _dead(self) -> None:
         cast, stage = self.cast, self.stage
@@ -100,13 +104,13 @@ class _Demo:
         begun = time.monotonic()
         self.fabric.fail(a, b)
         what = "leaves avoid the link"
-        done = stage.wait(cast.watched, self._avoids, _CHANGE_DEADLINE, what)
+        done = stage.wait(cast.watched, self._avoids, self.patience, what)
         over, who = (b, a) if at_source else (a, "no leaf")
         sends = f"{who} sends nothing" if at_source else f"{who} sends"
         stage.done(f"failed: {sends} to {cast.target.name} over {over}", begun, done)
         begun = time.monotonic()
         self.fabric.heal(a, b)
-        done = stage.wait(cast.watched, self._uses, _CHANGE_DEADLINE, "leaves use the link")
+        done = stage.wait(cast.watched, self._uses, self.patience, "leaves use the link")
         every = a if at_source else "every leaf"
         stage.done(f"healed: {every} sends over it again", begun, done)
         if self.weighs:
@@ -123,22 +127,16 @@ class _Demo:
     # -- conditions ----------------------------------------------------------------------------
 
     def _avoids(self, name: str, view: KernelView) -> bool:
-        ports = self._over_link(name)
-        return not any(ports & interfaces(view.hops(prefix)) for prefix in self.cast.prefixes)
+        cast = self.cast
+        return self._forwards(self.fabric.plan.without(cast.tail.name, cast.head.name), name, view)
 
     def _uses(self, name: str, view: KernelView) -> bool:
-        ports = self._over_link(name)
-        return all(ports <= interfaces(view.hops(prefix)) for prefix in self.cast.prefixes)
+        return self._forwards(self.fabric.plan, name, view)
 
-    def _over_link(self, name: str) -> set[str]:
-        """Return the uplinks of a leaf whose shortest paths to the target pass the link."""
-        plan, cast = self.fabric.plan, self.cast
-        if name == cast.tail.name:
-            return {port.name for port in plan.ports_between(name, cast.head.name)}
-        beyond = plan.distances(cast.tail.name)
-        left = plan.distances(cast.target.name)[name] - 2  # from the uplink's far end to the tail
-        ports = plan.equal_cost_ports(name, cast.target.name)
-        return {port.name for port in ports if beyond[port.peer] == left}
+    def _forwards(self, plan: AddressPlan, name: str, view: KernelView) -> bool:
+        """Whether a leaf uses all shortest paths to the target, and no others."""
+        ports = {port.name for port in plan.equal_cost_ports(name, self.cast.target.name)}
+        return all(interfaces(view.hops(prefix)) == ports for prefix in self.cast.prefixes)
 
     def _capacities(self, name: str) -> dict[str, BytesPerSecond]:
         return path_capacities(self.fabric.plan, self.rates, name, self.cast.target.name)

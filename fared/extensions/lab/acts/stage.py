@@ -87,7 +87,7 @@ class DemoStage:
         near = plan.distances(plan.leaves[0].name)
         whole = all(leaf.name in near for leaf in plan.leaves)
         others = f"the {len(plan.leaves) - 1} others" if whole else "those of its plane"
-        self.done(f"every leaf's kernel reaches {others} over all spines", started, ready)
+        self.done(f"every leaf's kernel reaches {others} over all paths", started, ready)
 
     def wait(
         self,
