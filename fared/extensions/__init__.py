@@ -1,5 +1,5 @@
 """What plugs into the router or stands beside it.
 
 ``ina`` is in-network aggregation; ``offline`` computes from files; ``lab`` runs fabrics of daemons
-in network namespaces, ``sim`` fabrics of routers on a virtual clock.
+in network namespaces, ``sim`` fabrics of routers on a virtual clock; ``pictures`` draws for them.
 """

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import click
 
 from fared.core.units import parse_bandwidth, parse_duration
-from fared.extensions import pictures
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import (
     FAIL_LINK,
@@ -29,6 +28,7 @@ from fared.extensions.offline.plan.jobs.measured import MeasuredJob, measured_jo
 from fared.extensions.offline.plan.jobs.picture import draw_jobs
 from fared.extensions.offline.plan.jobs.placement import BetterPlacement, Placement
 from fared.extensions.offline.plan.jobs.shifts import ShiftSchedule, schedule
+from fared.extensions.pictures import figures
 from fared.management.cli.session import Failure
 
 _WIDTH = 80
@@ -53,7 +53,7 @@ Exit codes: 0 ok, 1 bad file, 2 usage.
 """
 
 
-class _Planned(NamedTuple):
+class _ShiftedJobs(NamedTuple):
     """What the document is made from; ``tick`` in seconds."""
 
     patterns: Sequence[JobPattern]
@@ -109,7 +109,7 @@ def jobs(
     given = WhatIf(fail_links, fail_nodes, (), bandwidths, ())
     try:
         if picture is not None:
-            pictures.check(picture)
+            figures.check(picture)
         grain = parse_duration(tick)
         text = EXAMPLE if file is None else file.read_text()
         found = read_jobs(text, dict(map(_measured, loads)))
@@ -121,7 +121,7 @@ def jobs(
         raise Failure(f"{file}: {error.strerror or error}", _FORM) from error
     except (JobFileError, UnicodeDecodeError) as error:
         raise Failure(f"{file}: {error}", _FORM) from error
-    except (CircleError, PlanError, pictures.PictureError) as error:
+    except (CircleError, PlanError, figures.PictureError) as error:
         raise Failure(str(error)) from error
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--tick") from error
@@ -152,19 +152,19 @@ def _fabric(source: str, given: WhatIf, bandwidth: str | None) -> PlanFabric:
     return read_fabric(database.world(None, family, changes), bandwidth=rate)
 
 
-def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> _Planned:
+def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> _ShiftedJobs:
     if tick <= 0.0:
         raise JobFileError("a tick is longer than 0")
     patterns = [job.pattern(tick) for job in found.jobs]
     if fabric is None:
-        return _Planned(patterns, schedule(_given_links(found), patterns), tick)
+        return _ShiftedJobs(patterns, schedule(_given_links(found), patterns), tick)
     for job in found.jobs:
         if job.links:
             raise JobFileError(f"{job.name}: with --lsdb, jobs have hosts")
     placement = Placement(fabric)
     now = schedule(placement.links(found.jobs), patterns)
     better = placement.better(found.jobs, patterns, now) if now.score < 1.0 else None
-    return _Planned(patterns, now, tick, better)
+    return _ShiftedJobs(patterns, now, tick, better)
 
 
 def _given_links(found: JobFile) -> Sequence[LinkShare]:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fared.extensions import pictures
 from fared.extensions.offline.plan.jobs.circle import JobPattern, circle_length, demand, score
 from fared.extensions.offline.plan.jobs.shifts import SharedLink, ShiftSchedule
+from fared.extensions.pictures import figures
 from fared.management.documents import human
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def draw_jobs(
 ) -> None:
     """Draw the link with the lowest score. Raises PictureError, also if no jobs share a link."""
     if not found.shared:
-        raise pictures.PictureError("no jobs share a link: nothing to draw")
+        raise figures.PictureError("no jobs share a link: nothing to draw")
     worst = found.shared[0]
     jobs = [job for job in patterns if job.name in worst.jobs]
     length = circle_length(jobs)
-    drawn = pictures.figure(_WIDTH, _HEIGHT)
+    drawn = figures.figure(_WIDTH, _HEIGHT)
     capacity = f"{human.bandwidth(worst.link.capacity)}bit/s"
     drawn.suptitle(f"{worst.link.name}, {capacity}: a circle of {human.duration(length * tick)}\n")
     together: Mapping[str, int] = dict.fromkeys(worst.jobs, 0)
@@ -52,7 +52,7 @@ def draw_jobs(
         _demand(axes, worst, jobs, shifts)
         _marks(axes, length * tick)
     _common(drawn)
-    pictures.save(drawn, path)
+    figures.save(drawn, path)
 
 
 def _common(drawn: Figure) -> None:
@@ -69,8 +69,8 @@ def _common(drawn: Figure) -> None:
 def _rings(
     axes: PolarAxes, jobs: Sequence[JobPattern], shifts: Mapping[str, int], tick: float
 ) -> None:
-    length, ground = circle_length(jobs), pictures.colors()["ground"]
-    for at, (job, color) in enumerate(zip(jobs, itertools.cycle(pictures.series()), strict=False)):
+    length, ground = circle_length(jobs), figures.colors()["ground"]
+    for at, (job, color) in enumerate(zip(jobs, itertools.cycle(figures.series()), strict=False)):
         bottom = _INNER + at * (_RING + _GAP)
         _arcs(axes, np.ones(length), _RING, bottom, color=ground)
         label = f"{job.name}: {human.duration(job.busy * tick)} of every "
@@ -81,7 +81,7 @@ def _rings(
 def _demand(
     axes: PolarAxes, worst: SharedLink, jobs: Sequence[JobPattern], shifts: Mapping[str, int]
 ) -> None:
-    known, length = pictures.colors(), circle_length(jobs)
+    known, length = figures.colors(), circle_length(jobs)
     rates = [worst.link.rates[job.name] / worst.link.capacity for job in jobs]
     busy = [demand(job, length, shifts[job.name]) for job in jobs]
     whole = np.sum([rate * one for rate, one in zip(rates, busy, strict=True)], axis=0)

@@ -1,0 +1,1 @@
+"""Pictures for the lab and for plans, drawn by matplotlib: ``figures``."""
