@@ -12,6 +12,7 @@ from fared.extensions.lab.acts import elephant, tenant
 from fared.extensions.lab.acts.cast import choose
 from fared.extensions.lab.acts.names import ACTS
 from fared.extensions.lab.acts.play import play
+from fared.extensions.lab.acts.stage import DemoStage, perform
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.main import main
 from tests.lab.test_demo import small
@@ -62,6 +63,19 @@ def test_what_the_tenant_leaves_of_its_link_decides_the_shares():
     shares = tenant.computed(fabric.plan, cast, left)
     assert shares["S1"] == pytest.approx(40 / 340)
     assert shares["S4"] == pytest.approx(100 / 340)
+
+
+def test_a_claim_that_does_not_hold_ends_an_act_with_exit_code_1(capsys):
+    """Nothing is built here: the act fails before."""
+
+    def played(stage: DemoStage) -> None:
+        stage.claim("two are two", holds=True)
+        stage.claim("one is two", holds=False)
+
+    assert perform(small("fared"), played) == 1
+    told = capsys.readouterr().out
+    assert "✓ two are two" in told
+    assert "failed: this does not hold: one is two" in told
 
 
 @pytest.mark.netns

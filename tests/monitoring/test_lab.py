@@ -289,13 +289,20 @@ def carrier(lab: Lab, name: str, interface: str) -> bool:
 
 
 @pytest.mark.soak
+def test_a_leaf_whose_uplink_gets_slower_is_oversubscribed(lab: Lab):
+    with lab.alert("FaredOversubscribed", "L1"):
+        lab.fabric.shape("L1", "S1", parse_bandwidth("25M"))
+        lab.fires("FaredOversubscribed", "L1")
+        lab.fabric.shape("L1", "S1", parse_bandwidth("100M"))
+
+
+@pytest.mark.soak
 def test_a_link_that_is_full_is_reported(lab: Lab):
-    with lab.alert("FaredLinkFull", "L1"), lab.alert("FaredOversubscribed", "L1"):
+    with lab.alert("FaredLinkFull", "L1"):
         for spine in ("S1", "S2"):
             lab.fabric.shape("L1", spine, parse_bandwidth("1M"))
         with Stream.between(lab.fabric, "h1", "h2", flows=64, rate=8000):
             lab.fires("FaredLinkFull", "L1")
-            lab.fires("FaredOversubscribed", "L1")
         for spine in ("S1", "S2"):
             lab.fabric.shape("L1", spine, parse_bandwidth("100M"))
 

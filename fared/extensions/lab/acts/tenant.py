@@ -30,7 +30,12 @@ TAKEN = 0.6
 TOLERANCE = 0.02
 _NEAR = 0.013
 _DEADLINE = 60.0
-_SETTINGS = {"metric": "available", "time-constant": "10s", "measure-period": "200ms"}
+_SETTINGS = {
+    "metric": "available",
+    "time-constant": "10s",
+    "measure-period": "200ms",
+    "dead-band": "2%",
+}
 _HEADERS = 100
 
 
@@ -61,7 +66,7 @@ def play(stage: DemoStage) -> None:
         raise DemoError("the tenant needs a third leaf with a host")
     host = ranks_at(fabric.plan, leaf.name)[0].name
     stage.build()
-    stage.note(f"adaptive: {', '.join(f'{key}: {value}' for key, value in _SETTINGS.items())}")
+    stage.note(f"{', '.join(f'{key}: {value}' for key, value in _SETTINGS.items())}")
     taken = cast.rate * TAKEN
     told = [_measure(stage, cast, "before", fabric.rate)]
     stage.headline(f"A tenant at {host} takes {format_bandwidth(taken)} bit/s of {cast.link}")
