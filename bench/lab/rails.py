@@ -1,8 +1,8 @@
 """Weights at the leaves of rails, everywhere and nowhere: FARE's sentence as figures.
 
 draft-xu-lsr-fare: "enabling adaptive routing only in PoD networks is sufficient", as the planes
-between rails carry less. Four servers with four GPUs in four rails (``fared-lab generate rails``)
-run a ring in each rail at once, and an all-to-all over all GPUs, while all links work, while a link
+between rails carry less. Four servers with two GPUs in two rails (``fared-lab generate rails``) run
+a ring in each rail at once, and an all-to-all over all GPUs, while all links work, while a link
 of a rail has a quarter of its rate, and while a link of a plane has.
 
 ``python -m bench rails`` prints a table of all; the rows are those in which something is damaged.
@@ -11,6 +11,7 @@ of a rail has a quarter of its rate, and while a link of a plane has.
 from __future__ import annotations
 
 import math
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +33,8 @@ from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.run import run
 
 MBITS = 40
-SIZE, ITERATIONS = 16_000_000, 3
+FABRIC = Rails(gpus=2, rails=2, rate=f"{MBITS}M")
+SIZE, ITERATIONS = 8_000_000, 3
 NOWHERE, LEAVES, EVERYWHERE = "nowhere", "leaves", "everywhere"
 WEIGHTS: Mapping[str, Callable[[str], bool]] = {
     NOWHERE: lambda _: False,
@@ -54,14 +56,14 @@ _TOLERANCE = 0.01
 
 def rows() -> list[dict[str, Any]]:
     """Measure in a sandbox; return the rows. Without namespaces there are none."""
-    found = measured_rows("rails", _measure)
+    found = measured_rows("rails", measured)
     return [row for one in found if one["damage"] != WHOLE for row in _compared(one)]
 
 
 def main() -> None:
     """Print the table of all runs."""
     print("| workload | damage | bound, s |", " | ".join(WEIGHTS), "|\n|---|---|---|---|---|---|")
-    for one in measured_rows("rails", _measure):
+    for one in measured_rows("rails", measured):
         cells = (f"{one[at]:.2f} ({one['bound'] / one[at]:.0%})" for at in WEIGHTS)
         print("|", " | ".join((one["workload"], one["damage"], f"{one['bound']:.2f}", *cells)), "|")
 
@@ -77,11 +79,11 @@ def _compared(one: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**row, "note": f"{what}: {note}"} for row in made]
 
 
-def _measure() -> list[dict[str, Any]]:
+def measured() -> list[dict[str, Any]]:
     found = [{"damage": damage, "workload": workload} for damage, workload in RUNS]
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "rails.clab.yml")
-        file.write_text(text(Rails(rate=f"{MBITS}M")))
+        file.write_text(text(FABRIC))
         with Fabric.from_file(file, directory=Path(directory, "lab")) as fabric:
             if await_paths(fabric, _READY) is None:
                 raise LabError("not every router has all routes")
@@ -105,6 +107,8 @@ def _measure_with(fabric: Fabric, where: str, found: Sequence[dict[str, Any]]) -
         report = run(fabric, jobs(fabric.plan, one["workload"]), timeout=300.0)
         one["bound"] = max(job.bound or math.inf for job in report.jobs)
         one[where] = max(job.median for job in report.jobs)
+        told = f"{one['workload']}, {one['damage']}, weights {where}: {one[where]:.2f} s"
+        print(f"{told}, bound {one['bound']:.2f} s", file=sys.stderr, flush=True)
 
 
 def _damage(fabric: Fabric, ends: tuple[str, ...]) -> None:
@@ -125,7 +129,7 @@ def jobs(plan: AddressPlan, workload: str) -> list[Job]:
             "all-reduce-ring",
             tuple(name for name in names if name.endswith(f".{rail}")),
             SIZE,
-            elephants=32,
+            elephants=16,
             iterations=ITERATIONS,
         )
         for rail in rails
