@@ -159,9 +159,12 @@ class _InaDemo:
         slow = rate / _SLOWED_TO
         link = f"{self.leaf.name} - {self.spine.name}"
         self._headline(f"{link} drops to {format_bandwidth(slow)} bit/s, a quarter")
-        for a, b in ((self.leaf.name, self.spine.name), (self.spine.name, self.leaf.name)):
+        ways = (self.leaf.name, self.spine.name), (self.spine.name, self.leaf.name)
+        for a, b in ways:
             self.fabric.shape(a, b, slow)
         self._compare(None, (_RING,))
+        for a, b in ways:
+            self.fabric.shape(a, b, rate)
 
     def _lost(self) -> None:
         """Kill a router of a tree in the middle of a job that the daemons lead."""
