@@ -39,7 +39,13 @@ from bench.report import Row, Section, draw_ratios, page
 REPORT = OUTPUT / "report.md"
 PATIENCE = 300.0
 """Seconds after which a section is considered to hang."""
-PATIENT = {"chaos": 1000.0, "collectives": 600.0, "fast_paths": 600.0, "scale": 1800.0}
+PATIENT = {
+    "chaos": 1000.0,
+    "collectives": 600.0,
+    "fast_paths": 600.0,
+    "parallelism": 600.0,
+    "scale": 1800.0,
+}
 """The same for sections that take longer."""
 FAREWELL = 20.0
 """Seconds for a section to remove its namespaces after SIGTERM."""
@@ -74,6 +80,7 @@ SECTIONS = {
     "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",
     "elephants": "Few elephants: 1 to 128 connections, by flow, flowlet and packet",
     "collectives": "Collectives: ring and all-to-all by flow, flowlet and packet, and queues",
+    "parallelism": "Parallelisms: of a training step, by what weighs their paths",
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
     "bfd": "BFD: false alarms while there is no CPU time to spare",
     "strangers": "Strangers: a flood of OSPF packets from beyond the link",
