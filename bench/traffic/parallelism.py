@@ -4,7 +4,8 @@ Four spines, eight leaves and a host at each (``containerlab/ina.clab.yml``), on
 to leaf L2 at a fifth. Data, tensor, pipeline and expert parallelism over all hosts, and a hybrid
 step of the model that comes with fared, cross it by plain ECMP, by capacity, by available
 bandwidth, and by packets; what is an all-reduce is also summed by routers (in-network aggregation),
-whose bound is the least cut. Hosts are set as docs/hosts.md advises.
+whose bound is the least cut. Hosts are set as docs/hosts.md advises, and links have 10 Mbit/s: one
+process drives all hosts, and packets should wait for links and not for it.
 
 ``python -m bench parallelism`` prints the rows, and the table of docs/workloads.md.
 """
@@ -41,10 +42,11 @@ TOPOLOGY = ROOT / "containerlab" / "ina.clab.yml"
 MODEL = ROOT / "containerlab" / "gpt-3b.model.yml"
 READY = 120.0
 ITERATIONS, ELEPHANTS = 2, 8
-DATA_SIZE, TENSOR_SIZE, TENSOR_REDUCES = 8_000_000, 1_000_000, 8
-STAGE_SIZE, MICRO_BATCHES = 1_000_000, 4
-TOKENS, SKEW, EXPERTS = 4_000_000, 1.5, 4
-RATE, SLOW = 50e6 / 8, 0.2
+DATA_SIZE, TENSOR_SIZE, TENSOR_REDUCES = 3_200_000, 400_000, 8
+STAGE_SIZE, MICRO_BATCHES = 400_000, 4
+TOKENS, SKEW, EXPERTS = 1_600_000, 1.5, 4
+RATE, SLOW = 10e6, 0.2
+SCALE = 0.0004
 PATHS, UNEVEN = 4, 0.15
 """Paths of a leaf, and a part below which the slow one's is."""
 DATA, HYBRID = "data", "hybrid step"
@@ -65,7 +67,8 @@ def jobs(hosts: tuple[str, ...]) -> dict[str, Job]:
     layers = TENSOR_REDUCES // 4
     moved = 2 * (ranks - 1) * TENSOR_SIZE * TENSOR_REDUCES
     tensor = TrainingStep(tensor=ranks, layers=layers, traffic={TENSOR: moved})
-    hybrid = model.changed(model.load(MODEL), {}, {"layers": 2, "experts": EXPERTS, "skew": SKEW})
+    fields = {"layers": 2, "experts": EXPERTS, "skew": SKEW, "scale": SCALE}
+    hybrid = model.changed(model.load(MODEL), {}, fields)
     graphs = {
         TENSOR: tensor.graph(),
         "pipeline": patterns.pipeline(ranks, STAGE_SIZE, MICRO_BATCHES, "1f1b", 0.0),
@@ -85,12 +88,13 @@ def measure() -> list[dict[str, Any]]:
     """Return, for each parallelism, its bound and the seconds by each routing."""
     document = yaml.safe_load(TOPOLOGY.read_text("utf-8"))
     document["topology"]["groups"]["host"] |= HOSTS["advised"]
+    document["topology"]["groups"]["router"]["labels"]["fared-lab.rate"] = f"{RATE:.0f}"
     with Fabric.from_topology(topology.from_document(document, TOPOLOGY)) as fabric:
         if await_paths(fabric, READY) is None:
             raise RuntimeError("not all routes in time")
         for host in fabric.plan.hosts:
             fabric.node(host.name).netns.sysctl("ipv4.tcp_wmem", LIMITED_BUFFERS)
-        fabric.shape(SPINE, LEAF, SLOW * RATE)
+        fabric.shape(SPINE, LEAF, SLOW * RATE / 8)
         wanted = jobs(tuple(host.name for host in fabric.plan.hosts))
         found = {name: dict[str, Any](name=name, seconds={}) for name in wanted}
         for routing in ROUTINGS:
