@@ -92,8 +92,9 @@ def test_weights_and_shares_are_the_same_where_only_leaves_are_adaptive(capsys):
 @pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.parametrize("act", ACTS)
-def test_every_claim_of_an_act_holds_on_figure_1(act: str, capsys):
-    assert play(topology.load(CLOS3), act) == 0
+def test_every_claim_of_an_act_holds_on_figure_1(act: str, capsys, tmp_path: Path):
+    assert play(topology.load(CLOS3), act, tmp_path / "act.png") == 0
+    assert (tmp_path / "act.png").stat().st_size > 10_000
     told = capsys.readouterr().out
     assert "✓" in told
     assert max(map(len, told.splitlines())) <= 80

@@ -37,14 +37,17 @@ def small(kind: str, rate: str = "100M") -> topology.LabTopology:
     return topology.from_document(document, Path("small.clab.yml"))
 
 
-def test_the_weights_follow_a_slow_link_and_the_flows_follow_the_weights(capsys):
+def test_the_weights_follow_a_slow_link_and_the_flows_follow_the_weights(capsys, tmp_path: Path):
     """A quarter of the rate is a quarter of the weight, in every kernel and at the counters."""
-    assert run_demo(small("fared")) == 0
+    picture = tmp_path / "shares.svg"
+    assert run_demo(small("fared"), picture=picture) == 0
     told = capsys.readouterr().out
     assert "1 leaf holds 1:4 in the kernel" in told
     assert "1 leaf holds 1:2 in the kernel" in told
     assert "1 next-hop groups, 0 routes" in told
     assert "healed" in told
+    drawn = picture.read_text()
+    assert all(f">{word}<" in drawn for word in ("by weight", "measured", "20.0%", "80.0%"))
 
 
 @pytest.mark.peers

@@ -14,16 +14,19 @@ demonstration with exit code 1.
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from fared.core.units import BytesPerSecond, format_bandwidth
 from fared.extensions.lab import traffic
 from fared.extensions.lab.acts.cast import choose, weighted
+from fared.extensions.lab.acts.panels import Panel, share
 from fared.extensions.lab.acts.stage import SETTLED, DemoError, DemoStage, perform
 from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.expected import known_rates, path_capacities
 from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.tables import shares_table
 from fared.extensions.lab.topology import LabTopology
+from fared.extensions.lab.traffic import TrafficReport
 from fared.extensions.lab.waiting import interfaces
 
 FLOWS = 20_000
@@ -34,9 +37,9 @@ _SLOWED_TO = 4
 _THEN_TO = 2
 
 
-def run_demo(topology: LabTopology, as_kind: str | None = None) -> int:
+def run_demo(topology: LabTopology, as_kind: str | None = None, picture: Path | None = None) -> int:
     """Run the demonstration inside a sandbox; return 0, or 1 after reporting what failed."""
-    return perform(topology, lambda stage: _Demo(stage).run(), as_kind)
+    return perform(topology, lambda stage: _Demo(stage).run(), as_kind, picture)
 
 
 class _Demo:
@@ -157,7 +160,8 @@ class _Demo:
                 for prefix in cast.prefixes
             ]
         capacities = self._capacities(cast.source.name)
-        self.stage.show(shares_table(*reports, capacities=capacities))
+        drawn = [self._panel(report) for report in reports]
+        self.stage.show(shares_table(*reports, capacities=capacities), *drawn)
         for report in reports:
             if report.delivered < report.sent:
                 lost = report.sent - report.delivered
@@ -175,6 +179,18 @@ class _Demo:
             raise DemoError(
                 f"a measured share is {worst:.1%} off its weight, more than {SHARE_TOLERANCE:.0%}"
             )
+
+    def _panel(self, report: TrafficReport) -> Panel:
+        capacities = self._capacities(self.cast.source.name)
+        rows = [
+            f"{up.interface}: {format_bandwidth(capacities.get(up.interface))}, weight {up.weight}"
+            for up in report.uplinks
+        ]
+        bars = {
+            "by weight": [up.expected for up in report.uplinks],
+            "measured": [up.measured for up in report.uplinks],
+        }
+        return Panel(f"{report.leaf} to {report.prefix}: {self.stage.title}", rows, bars, share)
 
     def _reset_writes(self) -> None:
         for view in self.fabric.views(self.cast.watched).values():

@@ -11,6 +11,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,10 +20,18 @@ from rich.console import Console
 from fared.core.units import format_bandwidth
 from fared.extensions.ina.plan.model import Capacities
 from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.lab.acts import panels
+from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.ina_demo_tables import Measured, links_table, times_table, uplinks_table
+from fared.extensions.lab.ina_demo_tables import (
+    Measured,
+    links_table,
+    times_panel,
+    times_table,
+    uplinks_table,
+)
 from fared.extensions.lab.ina_job import LabJob, capacities, lab_tree, summing_job
 from fared.extensions.lab.ina_workload import Workers, repeated, run_ina
 from fared.extensions.lab.processes import send_signal
@@ -49,12 +58,17 @@ _JOB = "demo"
 _RING, _SERVER = "all-reduce-ring", "all-reduce-ps"
 
 
-def run_ina_demo(topology: LabTopology) -> int:
+def run_ina_demo(topology: LabTopology, picture: Path | None = None) -> int:
     """Run the demonstration inside a sandbox; return 0, or 1 after reporting what failed."""
     console = Console(width=min(_WIDTH, Console().width), highlight=False)
     fabric = Fabric.from_topology(topology)
+    demo = _InaDemo(fabric, console)
     try:
-        _InaDemo(fabric, console).run()
+        if picture is not None:
+            panels.check(picture)
+        demo.run()
+        if picture is not None:
+            panels.draw(topology.name, demo.panels, picture)
     except LabError as error:
         console.print(f"[bold red]failed[/]: {error}", soft_wrap=True)
         return 1
@@ -66,6 +80,8 @@ def run_ina_demo(topology: LabTopology) -> int:
 class _InaDemo:
     def __init__(self, fabric: Fabric, console: Console) -> None:
         self.fabric, self.console = fabric, console
+        self.panels: list[Panel] = []
+        self.title = ""
         plan = fabric.plan
         chosen = [host.name for host in plan.hosts if host.node.worker]
         self.hosts = tuple(chosen or [host.name for host in plan.hosts])
@@ -107,6 +123,7 @@ class _InaDemo:
             measured.append(self._measured(tree))
         beside = [self._collective(name) for name in others]
         self.console.print(times_table(measured, beside))
+        self.panels.append(times_panel(self.title, measured, beside))
         self.console.print()
         if tree is None:
             self.console.print(uplinks_table(measured[0], self.leaf))
@@ -256,4 +273,5 @@ class _InaDemo:
         return found
 
     def _headline(self, text: str) -> None:
+        self.title = text
         self.console.print(f"\n[bold]{text}[/]")

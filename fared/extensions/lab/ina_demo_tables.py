@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fared.core.link_text import direction
 from fared.extensions.ina.plan.model import TreePlan
+from fared.extensions.lab.acts.panels import Panel, seconds
 from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.workloads.jobs import INA
 from fared.extensions.lab.workloads.report import JobReport, WorkloadReport
@@ -57,6 +58,19 @@ def times_table(measured: Sequence[Measured], others: Sequence[WorkloadReport]) 
         (job,) = report.jobs
         table.add_row(job.job.collective, *_times(job, ""), _beside(job, first))
     return table
+
+
+def times_panel(
+    title: str, measured: Sequence[Measured], others: Sequence[WorkloadReport]
+) -> Panel:
+    """Return what a picture has of the same: times, and the least that are possible."""
+    jobs = {INA if one.tree is None else one.name: one.report for one in measured}
+    jobs |= {report.jobs[0].job.collective: report.jobs[0] for report in others}
+    bars = {
+        "least": [job.bound or 0.0 for job in jobs.values()],
+        "measured": [job.median for job in jobs.values()],
+    }
+    return Panel(title, [*jobs], bars, seconds)
 
 
 def _times(job: JobReport, allows: str) -> tuple[str, str, str, str]:

@@ -266,7 +266,14 @@ main.add_command(completion_of(main, "fared-lab"))
 @click.option(
     "--act", type=ActName(), help=f"Play another act instead: {', '.join(ACTS)}.", metavar="ACT"
 )
-def demo(file: Path, as_kind: str | None, act: str | None) -> None:
+@click.option(
+    "--draw",
+    "picture",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw what it measured: a .png or .svg.",
+)
+def demo(file: Path, as_kind: str | None, act: str | None, picture: Path | None) -> None:
     """Demonstrate the daemon on a fabric. Removes everything at the end.
 
     TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name; the
@@ -284,11 +291,11 @@ def demo(file: Path, as_kind: str | None, act: str | None) -> None:
     if problem is not None:
         raise LabError(problem)
     if act is not None:
-        code = sandbox.run(lambda: play(source, act))
+        code = sandbox.run(lambda: play(source, act, picture))
     elif any(node.ina for node in source.nodes.values()) and as_kind is None:
-        code = sandbox.run(lambda: run_ina_demo(source))
+        code = sandbox.run(lambda: run_ina_demo(source, picture))
     else:
-        code = sandbox.run(lambda: run_demo(source, as_kind))
+        code = sandbox.run(lambda: run_demo(source, as_kind, picture))
     if code == 0 and file != topology.STDIN:
         as_ = "" if as_kind is None else f" --as {as_kind}"
         click.echo(f"  keep it: {_program()} up {_typed(file)}{as_}")

@@ -14,8 +14,10 @@ from rich import box
 from rich.table import Table
 
 from fared.core.units import BytesPerSecond, format_bandwidth
+from fared.extensions.lab.acts import panels
 from fared.extensions.lab.acts.cast import Cast, choose, shape
 from fared.extensions.lab.acts.changed import REORDERING_HOSTS, changed
+from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.acts.stage import DemoStage
 from fared.extensions.lab.expected import expected_shares, path_capacities
 from fared.extensions.lab.kernel_view import KernelView
@@ -61,7 +63,9 @@ def play(stage: DemoStage) -> None:
         with stage.console.status(granularity):
             job = Job("broadcast", hosts, size, elephants=1, iterations=1)
             found[granularity] = run(fabric, [job]).jobs[0]
-    stage.show(_table(found, whole))
+    rates = [report.moved / report.median for report in found.values()]
+    drawn = Panel(stage.title, [*found, "bound"], {"bit/s": [*rates, whole]}, panels.rate)
+    stage.show(_table(found, whole), drawn)
     gain = found[FLOW].median / found[PACKET].median
     least = _GAIN * whole / fastest
     stage.claim(

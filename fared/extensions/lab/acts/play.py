@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -20,7 +21,7 @@ _ACTS: Final[Mapping[str, Act]] = MappingProxyType(
 )
 
 
-def play(topology: LabTopology, act: str) -> int:
+def play(topology: LabTopology, act: str, picture: Path | None = None) -> int:
     """Play an act of ``names.ACTS`` inside a sandbox; return 0, or 1 after telling what failed."""
     prepared, performed = _ACTS[act]
-    return perform(prepared(topology), performed)
+    return perform(prepared(topology), performed, picture=picture)

@@ -16,6 +16,7 @@ from fared.core.units import format_bandwidth
 from fared.extensions.lab import traffic
 from fared.extensions.lab.acts.cast import Cast, choose, shape
 from fared.extensions.lab.acts.changed import changed
+from fared.extensions.lab.acts.panels import Panel, share
 from fared.extensions.lab.acts.stage import DemoStage
 from fared.extensions.lab.reload import adapt
 from fared.extensions.lab.topology import LabTopology
@@ -48,7 +49,12 @@ def play(stage: DemoStage) -> None:
     for rate in (cast.rate / _THEN_TO, slow):
         shape(stage, cast, rate)
     after = _measure(stage, cast)
-    stage.show(_table(before, after))
+    measured = {
+        name: [up.measured for up in report.uplinks]
+        for name, report in (("all adaptive", before), ("only leaves", after))
+    }
+    rows = [up.interface for up in before.uplinks]
+    stage.show(_table(before, after), Panel(f"{cast.link} at a quarter", rows, measured, share))
     weights = [[up.weight for up in report.uplinks] for report in (before, after)]
     stage.claim("weights are the same with adaptive leaves only", holds=weights[0] == weights[1])
     worst = max(before.worst_error, after.worst_error)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console, RenderableType
 
 from fared.extensions.lab import holder
+from fared.extensions.lab.acts import panels
+from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
@@ -32,13 +35,24 @@ class DemoError(LabError):
 
 
 def perform(
-    topology: LabTopology, play: Callable[[DemoStage], None], as_kind: str | None = None
+    topology: LabTopology,
+    play: Callable[[DemoStage], None],
+    as_kind: str | None = None,
+    picture: Path | None = None,
 ) -> int:
-    """Play an act inside a sandbox; return 0, or 1 after reporting what failed."""
+    """Play an act inside a sandbox; return 0, or 1 after reporting what failed.
+
+    What it measured is drawn in ``picture``.
+    """
     console = Console(width=min(_WIDTH, Console().width), highlight=False)
     fabric = Fabric.from_topology(topology, as_kind=as_kind)
+    stage = DemoStage(fabric, console)
     try:
-        play(DemoStage(fabric, console))
+        if picture is not None:
+            panels.check(picture)
+        play(stage)
+        if picture is not None:
+            panels.draw(topology.name, stage.panels, picture)
     except LabError as error:
         console.print(f"[bold red]failed[/]: {error}", soft_wrap=True)
         _keep_logs(fabric, console)
@@ -64,6 +78,8 @@ class DemoStage:
     def __init__(self, fabric: Fabric, console: Console) -> None:
         """Set the stage, without building anything."""
         self.fabric, self.console = fabric, console
+        self.panels: list[Panel] = []
+        self.title = ""
         self.begun = time.monotonic()
 
     # -- the fabric ----------------------------------------------------------------------------
@@ -133,6 +149,7 @@ class DemoStage:
 
     def headline(self, text: str) -> None:
         """Begin a part."""
+        self.title = text
         self.console.print(f"\n[bold]{text}[/]")
 
     def done(self, text: str, begun: float, ended: float | None = None) -> None:
@@ -145,10 +162,11 @@ class DemoStage:
         """Tell a fact."""
         self.console.print(f"  {text}")
 
-    def show(self, what: RenderableType) -> None:
-        """Show a table."""
+    def show(self, what: RenderableType, *drawn: Panel) -> None:
+        """Show a table, and keep what a picture has of it."""
         self.console.print()
         self.console.print(what)
+        self.panels += drawn
 
     def claim(self, text: str, *, holds: bool) -> None:
         """Tell a claim that holds. Raises DemoError if it does not."""

@@ -15,8 +15,10 @@ from rich.table import Table
 
 from fared.core.units import BytesPerSecond, format_bandwidth
 from fared.extensions.lab import traffic
+from fared.extensions.lab.acts import panels
 from fared.extensions.lab.acts.cast import Cast, choose, weighted
 from fared.extensions.lab.acts.changed import JUMBO, changed
+from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.acts.stage import DemoError, DemoStage
 from fared.extensions.lab.addressing import AddressPlan, PortAddresses
 from fared.extensions.lab.expected import Rate, expected_shares, path_capacities
@@ -51,6 +53,13 @@ class _Counted:
     def error(self) -> float:
         return max(abs(self.measured.get(up, 0.0) - part) for up, part in self.expected.items())
 
+    def panel(self, cast: Cast) -> Panel:
+        """What a picture has of it."""
+        title = f"{cast.source_host} to {cast.target_host}, {self.when}"
+        measured = [self.measured.get(up, 0.0) for up in self.expected]
+        bars = {"computed": [*self.expected.values()], "measured": measured}
+        return Panel(title, [*self.expected], bars, panels.share)
+
 
 def prepared(source: LabTopology) -> LabTopology:
     """Return the topology with weights by available bandwidth."""
@@ -76,7 +85,7 @@ def play(stage: DemoStage) -> None:
         told.append(_follow(stage, cast, "while it sends", remaining))
     stage.headline("The tenant ends")
     told.append(_follow(stage, cast, "after it", fabric.rate))
-    stage.show(_table(told))
+    stage.show(_table(told), *(shares.panel(cast) for shares in told))
     worst = max(shares.error for shares in told)
     stage.claim(
         f"shares are within {TOLERANCE * 100:.0f} points of the arithmetic: {worst * 100:.1f}",
