@@ -163,6 +163,7 @@ def test_the_routers_can_be_run_as_another_kind():
             ("fared-lab.rate: 100M", "fared-lab.rate: 100M, fared-lab.adaptive.metrik: available"),
             "label fared-lab.adaptive.metrik: unknown key \"metrik\"; did you mean 'metric'?",
         ),
+        (('"h:A"]', '"h:A"]\n      vars: {delay: 2m}'), "link 2: delay: '2m' is more than 1s"),
         (("name: two", "name: ''"), "name:"),
     ],
 )

@@ -45,7 +45,10 @@ _HASH_SPREAD = 2654435761
 
 @dataclass(frozen=True)
 class PortAddresses:
-    """One end of a link, from the view of its node; ``rate`` is its egress shaper, bytes/s."""
+    """One end of a link, from the view of its node.
+
+    ``rate`` is its egress shaper, bytes/s; ``delay`` that of the link, seconds.
+    """
 
     node: str
     name: str
@@ -60,6 +63,7 @@ class PortAddresses:
     cost: int
     mtu: int
     level: str
+    delay: float = 0.0
     address6: IPv6Interface | None = None
     peer_address6: IPv6Address | None = None
 
@@ -308,6 +312,7 @@ def _port(
         cost=link.cost,
         mtu=link.mtu,
         level=level,
+        delay=link.delay,
         address6=six and six[0],
         peer_address6=six and six[1].ip,
     )

@@ -24,6 +24,7 @@ import fared
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab import sandbox, topology
 from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses, make_plan
+from fared.extensions.lab.delay import DelayedLinks
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.kinds import NodeKind, kind_of
@@ -82,6 +83,7 @@ class Fabric:
             for name, plan in self.plan.nodes.items()
         }
         self._built: list[RunningNode] = []
+        self._delayed = DelayedLinks(directory)
         self._views: dict[str, KernelView] = {}
         self._rates: dict[tuple[str, str], BytesPerSecond | None] = {}
 
@@ -174,6 +176,7 @@ class Fabric:
                 node.netns.sysctl(key, value)
         if self._built:
             self._built[0].netns.batch("ip", self._link_commands())
+        self._make_delayed_links()
         for node in self.nodes.values():
             configure_interfaces(node.netns, node.plan)
 
@@ -219,6 +222,7 @@ class Fabric:
         end(processes)
         for node in self.nodes.values():
             node.processes.clear()
+        self._delayed.stop()
         for node in self._built:
             node.netns.delete()
         self._built.clear()
@@ -235,12 +239,24 @@ class Fabric:
             raise LabError("; ".join(sorted(lacking)))
 
     def _link_commands(self) -> Iterator[str]:
-        for link in self.topology.links:
-            a, b = (self._port(end) for end in link.ends)
+        for a, b in self._links():
+            if a.delay:
+                continue
             yield (
                 f"link add name {a.name} index {a.index} mtu {a.mtu} netns {a.node} type veth "
                 f"peer name {b.name} index {b.index} mtu {b.mtu} netns {b.node}"
             )
+
+    def _make_delayed_links(self) -> None:
+        links = [ends for ends in self._links() if ends[0].delay]
+        self._delayed.start(links)
+        for port in (port for ends in links for port in ends):
+            self.nodes[port.node].netns.ip("link", "set", "dev", port.name, "mtu", str(port.mtu))
+
+    def _links(self) -> Iterator[tuple[PortAddresses, PortAddresses]]:
+        for link in self.topology.links:
+            a, b = link.ends
+            yield self._port(a), self._port(b)
 
     def _port(self, end: topology.Endpoint) -> PortAddresses:
         ports = self.plan.node(end.node).ports

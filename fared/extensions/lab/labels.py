@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import yaml
 
-from fared.core.units import BytesPerSecond, parse_bandwidth
+from fared.core.units import BytesPerSecond, parse_bandwidth, parse_duration
 
 T = TypeVar("T")
 PREFIX: Final = "fared-lab."
@@ -32,6 +32,7 @@ SINGLE, OFFLOAD = "single", "offload"
 LEVELS: Final = ("level-1", "level-2", "level-1-2")
 _NONE: Final = "none"
 _UNSHAPED: Final = (_NONE, "off")
+_LONGEST_DELAY: Final = 1.0
 _ISIS_AREA: Final = re.compile(r"[0-9a-fA-F]{2}(?:\.?[0-9a-fA-F]{2}){0,12}")
 _SECONDS: Final = re.compile(r"[1-9][0-9]{0,3}")
 
@@ -62,6 +63,14 @@ class Label(Generic[T]):
 def read_rate(text: str) -> BytesPerSecond | None:
     """Return the rate of a link, None if it is not shaped. Raises ValueError."""
     return None if text.lower() in _UNSHAPED else parse_bandwidth(text)
+
+
+def read_delay(text: str) -> float:
+    """Return the delay of a link in one direction, seconds. Raises ValueError."""
+    delay = parse_duration(text)
+    if delay > _LONGEST_DELAY:
+        raise ValueError(f"{text!r} is more than {_LONGEST_DELAY:g}s")
+    return delay
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

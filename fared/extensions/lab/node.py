@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from fared.extensions.lab.addressing import NodePlan
+from fared.extensions.lab.delay import set_netem
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kinds import NodeKind, kind_of
 from fared.extensions.lab.namespaces import CurrentNetns, Netns
@@ -61,6 +62,8 @@ def exec_node(plan: NodePlan, directory: Path, patience: float) -> NoReturn:
     _set_sysctls(here, plan)
     here.batch("ip", [f"link set dev {port.name} mtu {port.mtu}" for port in plan.ports])
     configure_interfaces(here, plan)
+    if (problem := set_netem(here, plan.ports)) is not None:
+        print(f"fared-lab: {problem}", file=sys.stderr)
     _execute(_prepare_daemon(plan, directory))
 
 

@@ -11,7 +11,8 @@ Links of a host go to routers. Several are the NICs of a server, one a GPU (``ra
 
 The lab also reads these places, which containerlab leaves to the user:
 
-- link ``vars``: ``rate`` (``100M``, ``none``), ``cost``, ``area`` (OSPF), ``level`` (IS-IS)
+- link ``vars``: ``rate`` (``100M``, ``none``), ``delay`` (``20ms``, in each direction), ``cost``,
+  ``area`` (OSPF), ``level`` (IS-IS)
 - labels ``fared-lab.*`` of a node, which ``labels`` declares
 """
 
@@ -55,7 +56,10 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class LabLink:
-    """A link between two nodes; ``rate`` overrides the nodes' own, ``shaped`` False means none."""
+    """A link between two nodes; ``rate`` overrides the nodes' own, ``shaped`` False means none.
+
+    ``delay``: seconds in each direction.
+    """
 
     ends: tuple[Endpoint, Endpoint]
     rate: BytesPerSecond | None = None
@@ -64,6 +68,7 @@ class LabLink:
     cost: int = 10
     mtu: int = 1500
     level: str | None = None
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -279,6 +284,11 @@ def _link(number: int, raw: LinkConfig, faults: list[str]) -> LabLink | None:
     except ValueError as error:
         faults.append(f"{place}: rate: {error}")
     shaped = raw.vars.rate is None or rate is not None
+    delay = 0.0
+    try:
+        delay = 0.0 if raw.vars.delay is None else labels.read_delay(raw.vars.delay)
+    except ValueError as error:
+        faults.append(f"{place}: delay: {error}")
     area: AreaId | None = None
     if raw.vars.area is not None:
         try:
@@ -288,7 +298,9 @@ def _link(number: int, raw: LinkConfig, faults: list[str]) -> LabLink | None:
             area = BACKBONE
     if len(ends) != 2:
         return None
-    return LabLink((ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu, raw.vars.level)
+    return LabLink(
+        (ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu, raw.vars.level, delay
+    )
 
 
 def _check_links(topology: LabTopology, faults: list[str]) -> None:

@@ -31,6 +31,7 @@ class LinkVars(pydantic.BaseModel):
     """What the lab reads of a link's ``vars``."""
 
     rate: _Text | None = None
+    delay: _Text | None = None
     area: int | str | None = None
     level: Literal["level-1", "level-2", "level-1-2"] | None = None
     cost: Annotated[int, pydantic.Field(ge=1, le=65535)] = 10
