@@ -36,9 +36,13 @@ _Port = Annotated[int, values.whole(1, 65535)]
 
 
 class LinkFacts(Section, frozen=True):
-    """Configured facts of a link. ``bandwidth`` None: from the kernel (auto)."""
+    """Configured facts of a link. ``bandwidth`` None: from the kernel (auto).
+
+    ``delay``: seconds in the direction of this interface; None: not advertised.
+    """
 
     bandwidth: quantities.Bandwidth = None
+    delay: quantities.Delay = None
 
 
 class PacketMatch(Section, frozen=True):
@@ -139,7 +143,7 @@ class Config(Section, frozen=True):
             raise values.expected("table: main, since packets are sprayed", field="fib")
 
     @functools.cached_property
-    def _bandwidths(self) -> MostExact[LinkFacts]:
+    def _facts(self) -> MostExact[LinkFacts]:
         return MostExact(self.interfaces)
 
     @property
@@ -165,8 +169,13 @@ class Config(Section, frozen=True):
 
     def interface_bandwidth(self, name: str) -> float | None:
         """Return the configured bandwidth in bytes/s, None for auto."""
-        facts = self._bandwidths.find(name)
+        facts = self._facts.find(name)
         return None if facts is None else facts.bandwidth
+
+    def interface_delay(self, name: str) -> float | None:
+        """Return the configured delay of a link in seconds, None if there is none."""
+        facts = self._facts.find(name)
+        return None if facts is None else facts.delay
 
     def document(self) -> dict[str, Any]:
         """Return the configuration with all defaults in the form of the file, secrets hidden."""

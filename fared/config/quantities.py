@@ -7,6 +7,9 @@ from typing import Annotated
 
 from fared.config.values import written
 from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration, parse_percent
+from fared.paths.te.sub_tlvs import MAX_24_BITS
+
+_MICROSECOND = 1e-6
 
 
 def _parse_bandwidth(value: str | float) -> float | None:
@@ -23,6 +26,19 @@ def _show_bandwidth(value: float | None) -> str | int:
 def _show_duration(value: float) -> str:
     milliseconds = round(value * 1e3, 6)
     return f"{value:g}s" if milliseconds % 1000 == 0 and value else f"{milliseconds:g}ms"
+
+
+def _parse_delay(value: str | float) -> float | None:
+    if value == "none":
+        return None
+    seconds = parse_duration(value)
+    if not _MICROSECOND <= seconds <= MAX_24_BITS * _MICROSECOND:
+        raise ValueError
+    return seconds
+
+
+def _show_delay(value: float | None) -> str:
+    return "none" if value is None else _show_duration(value)
 
 
 def parse_whole_seconds(value: str | float) -> int:
@@ -86,6 +102,16 @@ Bandwidth = Annotated[
     ),
 ]
 """Bytes/s; None is ``auto``."""
+Delay = Annotated[
+    float | None,
+    written(
+        "none, or a duration such as 20ms (1us to 16.7s)",
+        _parse_delay,
+        {"type": ["string", "number"], "examples": ["none", "20ms", "350us"]},
+        _show_delay,
+    ),
+]
+"""Seconds; None: not known."""
 Duration = Annotated[
     float,
     written(

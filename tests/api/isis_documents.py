@@ -99,6 +99,7 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
         "announced_available": 280 * GBIT,
+        "delay": None,
         "hello_interval": 1.0,
         "hello_multiplier": 4,
         "dead_interval": 4.0,

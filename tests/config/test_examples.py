@@ -50,7 +50,7 @@ def test_the_reference_states_the_defaults():
     default = load('ospf: {areas: {0: {interfaces: {"swp*": {}}}}}')
     written, expected = reference.document(), default.document()
     lo = written["ospf"]["areas"]["0.0.0.0"]["interfaces"].pop("lo")
-    expected["interfaces"] = {"*": {"bandwidth": "auto"}}
+    expected["interfaces"] = {"*": {"bandwidth": "auto", "delay": "none"}}
     assert written == expected
     assert lo["passive"] is True
 

@@ -69,7 +69,7 @@ PROFILES: Document = {
 COMMON: Document = {
     "router-id": "10.0.0.1",
     "hostname": "a",
-    "interfaces": {"e*": {"bandwidth": "10G"}},
+    "interfaces": {"e*": {"bandwidth": "10G", "delay": "5ms"}},
     "adaptive": {"flows": 128, "metric": "available"},
     "bfd": PROFILES,
     "bier": {"bfr-id": 201, "hosts": {"10.0.0.1": 1}},

@@ -1,15 +1,21 @@
 """The conditions under which a changed bandwidth is advertised."""
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import parse_prefix
+from fared.core.links import Link
 from fared.paths.te.advertise import (
     DEFAULT_ADVERTISE,
     AdvertisedBandwidth,
+    AdvertisedLink,
     Bandwidth,
     PathCapacities,
     advertise_at,
+    te_attributes,
 )
+from fared.protocols.isis.settings import CircuitSettings
+from fared.protocols.ospf.settings import InterfaceSettings
 
 C = 100.0
 PREFIX = parse_prefix("10.0.1.0/24")
@@ -23,6 +29,16 @@ def at(before, after, *, now=10.0, advertised_at=9.5, capacity=C, new_capacity=C
         minimum_interval=1.0,
         now=now,
     )
+
+
+@pytest.mark.parametrize("capacity", [C, None])
+@pytest.mark.parametrize("settings", [InterfaceSettings(0), CircuitSettings()])
+def test_a_configured_delay_is_advertised_in_microseconds(settings, capacity):
+    """RFC 7471 §4.1, RFC 8570 §4.1."""
+    link = AdvertisedLink(Link(1, "e", up=True, mtu=1500, speed=capacity), settings)
+    assert te_attributes(link, 10).delay is None
+    link.settings = replace(settings, delay=0.0201)
+    assert te_attributes(link, 10).delay == 20100
 
 
 def test_the_first_value_is_advertised_at_once():

@@ -98,6 +98,7 @@ def circuit_settings(config: Config, link: Link, share: float = 1.0) -> CircuitS
         csnp_interval=float(section.csnp_interval),
         share=share,
         capacity=config.interface_bandwidth(link.name),
+        delay=config.interface_delay(link.name),
         authentication=section.authentication.keyring() if section.authentication else (),
         bfd=section.bfd.settings(config.bfd),
     )

@@ -113,6 +113,7 @@ def interface_settings(config: Config, link: Link, share: float = 1.0) -> Interf
         ttl_security=_TTL_SECURITY[section.ttl_security],
         share=share,
         capacity=config.interface_bandwidth(link.name),
+        delay=config.interface_delay(link.name),
         authentication=section.authentication.keyring() if section.authentication else (),
         bfd=section.bfd_settings(config.bfd),
     )

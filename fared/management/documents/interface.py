@@ -35,7 +35,8 @@ class InterfaceFacts(OfProtocol):
     source: config, shaper, speed, or None. A ``derated`` link has the least share of the deratings
     left. ``utilized`` and ``available`` are measured outbound load and the rest of the capacity,
     ``announced_available`` the value advertised last: a change of load below the announce threshold
-    is not advertised. ``hello_in``: seconds to the next hello, None where none is sent.
+    is not advertised. ``delay``: that of the link, if it is configured. ``hello_in``: seconds to
+    the next hello, None where none is sent.
     """
 
     interface: str
@@ -59,6 +60,7 @@ class InterfaceFacts(OfProtocol):
     health: LinkHealthStatus | None
     derated: list[Derated]
     announced_available: BytesPerSecond
+    delay: Seconds | None
     hello_interval: Seconds
     dead_interval: Seconds
     retransmit_interval: Seconds

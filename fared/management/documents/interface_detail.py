@@ -118,6 +118,7 @@ _FACTS: Columns = {
     "Addresses": lambda e: ", ".join(e.addresses) or human.DASH,
     "MTU": "mtu",
     "Capacity": _capacity,
+    "Delay": lambda e: None if e.delay is None else f"{human.duration(e.delay)} (configured)",
 }
 _OSPF: Columns = {
     "Cost": "cost",

@@ -184,6 +184,10 @@ class LinkSettings(Protocol):
     def share(self) -> float:
         """The part of the capacity that may be used: less than 1 on a derated link."""
 
+    @property
+    def delay(self) -> float | None:
+        """The configured delay in our direction, seconds; None: not advertised."""
+
 
 SettingsT = TypeVar("SettingsT", bound=LinkSettings)
 
@@ -302,11 +306,14 @@ def te_attributes(link: AdvertisedLink[Any], te_metric: int) -> TeAttributes:
     """
     bandwidth = link.advertised.bandwidth if link.advertised else link.bandwidth
     capacity = bandwidth.capacity
+    # RFC 7471 §4.1, RFC 8570 §4.1: in microseconds; without its A bit, for it is not measured
+    delay = None if link.settings.delay is None else round(link.settings.delay * 1e6)
     if capacity is None:
-        return TeAttributes(te_metric=te_metric)
+        return TeAttributes(te_metric=te_metric, delay=delay)
     available, utilized = bandwidth.advertised
     return TeAttributes(
         te_metric=te_metric,
+        delay=delay,
         # RFC 7471 §4.5: the residual bandwidth is what is left of the maximum
         max_bandwidth=capacity if bandwidth.maximum is None else bandwidth.maximum,
         max_reservable_bandwidth=capacity,

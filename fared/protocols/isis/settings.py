@@ -57,6 +57,7 @@ class CircuitSettings(msgspec.Struct, frozen=True):
     """One circuit; intervals in seconds. ``capacity`` (bytes/s) overrides the link's own.
 
     ``share``: the part of the capacity that is advertised; less than 1 on a derated link.
+    ``delay``: of the link in our direction, seconds; None: not advertised.
     ``passive`` circuits are advertised, but run no IS-IS. ``prefix_suppression``: the prefixes of
     the circuit are not advertised, unless it is a loopback. ``hello_multiplier`` hellos missed end
     an adjacency. ``hello_padding``: hellos are padded to the MTU until the adjacency is up
@@ -76,6 +77,7 @@ class CircuitSettings(msgspec.Struct, frozen=True):
     psnp_interval: float = 2.0
     lsp_retransmit_interval: float = 5.0
     capacity: float | None = None
+    delay: float | None = None
     share: float = 1.0
     authentication: Keyring = ()
     bfd: BfdSettings | None = None

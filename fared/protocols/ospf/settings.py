@@ -47,6 +47,7 @@ class InterfaceSettings(msgspec.Struct, frozen=True):
     """One OSPF interface; intervals in seconds. ``capacity`` (bytes/s) overrides the link's own.
 
     ``share``: the part of the capacity that is advertised; less than 1 on a derated link.
+    ``delay``: of the link in our direction, seconds; None: not advertised.
     ``prefix_suppression`` hides the network of the primary address (RFC 6860), not loopbacks and
     secondary addresses.
     """
@@ -64,6 +65,7 @@ class InterfaceSettings(msgspec.Struct, frozen=True):
     mtu_ignore: bool = False
     ttl_security: TtlSecurity = TtlSecurity.OFF
     capacity: float | None = None
+    delay: float | None = None
     share: float = 1.0
     authentication: Keyring = ()
     bfd: BfdSettings | None = None

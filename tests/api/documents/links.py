@@ -42,6 +42,7 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
         "announced_available": 280 * GBIT,
+        "delay": None,
         "hello_interval": 1,
         "dead_interval": 4,
         "retransmit_interval": 5,

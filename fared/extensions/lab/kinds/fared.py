@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from fared.core.ids import dotted
-from fared.extensions.lab.addressing import SUB_DOMAIN, BfrPlan, NodePlan
+from fared.extensions.lab.addressing import SUB_DOMAIN, BfrPlan, NodePlan, PortAddresses
 from fared.extensions.lab.kinds.base import Command, hash_sysctls, ipv6_sysctls
 
 _CONFIG = "fared.yaml"
@@ -69,7 +69,7 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         "router-id": str(plan.router_id),
         "hostname": plan.name,
         "state-directory": str(control_socket.parent),
-        "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
+        "interfaces": {port.name: _link(port) for port in plan.ports},
         **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
         **({} if plan.bfr is None else {"bier": _bier(plan.bfr, php=plan.node.bier_php)}),
         **({"ina": _ina(control_socket)} if plan.node.ina else {}),
@@ -77,6 +77,11 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
+
+
+def _link(port: PortAddresses) -> dict[str, Any]:
+    delay = {"delay": f"{port.delay * 1e6:.0f}us"} if port.delay else {}
+    return {"bandwidth": "auto", **delay}
 
 
 def _bier(bfr: BfrPlan, *, php: bool) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def link_facts(context: ViewContext, link: AdvertisedLink[Any]) -> dict[str, Any
         "available": available,
         "health": context.link_health(name),
         "derated": list(context.derated(name)),
+        "delay": link.settings.delay,
         "announced_available": finite(
             link.advertised.bandwidth.available if link.advertised else None
         ),
