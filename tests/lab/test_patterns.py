@@ -98,6 +98,13 @@ def test_experts_get_uneven_tokens_and_answer_as_many():
         patterns.experts(4, 1000, 4.0, 0.0)
 
 
+def test_options_that_a_phase_replaces_are_refused_beside_it():
+    words = ["all-gather", "--phase", "3M:200ms", "--compute", "0.5"]
+    refused = CliRunner().invoke(traffic, words)
+    assert refused.exit_code == 2
+    assert "--compute has no effect beside --phase" in refused.output
+
+
 def test_a_phase_is_under_way_while_any_of_its_tasks_is():
     times = [TaskTime(0.0, 1.0), TaskTime(0.5, 2.0), TaskTime(3.0, 4.0), TaskTime(3.2, 3.5)]
     assert under_way(times) == 3.0

@@ -20,6 +20,7 @@ from rich.console import Console
 from fared.core.units import format_bandwidth
 from fared.extensions.ina.plan.model import Capacities
 from fared.extensions.ina.plan.planner import plan_job
+from fared.extensions.lab import pictures
 from fared.extensions.lab.acts import panels
 from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.addressing import NodePlan
@@ -65,7 +66,7 @@ def run_ina_demo(topology: LabTopology, picture: Path | None = None) -> int:
     demo = _InaDemo(fabric, console)
     try:
         if picture is not None:
-            panels.check(picture)
+            pictures.check(picture)
         demo.run()
         if picture is not None:
             panels.draw(topology.name, demo.panels, picture)

@@ -21,6 +21,7 @@ from fared.extensions.lab.workload_options import (
     hosts_option,
     jobs_option,
     plain_options,
+    refuse_beside,
     repeated,
     run_options,
     size_option,
@@ -141,6 +142,8 @@ def _workload(
     Each completion time is compared with the least one that the fabric permits: a maximum-flow
     bound, of the job alone.
     """
+    if phases:
+        refuse_beside("--phase", "size", "compute")
     job = Job(collective, (), size, **take_repeated(given))
 
     def wanted(fabric: Fabric) -> list[Job]:

@@ -147,3 +147,13 @@ def take_repeated(given: dict[str, Any]) -> dict[str, Any]:
     if taken["iterations"] is None and taken["seconds"] is None:
         taken["iterations"] = DEFAULT_ITERATIONS
     return taken
+
+
+def refuse_beside(option: str, *others: str) -> None:
+    """Refuse options, by the names of their values, beside one that replaces them."""
+    context = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in others and context.get_parameter_source(name) is given:
+            raise click.UsageError(f"{parameter.opts[0]} has no effect beside {option}")

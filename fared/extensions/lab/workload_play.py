@@ -12,6 +12,7 @@ from rich.console import Console
 
 from fared.extensions.lab import holder
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.pictures import check
 from fared.extensions.lab.tables import segment_order_table
 from fared.extensions.lab.workloads.jobs import Job
 
@@ -38,7 +39,7 @@ def play(
         from fared.extensions.lab.workloads.run import run  # noqa: PLC0415
 
         for picture in (*pictures, *heat):
-            plots.check(picture)
+            check(picture)
         report = run(fabric, wanted(fabric), **given)
         show(report, as_json=as_json)
         for picture in pictures:

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg")
 DPI = 144
+_SERIES = ("load1", "reduced", "accent", "drained", "sick", "super", "warn", "dim")
 _COLOR = re.compile(r"--(\w+): (#[0-9a-f]{6});")
 
 
@@ -33,10 +34,18 @@ def colors() -> Mapping[str, str]:
     return dict(reversed(_COLOR.findall(style)))  # its first set is the light one
 
 
-def series() -> tuple[str, ...]:
-    """Return the colors of jobs, hosts or rows that are compared, most different ones first."""
+def color(number: int) -> str:
+    """Return the color of a job, phase or row among others: 0, 1, ... differ most."""
+    return colors()[_SERIES[number % len(_SERIES)]]
+
+
+def load() -> Colormap:
+    """Return the colors of load, from pale to strong, as in the page."""
+    from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415 - as below
+
     known = colors()
-    return tuple(known[name] for name in ("load1", "reduced", "accent", "drained", "super", "sick"))
+    names = ("pod", "load0", "load1", "ink")
+    return LinearSegmentedColormap.from_list("load", [known[name] for name in names])
 
 
 def check(path: Path) -> None:
@@ -49,38 +58,37 @@ def check(path: Path) -> None:
 def figure(width: float, height: float) -> Figure:
     """Return an empty figure of so many inches. Raises PictureError without matplotlib."""
     try:
-        from matplotlib import rcParams  # noqa: PLC0415 - heavy, and not everybody has it
+        from matplotlib import rc_context  # noqa: PLC0415 - heavy, and not everybody has it
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError as error:
         raise PictureError("pictures require matplotlib: pip install 'fared[plot]'") from error
+    with rc_context(_style()):
+        return Figure(figsize=(width, height), layout="constrained")
+
+
+def _style() -> dict[str, Any]:
     known = colors()
-    rcParams.update(
-        {
-            "text.color": known["ink"],
-            "axes.labelcolor": known["ink"],
-            "axes.edgecolor": known["line"],
-            "axes.titleweight": "bold",
-            "xtick.color": known["dim"],
-            "ytick.color": known["dim"],
-            "grid.color": known["line"],
-            "legend.frameon": False,
-            "svg.fonttype": "none",  # text stays text
-            "svg.hashsalt": "fared",  # the same picture has the same bytes
-        }
-    )
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def plain(axes: Axes) -> None:
-    """Leave only the lower and the left edge, with a light grid behind what is drawn."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(visible=True, linewidth=0.6)
-    axes.set_axisbelow(True)
+    return {
+        "text.color": known["ink"],
+        "axes.labelcolor": known["ink"],
+        "axes.edgecolor": known["line"],
+        "axes.titleweight": "bold",
+        "xtick.color": known["dim"],
+        "ytick.color": known["dim"],
+        "grid.color": known["line"],
+        "legend.frameon": False,
+        "svg.fonttype": "none",  # text stays text
+        "svg.hashsalt": "fared",  # the same picture has the same bytes
+    }
 
 
 def save(drawn: Figure, path: Path) -> None:
     """Write a figure. Raises PictureError."""
+    from matplotlib import rc_context  # noqa: PLC0415 - as above
+
+    metadata = {"Date": None} if path.suffix == ".svg" else None
     try:
-        drawn.savefig(path, dpi=DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
+        with rc_context(_style()):
+            drawn.savefig(path, dpi=DPI, metadata=metadata)
     except OSError as error:
         raise PictureError(f"{path}: {error.strerror}") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fared.core.units import format_bandwidth
-from fared.extensions.lab.errors import LabError
+from fared.extensions.lab import pictures
 from fared.extensions.pictures import figures
 
 if TYPE_CHECKING:
@@ -49,30 +49,19 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s"
 
 
-def check(path: Path) -> None:
-    """Check, before anything runs, that a picture can be drawn. Raises LabError."""
-    try:
-        figures.check(path)
-    except figures.PictureError as error:
-        raise LabError(str(error)) from error
-
-
 def draw(title: str, panels: Sequence[Panel], path: Path) -> None:
     """Draw panels below each other. Raises LabError."""
-    try:
-        heights = [_BESIDE + _ROW * len(panel.rows) * len(panel.bars) for panel in panels]
-        drawn = figures.figure(_WIDTH, sum(heights) + _BELOW)
-        drawn.suptitle(title, fontsize="x-large", fontweight="bold")
-        every = drawn.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
-        named: dict[str, BarContainer] = {}
-        for axes, panel in zip(every, panels, strict=True):
-            named |= _panel(axes, panel)
-        if len(named) > 1:
-            handles: list[Any] = list(named.values())
-            drawn.legend(handles, list(named), loc="outside lower center", ncols=len(named))
-        figures.save(drawn, path)
-    except figures.PictureError as error:
-        raise LabError(str(error)) from error
+    heights = [_BESIDE + _ROW * len(panel.rows) * len(panel.bars) for panel in panels]
+    drawn = pictures.figure(_WIDTH, sum(heights) + _BELOW)
+    drawn.suptitle(title, fontsize="x-large", fontweight="bold")
+    every = drawn.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
+    named: dict[str, BarContainer] = {}
+    for axes, panel in zip(every, panels, strict=True):
+        named |= _panel(axes, panel)
+    if len(named) > 1:
+        handles: list[Any] = list(named.values())
+        drawn.legend(handles, list(named), loc="outside lower center", ncols=len(named))
+    pictures.save(drawn, path)
 
 
 def _panel(axes: Axes, panel: Panel) -> dict[str, BarContainer]:

@@ -6,9 +6,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fared.extensions.lab.workloads import plots
+from fared.extensions.lab import pictures
 from fared.extensions.lab.workloads.report import WorkloadReport
 from fared.extensions.lab.workloads.sizes import format_bytes
+from fared.extensions.pictures import figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,15 +34,15 @@ def matrix(report: WorkloadReport) -> tuple[list[str], list[list[float]]]:
 
 def draw(report: WorkloadReport, path: Path) -> None:
     """Draw the map into a file. Raises LabError without matplotlib, or if writing fails."""
-    plots.check(path)
+    pictures.check(path)
     hosts, values = matrix(report)
     side = max(_LEAST_SIDE, _SIDE_A_HOST * len(hosts))
-    figure = plots.figure(side + _BESIDE, side)
-    axes = figure.subplots()
+    drawn = pictures.figure(side + _BESIDE, side)
+    axes = drawn.subplots()
     most = max(map(max, values), default=0.0) or 1.0
     shown = [[value or math.nan for value in row] for row in values]
-    colours = axes.imshow(shown, cmap=plots.load_colours(), vmin=0.0, vmax=most)
-    axes.set_facecolor(plots.GROUND)
+    colours = axes.imshow(shown, cmap=figures.load(), vmin=0.0, vmax=most)
+    axes.set_facecolor(figures.colors()["ground"])
     axes.set_title(_title(report), loc="left", fontweight="bold", pad=12)
     for ticks, labels in (
         (axes.set_xticks, axes.set_xticklabels),
@@ -54,17 +55,17 @@ def draw(report: WorkloadReport, path: Path) -> None:
     axes.tick_params(length=0)
     axes.set_xticks([at - 0.5 for at in range(1, len(hosts))], minor=True)
     axes.set_yticks([at - 0.5 for at in range(1, len(hosts))], minor=True)
-    axes.grid(which="minor", color=plots.SURFACE, linewidth=2)
+    axes.grid(which="minor", color=figures.colors()["surface"], linewidth=2)
     axes.tick_params(which="minor", length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
     if len(hosts) <= _WRITTEN:
         _write(axes, values, most)
-    bar = figure.colorbar(colours, ax=axes, pad=0.03, shrink=0.8)
+    bar = drawn.colorbar(colours, ax=axes, pad=0.03, shrink=0.8)
     bar.outline.set_visible(False)
     bar.set_label("bytes in an iteration")
     bar.ax.yaxis.set_major_formatter(lambda value, _: format_bytes(value))
-    plots.save(figure, path)
+    pictures.save(drawn, path)
 
 
 def _title(report: WorkloadReport) -> str:
@@ -77,12 +78,12 @@ def _write(axes: Axes, values: list[list[float]], most: float) -> None:
     for row, line in enumerate(values):
         for column, value in enumerate(line):
             if value:
-                colour = plots.SURFACE if value > _DARK * most else plots.INK
+                name = "surface" if value > _DARK * most else "ink"
                 axes.text(
                     column,
                     row,
                     format_bytes(value),
-                    color=colour,
+                    color=figures.colors()[name],
                     ha="center",
                     va="center",
                     fontsize=9,

@@ -6,7 +6,6 @@ communicates; the outer ring is what all of them ask of the link, in red above i
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -70,12 +69,19 @@ def _rings(
     axes: PolarAxes, jobs: Sequence[JobPattern], shifts: Mapping[str, int], tick: float
 ) -> None:
     length, ground = circle_length(jobs), figures.colors()["ground"]
-    for at, (job, color) in enumerate(zip(jobs, itertools.cycle(figures.series()), strict=False)):
+    for at, job in enumerate(jobs):
         bottom = _INNER + at * (_RING + _GAP)
         _arcs(axes, np.ones(length), _RING, bottom, color=ground)
         label = f"{job.name}: {human.duration(job.busy * tick)} of every "
         label += human.duration(job.period * tick)
-        _arcs(axes, demand(job, length, shifts[job.name]), _RING, bottom, color=color, label=label)
+        _arcs(
+            axes,
+            demand(job, length, shifts[job.name]),
+            _RING,
+            bottom,
+            color=figures.color(at),
+            label=label,
+        )
 
 
 def _demand(
