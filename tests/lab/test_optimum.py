@@ -12,7 +12,7 @@ from fared.extensions.lab.generate.full_mesh import FullMesh
 from fared.extensions.lab.generate.model import Generator
 from fared.extensions.lab.generate.star import Star
 from fared.extensions.lab.generate.torus import Torus
-from fared.extensions.lab.workloads.run import bound
+from fared.extensions.lab.workloads.bounds import bound
 
 UNIT = SIZE / (MBITS * 1e6 / 8)
 """Seconds of a message over one link."""
