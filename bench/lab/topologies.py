@@ -38,7 +38,7 @@ from fared.extensions.lab.generate.random import RandomRegular
 from fared.extensions.lab.generate.star import Star
 from fared.extensions.lab.generate.torus import Torus
 from fared.extensions.lab.generate.writer import text
-from fared.extensions.lab.ranks import Pair, crossing, rank_of
+from fared.extensions.lab.ranks import Pair, rank_of
 from fared.extensions.lab.topology import from_document
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.jobs import Job
@@ -94,17 +94,18 @@ def job(plan: AddressPlan, collective: str) -> Job:
 def optimum(plan: AddressPlan, one: Job) -> float:
     """Return the least seconds of an iteration, if traffic takes shortest paths only."""
     known: dict[tuple[tuple[Pair, float], ...], float] = {}
-    total = 0.0
-    for step in one.transfers():
+
+    def seconds(transfers: Mapping[tuple[int, int], int]) -> float:
         demands: dict[Pair, float] = {}
-        for (source, target), size in crossing(plan, step).items():
+        for (source, target), size in one.crossing(plan, transfers).items():
             ends = rank_of(plan, source).leaf, rank_of(plan, target).leaf
             demands[ends] = demands.get(ends, 0.0) + size
         key = tuple(sorted(demands.items()))
         if key not in known:
             known[key] = step_seconds(plan, demands) if demands else 0.0
-        total += known[key]
-    return total
+        return known[key]
+
+    return one.graph.longest(tuple(seconds(task.transfers()) for task in one.graph.tasks), None)
 
 
 def step_seconds(plan: AddressPlan, demands: Mapping[Pair, float]) -> float:
