@@ -106,6 +106,22 @@ def test_sizes_that_make_no_fabric_are_refused(options: tuple[str, str]):
     assert options[0] in done.output
 
 
+def test_sites_are_areas_joined_by_links_with_rate_and_delay():
+    text = generated("--sites", "4", "--wan", "1G", "--delay", "5ms", name="sites")
+    plan = make_plan(topology.from_document(yaml.safe_load(text), Path("sites.clab.yml")))
+    border = plan.node("s1-B1").fabric_ports
+    wan = [port for port in border if port.area == BACKBONE]
+    assert {port.peer for port in wan} == {"s2-B1", "s3-B1", "s4-B1"}
+    assert {(port.rate, port.delay) for port in wan} == {(1e9 / 8, 0.005)}
+    assert {port.peer: port.delay for port in border if port.area == 1} == {
+        "s1-S1": 0.0,
+        "s1-S2": 0.0,
+    }
+    ring = generated("--sites", "4", "--shape", "ring", name="sites")
+    plan = make_plan(topology.from_document(yaml.safe_load(ring), Path("sites.clab.yml")))
+    assert plan.distances("s1-B1")["s3-B1"] == 2
+
+
 def rails(*options: str) -> AddressPlan:
     text = generated(*options, name="rails")
     return make_plan(topology.from_document(yaml.safe_load(text), Path("rails.clab.yml")))
@@ -157,6 +173,7 @@ SMALL = {
     "clos5": ("--spines", "2", "--leaves", "2", "--area", "one"),
     "rails": ("--gpus", "2", "--rails", "2"),
     "random": ("--nodes", "8", "--seed", "7"),
+    "sites": ("--wan", "40M"),
     "torus": ("--dimensions", "2x3x2"),
 }
 

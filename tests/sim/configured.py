@@ -106,6 +106,7 @@ def _add_port(network: Network, port: PortAddresses, config: Config):
         capacity=port.rate or RATE,
         global6=None if six is None else InterfaceAddress(6, int(six.ip), six.network.prefixlen),
     )
+    made.delay = port.delay or None
     _configure(network, port.node, config)
     return made
 

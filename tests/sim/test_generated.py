@@ -23,12 +23,13 @@ from fared.extensions.lab.generate.model import Generator
 from fared.extensions.lab.generate.permutation import Permutation
 from fared.extensions.lab.generate.rails import Rails
 from fared.extensions.lab.generate.random import RandomRegular
+from fared.extensions.lab.generate.sites import Sites
 from fared.extensions.lab.generate.star import Star
 from fared.extensions.lab.generate.torus import Torus
 from fared.extensions.lab.generate.writer import text
 from fared.extensions.lab.topology import from_document
 from fared.extensions.sim import invariants
-from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.fabric import GIGABIT, Fabric
 from tests.lab.damages import SLOW_LINKS, WHOLE, Arithmetic, proportional
 from tests.sim.configured import THRESHOLD, bounds, capacities, lab_fabric
 
@@ -40,6 +41,7 @@ SMALL: list[Generator] = [
     Clos5(2, 2, 1, 2),
     Clos5(2, 2, 1, 2, protocol="isis"),
     RandomRegular(8),
+    Sites(2, "200M", borders=1, leaves=1),
 ]
 MORE: list[Generator] = [
     Clos3(2, 2, protocol="isis"),
@@ -54,6 +56,7 @@ MORE: list[Generator] = [
     Clustered(4, 2),
     Permutation(8, 2, protocol="isis"),
     Rails(2, 2, 2, protocol="isis"),
+    Sites(4, "200M", shape="ring", protocol="isis"),
 ]
 """In a soak."""
 EACH = [
@@ -99,6 +102,16 @@ def test_path_capacities_follow_a_link_that_slows_down_as_the_maximum_flow_does(
         wanted = bounds(fabric, source, target)
         assert capacities(fabric, source, target) == pytest.approx(wanted, rel=THRESHOLD), percent
     assert min(wanted.values()) == pytest.approx(rate)
+
+
+def test_a_slow_link_in_a_site_is_known_in_another_after_the_delay_between_them():
+    fabric = started(planned(Sites(2, borders=1, spines=1, leaves=1, wan="100M", delay="300ms")))
+    network, whole = fabric.network, {"s2-S1": pytest.approx(0.1 * GIGABIT)}
+    network.set_capacity("s1-S1", "s1-L1", 0.05 * GIGABIT)
+    network.run(0.29)
+    assert capacities(fabric, "s2-L1", "s1-L1") == whole
+    network.run_until_quiet(SETTLED)
+    assert capacities(fabric, "s2-L1", "s1-L1") == {"s2-S1": pytest.approx(0.05 * GIGABIT)}
 
 
 @pytest.mark.soak

@@ -295,7 +295,8 @@ class Network(VirtualTime):
         if self.loss and self.random.random() < self.loss:
             self.counts["lost"] += 1
             return
-        key = (self.now + self.delay, peer.node)
+        delay = self.delay if peer.delay is None else peer.delay
+        key = (self.now + delay, peer.node)
         burst = self._bursts.get(key)
         if burst is None:
             self._bursts[key] = burst = []

@@ -21,7 +21,8 @@ class Port(msgspec.Struct):
     """One end of a wire, or a port on a shared segment.
 
     ``settings`` are by name of the protocols that run on it. ``address`` 0: no IPv4
-    address. ``global6`` is an IPv6 address beside the link-local one.
+    address. ``global6`` is an IPv6 address beside the link-local one. What arrives here takes
+    ``delay`` seconds; None: as long as on any wire of the network.
     """
 
     node: str
@@ -37,6 +38,7 @@ class Port(msgspec.Struct):
     segment: list[Port] = msgspec.field(default_factory=list)
     global6: InterfaceAddress | None = None
     mac: int = 0
+    delay: float | None = None
 
     @property
     def far(self) -> tuple[Port, ...]:

@@ -76,6 +76,11 @@ def rate(text: str) -> str:
     return text
 
 
+def spoken_rate(text: str) -> str:
+    """Return a rate as sentences have it: ``100 Mbit/s``."""
+    return re.sub(r"^([\d.]+)\s*", r"\1 ", text) + "bit/s"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Generator(ABC):
     """A topology; these parameters are those of all. Impossible ones raise LabError."""
@@ -120,6 +125,10 @@ class Generator(ABC):
     @abstractmethod
     def size(self) -> str:
         """Return what there is of it, as numbers: it follows the title in the head of the file."""
+
+    def links(self) -> str:
+        """Return what links are like: it follows the size."""
+        return f"every link {spoken_rate(self.rate)}"
 
     def remarks(self) -> str:
         """Return what else a reader of the file should know: sentences, or nothing."""

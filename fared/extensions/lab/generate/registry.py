@@ -6,6 +6,7 @@ NAMES = (
     "clos3",
     "clos5",
     "rails",
+    "sites",
     "fat-tree",
     "dragonfly",
     "torus",

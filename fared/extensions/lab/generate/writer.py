@@ -61,8 +61,7 @@ def text(generator: Generator) -> str:
 
 def _head(generator: Generator, plan: AddressPlan) -> Iterator[str]:
     over = " over IS-IS, IPv4 and IPv6" if generator.isis else ""
-    rate = re.sub(r"^([\d.]+)\s*", r"\1 ", generator.rate)
-    told = f"{generator.title()}{over}: {generator.size()}; every link {rate}bit/s."
+    told = f"{generator.title()}{over}: {generator.size()}; {generator.links()}."
     yield from _comment(f"{told} {generator.remarks()}")
     yield "#"
     yield from _uses(generator.file, plan)
