@@ -16,7 +16,7 @@ from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.tcp_order import order_of
 from fared.extensions.lab.traffic_command import traffic
-from fared.extensions.lab.workloads import patterns, tables
+from fared.extensions.lab.workloads import federation, patterns, tables
 from fared.extensions.lab.workloads.heat import matrix
 from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.report import (
@@ -65,6 +65,33 @@ def test_no_byte_of_a_checkpoint_or_a_cache_is_lost(
         (rank, writers + rank % storage): message for rank in range(writers)
     }
     assert execute(cached)
+
+
+@pytest.mark.parametrize("mode", federation.MODES)
+@pytest.mark.parametrize("sites", [(1, 1), (3, 2, 2), (1, 4)])
+def test_after_a_round_of_a_federation_everybody_has_the_models_of_all(
+    mode: str, sites: tuple[int, ...]
+):
+    state = execute(federation.federated(mode, sites, 1000))["model"]
+    everybody = frozenset(range(sum(sites)))
+    for blocks in state:
+        held = blocks if mode == federation.RING else blocks[:1]
+        assert frozenset().union(*held) == everybody
+
+
+@pytest.mark.parametrize(
+    ("mode", "between", "most"), [("centralized", 8, 2), ("semi", 6, 1), ("mesh", 24, 4)]
+)
+def test_what_crosses_links_between_sites_is_least_with_leaders(mode: str, between: int, most: int):
+    """Three sites of two ranks: how many models leave their sites, and most from one to one."""
+    moved = federation.federated(mode, (2, 2, 2), 1).transfers()
+    crossing = {pair: size for pair, size in moved.items() if pair[0] // 2 != pair[1] // 2}
+    assert sum(crossing.values()) == between
+    by_sites: dict[tuple[int, int], int] = {}
+    for (one, other), size in crossing.items():
+        pair = one // 2, other // 2
+        by_sites[pair] = by_sites.get(pair, 0) + size
+    assert max(by_sites.values()) == most
 
 
 def test_requests_come_at_the_same_random_times_with_the_same_seed_and_stick_to_a_server():

@@ -122,7 +122,7 @@ class End:
         self._bytes = 0
 
 
-class Watch:
+class CarrierWatch:
     """A netlink socket in a namespace, which tells whether its devices are up."""
 
     def __init__(self, netns: str) -> None:
@@ -157,17 +157,17 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 def run(plans: list[dict[str, Any]], ready: Path) -> None:
     """Make the devices of all links, create ``ready``, and forward until SIGTERM."""
     ends: list[End] = []
-    watches: dict[str, Watch] = {}
+    watches: dict[str, CarrierWatch] = {}
     for plan in plans:
         a, b = (End(end, plan["delay"]) for end in plan["ends"])
         a.far, b.far = b, a
         ends += a, b
         for end, told in zip((a, b), plan["ends"], strict=True):
             name = told["netns"]
-            watches.setdefault(name, Watch(name)).ends[end.index] = end
+            watches.setdefault(name, CarrierWatch(name)).ends[end.index] = end
             end.set_carrier(present=False)
     ready.touch()
-    readers: dict[int, End | Watch] = {end.device: end for end in ends}
+    readers: dict[int, End | CarrierWatch] = {end.device: end for end in ends}
     readers |= {watch.socket.fileno(): watch for watch in watches.values()}
     timeout: float | None = None
     while True:
