@@ -11,7 +11,7 @@ from fared.protocols.isis.origination.fragment import Item, TlvKind, keyed
 from fared.protocols.isis.origination.fragments import FragmentTable
 from fared.protocols.isis.pdu.geninfo import GENINFO, pieces_of
 from fared.protocols.isis.pdu.tlvs import IpReach, UnknownTlv
-from tests.isis.net import Network, node
+from tests.isis.net import BOTH, ONE, TWO, Network, node
 
 INFORMATION, IPV4 = TlvKind(GENINFO, APPLICATION), TlvKind(4)
 ROOM = 300
@@ -41,6 +41,23 @@ def test_information_is_flooded_at_once_after_its_routers_link_has_flapped():
     net.input(2, InformationOffered({5: b"epoch 2"}))
     net.run(0.1)
     assert told(net, 3)[1:] == [(node(2), 4, None), (node(2), 5, b"epoch 2")]
+
+
+def test_information_for_one_level_stays_there():
+    net = Network()
+    for number, levels in ((1, ONE), (2, BOTH), (3, TWO)):
+        net.add(number, information_application=APPLICATION, levels=levels)
+    net.join(1, 2)
+    net.join(2, 3)
+    net.settle()
+    net.input(2, InformationOffered({4: b"all"}, {1: {5: b"one"}, 2: {6: b"two"}}))
+    net.run(1)
+    assert told(net, 1) == [(node(2), 4, b"all"), (node(2), 5, b"one")]
+    assert told(net, 3) == [(node(2), 4, b"all"), (node(2), 6, b"two")]
+    net.input(2, InformationOffered({4: b"all"}, {2: {6: b"two"}}))
+    net.run(1)
+    assert told(net, 1)[2:] == [(node(2), 5, None)]
+    assert len(told(net, 3)) == 2
 
 
 def entries(number: int, size: int, group: int) -> list[tuple[tuple[int, ...], Item]]:

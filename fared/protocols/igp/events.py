@@ -129,9 +129,13 @@ class GracefulRestartBegun(msgspec.Struct, frozen=True):
 
 
 class InformationOffered(msgspec.Struct, frozen=True):
-    """All that this router floods for an application, by key (``core.information``)."""
+    """All that this router floods for an application, by key (``core.information``).
+
+    ``items`` go to all areas or levels, ``only`` to one each. A key is in one of both.
+    """
 
     items: dict[int, bytes]
+    only: dict[int, dict[int, bytes]] = {}
 
 
 class NeighborCleared(msgspec.Struct, frozen=True):

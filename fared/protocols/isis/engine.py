@@ -153,8 +153,8 @@ class IsisEngine(ProcessEngine[Output]):
                 self._shutdown()
             case GracefulRestartRequested() | GracefulRestartBegun():
                 self._restart(event)
-            case InformationOffered(items):
-                self._originator.offer(items)
+            case InformationOffered(items, only):
+                self._originator.offer(items, only)
             case NeighborCleared(ifindex, node):
                 self._hello.clear(ifindex, node)
             case LimitsReset():

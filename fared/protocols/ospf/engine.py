@@ -218,8 +218,8 @@ class OspfEngine(ProcessEngine[Output]):
                 self._shutdown()
             case GracefulRestartRequested() | GracefulRestartBegun():
                 self._restart(event)
-            case InformationOffered(items):
-                self._originator.offer(items)
+            case InformationOffered(items, only):
+                self._originator.offer(items, only)
             case NeighborCleared(ifindex, router_id):
                 self._links.clear(ifindex, router_id)
             case LimitsReset():

@@ -57,7 +57,7 @@ class Originator:
         """The pseudonode number of a circuit whose DIS we are."""
         self._dirty: dict[tuple[Level, int], None] = {}
         self._headers: set[Level] = set(instance.databases)
-        self._information: dict[ItemKey, Item] = {}
+        self._information: dict[Level, dict[ItemKey, Item]] = {}
         self._omitted: dict[tuple[Level, int], int] = {}
         self._speaking: set[int] = set()
         self._awaited: dict[int, Timer] = {}
@@ -231,20 +231,23 @@ class Originator:
         """Advertise a prefix of another source in a level, or withdraw it."""
         self._routers[level].redistribute(prefix, reach)
 
-    def offer(self, items: Mapping[int, bytes]) -> None:
-        """Advertise information of an application in all levels, instead of the former one."""
+    def offer(self, items: Mapping[int, bytes], only: Mapping[int, Mapping[int, bytes]]) -> None:
+        """Advertise information of an application, instead of the former one.
+
+        ``items`` in all levels, those of ``only`` in one each.
+        """
         application = self._instance.settings.information_application
         if application is None:
             return
         kind = TlvKind(GENINFO, application)
-        wanted = {
-            keyed(kind, (item, number)): Item(kind, piece, len(piece))
-            for item, value in items.items()
-            for number, piece in pieces_of(item, value)
-        }
-        for router in self._routers.values():
-            replace_items(router.table, self._information, wanted)
-        self._information = wanted
+        for level, router in self._routers.items():
+            wanted = {
+                keyed(kind, (item, number)): Item(kind, piece, len(piece))
+                for item, value in {**items, **only.get(level, {})}.items()
+                for number, piece in pieces_of(item, value)
+            }
+            replace_items(router.table, self._information.get(level, ()), wanted)
+            self._information[level] = wanted
 
     def renew(self, level: Level, identifier: LspId) -> None:
         """Generate an LSP again, since it expires or others have a newer one; or purge it."""

@@ -34,6 +34,8 @@ class Originator:
         self._self_lsas = self_lsas
         self._networks: dict[int, SelfLsaKey] = {}
         self._information: dict[int, bytes] = {}
+        self._information_only: dict[int, dict[int, bytes]] = {}
+        """Information for one area each."""
         self._announcer: Announcer[Interface, AreaId] = Announcer(
             instance.process.timers,
             lambda: instance.settings.advertise,
@@ -61,29 +63,39 @@ class Originator:
 
             build = partial(bier_prefixes, instance, area.area_id)
             self._add(area, self._bier_key(), build).may_be_absent = True
-        for key in self._information:
+        for key in self._information_in(area.area_id):
             self._request_information(area, key)
 
-    def offer(self, items: Mapping[int, bytes]) -> None:
-        """Originate an opaque LSA for each item of information, and flush those of former ones."""
+    def offer(self, items: Mapping[int, bytes], only: Mapping[int, Mapping[int, bytes]]) -> None:
+        """Originate an opaque LSA for each item of information, and flush those of former ones.
+
+        ``items`` in all areas, those of ``only`` in one each.
+        """
         if self._instance.settings.information_type is None:
             return
-        changed = [key for key, value in items.items() if self._information.get(key) != value]
-        changed += [key for key in self._information if key not in items]
+        areas = self._instance.areas.values()
+        before = {area.area_id: self._information_in(area.area_id) for area in areas}
         self._information = dict(items)
-        for area in self._instance.areas.values():
-            for key in changed:
-                self._request_information(area, key)
+        self._information_only = {area: dict(own) for area, own in only.items()}
+        for area in areas:
+            had, now = before[area.area_id], self._information_in(area.area_id)
+            for key in {**now, **had}:
+                if had.get(key) != now.get(key):
+                    self._request_information(area, key)
+
+    def _information_in(self, area: int) -> dict[int, bytes]:
+        return self._information | self._information_only.get(area, {})
 
     def _request_information(self, area: Area, item: int) -> None:
         kind = self._instance.settings.information_type
         assert kind is not None
         link_state_id = opaque_link_state_id(kind, item)
         key = LsaKey(LsType.OPAQUE_AREA, link_state_id, self._instance.router_id)
-        self.request(area, key, partial(self._information_of, item))
+        self.request(area, key, partial(self._information_of, area.area_id, item))
 
-    def _information_of(self, item: int) -> bytes | None:
-        return self._information.get(item)
+    def _information_of(self, area: int, item: int) -> bytes | None:
+        only = self._information_only.get(area, {})
+        return only.get(item, self._information.get(item))
 
     def add_interface(self, interface: Interface) -> None:
         """Originate the TE LSA of a link from now on; its instance is the ifindex."""
