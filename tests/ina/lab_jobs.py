@@ -44,11 +44,14 @@ class Jobs:
     def job(self, name: str, router: str = "L1") -> dict[str, Any]:
         return next(job for job in self.shown(router)["jobs"] if job["name"] == name)
 
-    def create(self, name: str, *options: str) -> None:
-        plan = self.fabric.plan
-        wait_for(lambda: len(self.shown("L1")["routers"]) == self._summing, 20, "all routers sum")
+    def create(
+        self, name: str, *options: str, head: str = "L1", routers: int | None = None
+    ) -> None:
+        """Create a job of all hosts at the first one's router, which knows ``routers`` that sum."""
+        plan, known = self.fabric.plan, routers or self._summing
+        wait_for(lambda: len(self.shown(head)["routers"]) == known, 20, "all routers sum")
         addresses = [str(rank_of(plan, host).address()) for host in self.hosts]
-        self.fabric.node("L1").cli(
+        self.fabric.node(head).cli(
             "ina", "create", name, "--workers", ",".join(addresses), *options
         )
 

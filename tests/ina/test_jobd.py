@@ -105,7 +105,7 @@ def test_a_job_with_an_address_that_is_not_behind_its_router_is_refused_with_the
         await soon()
         (asked,) = told.of(CheckAddresses)
         worker = MEMBERS[-2].address
-        assert (worker, OTHER) in asked.wanted
+        assert (worker, OTHER, False) in asked.wanted
         service.take(Checked([(at, at[0] != worker) for at in asked.wanted]))
         await soon()
         assert service.problems == {JOB: f"{worker} is not behind 0.0.0.6"}

@@ -159,9 +159,10 @@ class InaJob(Facts):
 
     ``repeated``: packets that workers of this router sent again. ``wrong``: results with a wrong
     control sum that they got, and refused. ``lost``: ranks without which an ``elastic`` job goes
-    on. ``share``: its part of links that several jobs use. ``results``: ``bier`` or ``unicast``,
-    and ``unicast`` why not by BIER. ``problem``: why this router does not sum for it though it has
-    a part in it; None: nothing is wrong.
+    on. ``share``: its part of links that several jobs use. ``wide``: its workers are in several
+    areas or levels. ``results``: ``bier`` or ``unicast``, and ``unicast`` why not by BIER.
+    ``problem``: why this router does not sum for it though it has a part in it; None: nothing is
+    wrong.
     """
 
     name: str
@@ -181,6 +182,7 @@ class InaJob(Facts):
     waits_for: list[int]
     repeated: int
     wrong: int
+    wide: bool
     workers: list[InaWorker]
     trees: list[InaTree]
     others: list[InaNoRoot]
@@ -243,7 +245,7 @@ def _show_job(job: InaJob, paper: Paper) -> None:
     else:
         paper.line("none: workers form a ring over TCP")
     # Why each tree has its rate, and why other routers have none.
-    reasons = [(_router(tree), _why(tree)) for tree in job.trees]
+    reasons = [(_router(tree), _why(tree, job)) for tree in job.trees]
     reasons += [(_router(other), f"no tree: {other.reason}") for other in job.others]
     if reasons:
         paper.heading("Reasons")
@@ -333,10 +335,12 @@ def _sums(tree: InaTree) -> str:
     return plural_list(nodes, _SHOWN)
 
 
-def _why(tree: InaTree) -> str:
+def _why(tree: InaTree, job: InaJob) -> str:
+    if tree.planned is None and job.wide:
+        return "see the head: not all of its links are known here"
     if tree.planned is None:
         return "not planned by the present capacities: another epoch follows"
-    kind = "" if tree.kind == "star" else f"{tree.kind}, "
+    kind = "" if tree.kind in ("star", "wide") else f"{tree.kind}, "
     if tree.limited_at:
         return f"{kind}limited by the memory or CPU of {', '.join(tree.limited_at)}"
     ways = [

@@ -7,4 +7,7 @@ flooded, by changes of the network, and by time. ``creation`` checks a new job (
 ``planning`` makes its trees from the ``network``, within the ``places`` of routers, with
 ``reasons``; ``leading`` begins epochs, ``membership`` follows the workers of elastic jobs.
 ``exchange`` has the messages between ``fared-jobs`` and the daemon.
+
+``wide`` has the jobs of several areas: ``areas`` keeps what is flooded in each, ``border`` decides
+what this router passes on, and ``passing`` encodes it.
 """

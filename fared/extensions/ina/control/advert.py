@@ -71,7 +71,7 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     Lost workers of an elastic job are among them. ``share`` is the job's part of links that several
     use. ``results``: the BFR-ids of all workers, or why results go by unicast whatever the trees
     are; whether they go by BIER in an epoch, the job tells. ``tree`` is the one that an operator
-    gave, which the job has while it works.
+    gave, which the job has while it works. The workers of a ``wide`` job are in several areas.
     """
 
     job: JobEpoch
@@ -82,6 +82,7 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     share: Share = 1.0
     results: BierWay | Reason = ""
     tree: GivenTree | None = None
+    wide: bool = False
 
     @property
     def way(self) -> BierWay | str:

@@ -49,6 +49,15 @@ class JobAdverts:
         known = ((job_id, self.best(job_id)) for job_id in sorted(self._adverts))
         return {job_id: best for job_id, best in known if best is not None and not best[1].ended}
 
+    def crossing(self) -> list[tuple[NodeId, JobAdvert]]:
+        """Return the jobs of several areas, by head: also ended ones, and those without a head."""
+        return [
+            (head, advert)
+            for job_id, found in sorted(self._adverts.items())
+            for head, advert in sorted(found.items())
+            if advert.wide and (job_id, head) not in self._silent
+        ]
+
     def of(self, node: NodeId) -> list[JobAdvert]:
         """Return the adverts of a router."""
         return [found[node] for found in self._adverts.values() if node in found]

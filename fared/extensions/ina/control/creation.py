@@ -22,10 +22,10 @@ WORKER_PORT = 54201
 
 
 class WorkerPlace(msgspec.Struct, frozen=True):
-    """A worker of a new job: its address, and its router."""
+    """A worker of a new job: its address, and its router; None: it is in another area."""
 
     address: str
-    leaf: NodeId
+    leaf: NodeId | None
 
 
 class NewJob(msgspec.Struct, frozen=True):
@@ -33,7 +33,8 @@ class NewJob(msgspec.Struct, frozen=True):
 
     ``results`` are the BFR-ids of workers, or why results go by unicast; ``forced``: only by BIER.
     An ``elastic`` job goes on without workers that are lost. Where jobs share links, rates are in
-    proportion to ``share``. It has the given ``tree`` while that works.
+    proportion to ``share``. It has the given ``tree`` while that works. The workers of a ``wide``
+    job are in several areas.
     """
 
     name: str
@@ -45,6 +46,7 @@ class NewJob(msgspec.Struct, frozen=True):
     elastic: bool = False
     share: float = 1.0
     tree: GivenTree | None = None
+    wide: bool = False
 
     def check(self, node: NodeId, names: Container[str], able: Collection[NodeId]) -> None:
         """Raise ManagerError if ``node`` cannot lead it; ``able`` are the routers that sum."""
@@ -54,12 +56,36 @@ class NewJob(msgspec.Struct, frozen=True):
             raise ManagerError(f"{len(self.places)} workers: 2 to {MOST_WORKERS}")
         if not LEAST_SHARE <= self.share <= MOST_SHARE:
             raise ManagerError(f"a share of {self.share:g}: {LEAST_SHARE:g} to {MOST_SHARE:g}")
-        first = self.places[0].leaf
-        if first != node:
-            raise ManagerError(f"create it at {format_node(first)}, the router of the first worker")
-        for place in self.places:
-            if place.leaf not in able:
-                raise ManagerError(f"{format_node(place.leaf)}, of {place.address}, does not sum")
+        if self.wide:
+            self._check_wide()
+        leaves = self.leaves
+        if leaves[0] != node:
+            text = f"create it at {format_node(leaves[0])}, the router of the first worker"
+            raise ManagerError(text)
+        for place, leaf in zip(self.places, leaves, strict=True):
+            if leaf not in able:
+                raise ManagerError(f"{format_node(leaf)}, of {place.address}, does not sum")
+
+    def _check_wide(self) -> None:
+        """Raise ManagerError for what is known within one area only."""
+        across = "a job whose workers are in several areas or levels"
+        if self.tree is not None:
+            raise ManagerError(f"{across} has planned trees, no given one")
+        if self.elastic:
+            raise ManagerError(f"{across} is not elastic: lost workers are told within one")
+        if not isinstance(self.results, str):
+            raise ManagerError(f"{across} gets its results by unicast")
+
+    @property
+    def leaves(self) -> list[NodeId]:
+        """The router of each worker. Raises ManagerError if one is not known."""
+        unknown = next((place for place in self.places if place.leaf is None), None)
+        if unknown is not None:
+            raise ManagerError(
+                f"{unknown.address} is in another area or level, and no border router that sums "
+                "tells which router has it"
+            )
+        return [place.leaf for place in self.places if place.leaf is not None]
 
     def advert(self, known: JobAdverts) -> JobAdvert:
         """Return the advert of its epoch 0, which has no trees and is never flooded."""
@@ -72,7 +98,7 @@ class NewJob(msgspec.Struct, frozen=True):
         setup = JobSetup(
             _free_id(self.name, known), 0, length, self.payload, ids, (), elastic=self.elastic
         )
-        leaves = {bfr_id: int(place.leaf) for bfr_id, place in enumerate(self.places, 1)}
+        leaves = {bfr_id: int(leaf) for bfr_id, leaf in enumerate(self.leaves, 1)}
         job = JobEpoch(self.name, setup, members)
         return JobAdvert(
             job,
@@ -82,6 +108,7 @@ class NewJob(msgspec.Struct, frozen=True):
             share=self.share,
             results=self.results,
             tree=self.tree,
+            wide=self.wide,
         )
 
     def _ports(self, known: JobAdverts) -> list[int]:

@@ -16,17 +16,22 @@ NAME = "fared-jobs"
 MAX_SIZE = 256 << 20
 """Bytes of a message: the fabric grows with the network, a document with its jobs."""
 
-AddressAt = tuple[str, int]
-"""An address, and the router that is to have it behind it."""
+AddressAt = tuple[str, int, bool]
+"""An address, and the router that is to have it behind it; True: in another area, perhaps."""
 
 
 class GraphArrays(msgspec.Struct, frozen=True, array_like=True):
-    """The graph of an area or level as bytes of arrays: see ``fared.paths.ted.graph.Graph``."""
+    """The graph of an area or level as bytes of arrays: see ``fared.paths.ted.graph.Graph``.
+
+    ``backbone``: it is area 0, or level 2.
+    """
 
     nodes: bytes
     indptr: bytes
     dst: bytes
     capacity: bytes
+    area: int = 0
+    backbone: bool = False
 
 
 # -- from the daemon ---------------------------------------------------------------------------
@@ -49,11 +54,12 @@ class FabricNow(msgspec.Struct, frozen=True, tag="network"):
 
 
 class Information(msgspec.Struct, frozen=True, tag="information"):
-    """What a router floods; None: it withdrew that."""
+    """What a router floods in an area; None: it withdrew that."""
 
     node: NodeId
     key: int
     value: bytes | None
+    area: int = 0
 
 
 class CreateJob(msgspec.Struct, frozen=True, tag="create"):
@@ -94,15 +100,22 @@ class Checked(msgspec.Struct, frozen=True, tag="checked"):
     found: list[tuple[AddressAt, bool]]
 
 
-ToJobs = Begin | FabricNow | Information | CreateJob | DeleteJob | Show | Checked
+class HostsFound(msgspec.Struct, frozen=True, tag="hosts"):
+    """The routers of hosts in our areas; None: nobody there has it."""
+
+    hosts: dict[str, NodeId | None]
+
+
+ToJobs = Begin | FabricNow | Information | CreateJob | DeleteJob | Show | Checked | HostsFound
 
 # -- to the daemon -----------------------------------------------------------------------------
 
 
 class Flood(msgspec.Struct, frozen=True, tag="flood"):
-    """What this router is to flood from now on."""
+    """What this router is to flood from now on, in all areas, or in ``only`` one each."""
 
     items: dict[int, bytes]
+    only: dict[int, dict[int, bytes]] = {}
 
 
 class JobLog(msgspec.Struct, frozen=True, tag="log"):
@@ -141,4 +154,10 @@ class CheckAddresses(msgspec.Struct, frozen=True, tag="check"):
     wanted: list[AddressAt]
 
 
-FromJobs = Flood | JobLog | JobsShown | RequestFailed | Brief | CheckAddresses
+class FindHosts(msgspec.Struct, frozen=True, tag="find"):
+    """Ask for the routers of hosts in our areas."""
+
+    addresses: list[str]
+
+
+FromJobs = Flood | JobLog | JobsShown | RequestFailed | Brief | CheckAddresses | FindHosts

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from fared.core.ids import NodeId, format_node
 from fared.extensions.ina.control.advert import (
     CAPABILITY_KEY,
@@ -57,6 +59,8 @@ class JobManager:
         self._network = JobNetwork({}, frozenset({node}))
         self._capability: SumCapability | None = None
         self._peers: dict[NodeId, SumCapability] = {}
+        self._beyond: Mapping[NodeId, SumCapability] = {}
+        """Routers of other areas, as border routers tell."""
         self._adverts = JobAdverts()
         self._leader = JobLeader(node, limit, self._adverts)
         self._planner = JobPlanner()
@@ -85,9 +89,28 @@ class JobManager:
     @property
     def capabilities(self) -> dict[NodeId, SumCapability]:
         """The reachable routers that sum."""
-        found = {n: c for n, c in self._peers.items() if n in self._network.reachable}
+        known = {**self._beyond, **self._peers}
+        found = {n: c for n, c in known.items() if n in self._network.reachable}
         if self._capability is not None:
             found[self._node] = self._capability
+        return found
+
+    @property
+    def crossing(self) -> list[tuple[NodeId, JobAdvert]]:
+        """The jobs of several areas that are flooded, each with who floods it."""
+        return self._adverts.crossing()
+
+    @property
+    def offered(self) -> dict[NodeId, SumCapability]:
+        """The routers of our areas that sum, with what their other jobs leave for wide ones."""
+        own = {} if self._capability is None else {self._node: self._capability}
+        found = {n: c for n, c in (self._peers | own).items() if n in self._network.reachable}
+        local = [KnownJob(*job) for job in self.jobs.values() if not job[1].wide]
+        for node, taken in demands(local).items():
+            if (told := found.get(NodeId(node))) is not None:
+                jobs = max(0, told.jobs - len(taken))
+                memory = max(0, told.memory - sum(one.memory for one in taken.values()))
+                found[NodeId(node)] = replace(told, jobs=jobs, memory=memory)
         return found
 
     def _world(self) -> JobWorld:
@@ -170,6 +193,10 @@ class JobManager:
         """Links or reachable routers may have changed."""
         if network != self._network:
             self._network = network
+
+    def told_of_beyond(self, routers: Mapping[NodeId, SumCapability]) -> None:
+        """Border routers tell who sums in other areas."""
+        self._beyond = routers
 
     def learned(self, node: NodeId, key: int, value: bytes | None) -> None:
         """Take what a router floods; None: it withdrew that. Raises DecodeError."""

@@ -40,14 +40,14 @@ def job_network(
         tails = nodes.repeat(indptr[1:] - indptr[:-1]).tolist()
         for tail, head, rate in zip(tails, heads, rates, strict=True):
             links[tail, head] = max(links.get((tail, head), 0.0), rate)
-    return JobNetwork(links, _reachable(links, root), frozenset(map(int, bfrs)))
+    return JobNetwork(links, reachable_from(links, root), frozenset(map(int, bfrs)))
 
 
-def _reachable(links: Mapping[Direction, float], start: NodeId) -> frozenset[NodeId]:
+def reachable_from(links: Mapping[Direction, float], start: NodeId) -> frozenset[NodeId]:
     """Return the vertices that links connect with one."""
     neighbors: dict[int, list[int]] = {}
     for (near, far), rate in links.items():
-        if rate > 0 and links[far, near] > 0:
+        if rate > 0 and links.get((far, near), 0.0) > 0:
             neighbors.setdefault(near, []).append(far)
     found, queue = {int(start)}, [int(start)]
     while queue:

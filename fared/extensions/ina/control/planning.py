@@ -39,7 +39,7 @@ def summing_job(advert: JobAdvert, able: frozenset[Vertex] | None = None) -> Sum
     way = advert.way
     unicast = way if isinstance(way, str) else ""
     return SummingJob(
-        advert.job.name, workers, math.inf, advert.share, able, unicast, given=advert.tree
+        advert.job.name, workers, math.inf, advert.share, able, unicast, advert.tree, advert.wide
     )
 
 

@@ -159,6 +159,7 @@ class _AggregationReport:
             waits_for=self._ranks_of(waits),
             repeated=sum(told.repeated for told in progress),
             wrong=sum(told.wrong for told in progress),
+            wide=self._advert.wide,
             workers=workers,
             trees=trees,
             others=[self._no_root(other) for other in self._reasons.others],

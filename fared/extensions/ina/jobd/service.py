@@ -17,6 +17,7 @@ from fared.core.ids import NodeId, format_node
 from fared.core.log_limit import LogRateLimiter, Verdict
 from fared.core.wire import DecodeError
 from fared.extensions.ina.control.advert import JobAdvert, SumCapability
+from fared.extensions.ina.control.areas import JobArea
 from fared.extensions.ina.control.creation import NewJob, length_of
 from fared.extensions.ina.control.errors import ManagerError
 from fared.extensions.ina.control.exchange import (
@@ -28,8 +29,10 @@ from fared.extensions.ina.control.exchange import (
     CreateJob,
     DeleteJob,
     FabricNow,
+    FindHosts,
     Flood,
     FromJobs,
+    HostsFound,
     Information,
     JobLog,
     JobsShown,
@@ -40,6 +43,9 @@ from fared.extensions.ina.control.exchange import (
 from fared.extensions.ina.control.manager import JobManager
 from fared.extensions.ina.control.membership import report_of
 from fared.extensions.ina.control.network import job_network
+from fared.extensions.ina.control.wide import WideJobs
+from fared.extensions.ina.jobd.addresses import addresses_of
+from fared.extensions.ina.jobd.asking import AskedJobs
 from fared.extensions.ina.jobd.rates import TreeRates
 from fared.extensions.ina.jobd.report import brief, documents
 from fared.extensions.ina.messages import (
@@ -79,13 +85,16 @@ class JobService:
         self.state: InaState | None = None
         """What ``fared-ina`` told last; None: it does not answer."""
         self.manager = JobManager(begin.node, begin.limit)
+        self.wide = WideJobs(begin.node, begin.limit, self.manager)
+        self._asked_jobs = AskedJobs(self.wide, self._answer, self._soon)
         self.rates = TreeRates()
         self.hostnames: dict[NodeId, str] = {}
+        """Also those of other areas' routers with a part in jobs."""
         self.problems: dict[int, str] = {}
         """Why jobs with a part for this router are not in its ``fared-ina``."""
         self._path, self._tell = begin.socket, tell
         self._loop = asyncio.get_running_loop()
-        self._flooded: dict[int, bytes] | None = None
+        self._flooded: Flood | None = None
         self._brief = b""
         self._installed: dict[int, int] = {}
         """Epochs of jobs that ``fared-ina`` has, by id."""
@@ -112,21 +121,38 @@ class JobService:
 
     def _process(self, message: ToJobs) -> None:
         match message:
-            case Information(node, key, value):
+            case Information(node, key, value, area):
                 try:
-                    self.manager.learned(node, key, value)
+                    self.wide.learned(area, node, key, value)
                 except DecodeError as error:
-                    router = format_node(node)
-                    self._log_once("ina-information-refused", node, error, router=router)
+                    self._refused(node, error)
                 self._soon()
             case FabricNow(graphs, hostnames, bfrs):
-                self.hostnames = hostnames
-                self.manager.network_changed(job_network(graphs, self.node, bfrs))
+                self.wide.hostnames = hostnames
+                areas = [
+                    JobArea(graph.area, graph.backbone, job_network([graph], self.node))
+                    for graph in graphs
+                ]
+                self.wide.network_changed(areas, job_network(graphs, self.node, bfrs))
                 self._soon()
             case Checked(found):
                 self._note_addresses(found)
+            case HostsFound(hosts):
+                self.wide.found(hosts)
+                if None in hosts.values():
+                    self._loop.call_later(_CHECK_AGAIN, self._find_again)
+                self._soon()
+            case CreateJob() if any(place.leaf is None for place in message.places):
+                self._asked_jobs.ask(message)
             case CreateJob() | DeleteJob() | Show():
                 self._answer(message)
+
+    def _refused(self, node: NodeId, error: DecodeError) -> None:
+        self._log_once("ina-information-refused", node, error, router=format_node(node))
+
+    def _find_again(self) -> None:
+        self.wide.forget_unknown()
+        self._soon()
 
     def _log(self, level: str, event: str, **fields: str | int | list[int]) -> None:
         self._tell(JobLog(level, event, fields))
@@ -141,6 +167,7 @@ class JobService:
 
     def _answer(self, message: CreateJob | DeleteJob | Show) -> None:
         now = self._loop.time()
+        self._tell_manager()
         try:
             match message:
                 case CreateJob():
@@ -175,6 +202,7 @@ class JobService:
             asked.elastic,
             asked.share,
             tree,
+            self.wide.is_wide(place.leaf for place in asked.places),
         )
 
     def _router(self, name: str) -> int:
@@ -196,6 +224,7 @@ class JobService:
         self._stale = False
         now = self._loop.time()
         try:
+            self._tell_manager()
             self.manager.consider(now)
             self._apply()
         except Exception as error:  # noqa: BLE001 - as in ``take``
@@ -203,14 +232,20 @@ class JobService:
         after = self._loop.time()
         self._not_before = after + _PAUSE * (after - now)
 
+    def _tell_manager(self) -> None:
+        self.wide.tell_manager(self._refused)
+        self.hostnames = self.wide.areas.names() | self.wide.hostnames
+
     def _apply(self) -> None:
         """Flood and install what the manager wants, and wake up when it is due."""
         for job_id, error in self.manager.take_failures():
             self._log("error", "ina-job-failed", job=job_id, error=error)
-        items = self.manager.items()
-        if items != self._flooded:
-            self._flooded = items
-            self._tell(Flood(items))
+        flood = Flood(*self.wide.flooded())
+        if flood != self._flooded:
+            self._flooded = flood
+            self._tell(flood)
+        if unknown := self.wide.to_find():
+            self._tell(FindHosts(unknown))
         wanted, parts = self.manager.wanted(), self.manager.parts()
         for job_id in [job_id for job_id in self._installed if job_id not in wanted]:
             if self._send(Remove(job_id, self.manager.why_ended(job_id))):
@@ -237,10 +272,11 @@ class JobService:
         job, epoch = advert.job, advert.job.setup.epoch
         if self._installed.get(job_id) == epoch:
             return
-        members = _addresses(advert)
-        if not self._look_up(members):
+        members = {at: self._ways_to_check(*at) for at in addresses_of(advert, self.node)}
+        if not self._look_up({way for ways in members.values() for way in ways}):
             return  # considered again when they are known
-        wrong = min((at for at in members if not self._checked[at]), default=None)
+        behind = [at for at, ways in members.items() if any(self._checked[way] for way in ways)]
+        wrong = min(members.keys() - behind, default=None)
         if wrong is not None:
             address, router = wrong
             self.problems[job_id] = f"{address} is not behind {format_node(NodeId(router))}"
@@ -254,6 +290,11 @@ class JobService:
             self._log("info", "ina-epoch", job=job.name, epoch=epoch, reason=job.reason, **told)
 
     # -- addresses ------------------------------------------------------------------------------
+
+    def _ways_to_check(self, address: str, router: int) -> list[AddressAt]:
+        """Return who may have an address behind it: its router, or who tells of it elsewhere."""
+        others = sorted(self.wide.areas.tellers(address, router))
+        return [(address, router, False), *((address, teller, True) for teller in others)]
 
     def _look_up(self, members: set[AddressAt]) -> bool:
         """Whether it is known where addresses are; else ask."""
@@ -369,15 +410,3 @@ class JobService:
             return False
         self._writer.write(msgspec.json.encode(request) + b"\n")
         return True
-
-
-def _addresses(advert: JobAdvert) -> set[AddressAt]:
-    """Return all addresses to which members of a job send, and who is to have them behind it.
-
-    Whoever floods the job has chosen them.
-    """
-    return {
-        (member.address, advert.leaves[-vertex] if vertex < 0 else vertex)
-        for vertex, member in advert.job.members.items()
-        if vertex >= 0 or -vertex in advert.leaves
-    }

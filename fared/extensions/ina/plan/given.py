@@ -91,7 +91,7 @@ def given_tree(
             raise TreeError(f"{name(near)} does not reach {name(parent)}")
         routes[child] = (child, *route) if child < 0 else route
     back = ways.to(given.root)
-    results = results_along(job, given.root, back, relayed=False)
+    results = results_along(job, given.root, back)
     return AggregationTree(given.root, parents, routes, results)
 
 

@@ -91,7 +91,8 @@ class SummingJob(msgspec.Struct, frozen=True):
     ``weight`` is the job's part when several share the network. ``adders`` are the routers with
     memory for its slots; None: all that sum. ``unicast`` tells why results go to each worker by
     itself; empty: they go by BIER, so that a link carries each once. It has the ``given`` tree, if
-    there is one, and no other.
+    there is one, and no other. The workers of a ``wide`` job are in several areas: all routers of a
+    tree that sum pass results on.
     """
 
     name: str
@@ -101,6 +102,7 @@ class SummingJob(msgspec.Struct, frozen=True):
     adders: frozenset[Vertex] | None = None
     unicast: str = ""
     given: GivenTree | None = None
+    wide: bool = False
 
     @property
     def leaves(self) -> list[Vertex]:
@@ -180,7 +182,7 @@ class AggregationTree(msgspec.Struct, frozen=True):
 
 
 class RatedTree(msgspec.Struct, frozen=True):
-    """A tree, its rate, and whether it is a ``star``, has a ``relay``, or was ``given``."""
+    """A tree, its rate, and its kind: ``star``, ``relay``, ``given``, or of a ``wide`` job."""
 
     tree: AggregationTree
     rate: float

@@ -137,7 +137,7 @@ def plan_jobs(
     growing = [_Growing(whole, job, remainder) for job in jobs]
     _grow(growing, remainder)
     if relays:
-        planned = (one for one in growing if one.job.given is None)
+        planned = (one for one in growing if one.job.given is None and not one.job.wide)
         for one in sorted(planned, key=lambda one: one.progress):
             _add_relays(one, remainder)
     return [one.plan() for one in growing]
@@ -227,4 +227,6 @@ def kind_of(job: SummingJob, tree: AggregationTree) -> str:
     """Tell stars from trees in which a leaf sums for another router, and from given ones."""
     if job.given is not None:
         return "given"
+    if job.wide:
+        return "wide"
     return "relay" if is_relayed(job, tree.root, tree.routes) else "star"

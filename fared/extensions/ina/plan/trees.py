@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from fared.extensions.ina.plan.model import (
     AggregationTree,
@@ -31,12 +32,14 @@ def tree_along(
     go the way back of ``result_hops``, or of ``next_hops``.
     """
     streams: dict[Vertex, list[Vertex]] = {}
+    leaves = set(job.leaves)
     for bfr_id, leaf in sorted(job.workers.items()):
         streams.setdefault(leaf, []).append(-bfr_id)
     parents: dict[Vertex, Vertex] = {}
     for router in _farthest_first(job, root, next_hops):
         arriving = streams.pop(router)
-        sums = router == root or (router in network.adders and len(arriving) > 1)
+        several = len(arriving) > 1 or (job.wide and router not in leaves)
+        sums = router == root or (router in network.adders and several)
         if sums:
             parents.update(dict.fromkeys(arriving, router))
         if router == root:
@@ -45,8 +48,11 @@ def tree_along(
     hops = dict(next_hops) | {-bfr_id: leaf for bfr_id, leaf in job.workers.items()}
     routes = {child: _route(child, parent, hops) for child, parent in parents.items()}
     back = next_hops if result_hops is None else result_hops
-    relayed = is_relayed(job, root, routes)
-    return AggregationTree(root, parents, routes, results_along(job, root, back, relayed=relayed))
+    if job.wide:
+        relays = {*parents.values()} - leaves
+        return AggregationTree(root, parents, routes, results_along(job, root, back, relays))
+    relays = {*back.values()} if is_relayed(job, root, routes) else set()
+    return AggregationTree(root, parents, routes, results_along(job, root, back, relays))
 
 
 def is_relayed(job: SummingJob, root: Vertex, routes: Mapping[Vertex, tuple[Vertex, ...]]) -> bool:
@@ -61,22 +67,25 @@ def is_relayed(job: SummingJob, root: Vertex, routes: Mapping[Vertex, tuple[Vert
 
 
 def results_along(
-    job: SummingJob, root: Vertex, back: Mapping[Vertex, Vertex], *, relayed: bool
+    job: SummingJob,
+    root: Vertex,
+    back: Mapping[Vertex, Vertex],
+    relays: AbstractSet[Vertex] = frozenset(),
 ) -> tuple[Direction, ...]:
     """Return the links that carry a result from ``root``, as often as they carry it.
 
     ``back`` has the router before each one on the way. By BIER a link carries it once, by unicast
-    once for each worker behind it, and once to a relay, which passes it on.
+    once for each worker behind it, and once to one of ``relays``, which passes it on.
     """
     found: list[Direction] = [(leaf, -bfr_id) for bfr_id, leaf in job.workers.items()]
     routers = _farthest_first(job, root, back)[:-1]
     if not job.unicast:
         return (*found, *((back[router], router) for router in routers))
     behind = Counter(job.workers.values())
-    relays = {back[router] for router in routers} if relayed else set[Vertex]()
     for router in routers:
-        behind[back[router]] += behind[router]
-        found += [(back[router], router)] * (1 if router in relays else behind[router])
+        copies = 1 if router in relays else behind[router]
+        behind[back[router]] += copies
+        found += [(back[router], router)] * copies
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ shown comes as text: only what this router floods itself, and metrics of bounded
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from fared.config.model import Ina
-from fared.core.ids import NodeId
+from fared.core.ids import BACKBONE, NodeId
 from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
 from fared.core.links import Link
 from fared.daemon.loop.runner import Runner
+from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.control.creation import WorkerPlace
 from fared.extensions.ina.control.errors import ManagerError
 from fared.extensions.ina.control.exchange import (
@@ -30,8 +31,10 @@ from fared.extensions.ina.control.exchange import (
     CreateJob,
     DeleteJob,
     FabricNow,
+    FindHosts,
     Flood,
     FromJobs,
+    HostsFound,
     Information,
     JobLog,
     JobsShown,
@@ -41,12 +44,13 @@ from fared.extensions.ina.control.exchange import (
 )
 from fared.extensions.ina.document import InaJob, InaJobs
 from fared.extensions.ina.service.by_bier import results_way
-from fared.extensions.ina.service.network import is_behind, leaf_of, network_of
+from fared.extensions.ina.service.network import inside, is_behind, leaf_of, network_of
 from fared.extensions.ina.service.process import JobsProcess
 from fared.management.documents.errors import CommandError
 from fared.management.documents.fabric import DrawnBranch, DrawnJob, DrawnTree
 from fared.paths.rib.solver import RouteSolver
 from fared.protocols.igp import events as igp
+from fared.protocols.isis.ids import Level
 from fared.router import events
 from fared.router.protocols import ISIS
 
@@ -75,7 +79,7 @@ class InaService(JobsProcess):
         self._runner, self._links = runner, links
         self._path = section.socket
         """The unix socket of ``fared-ina``."""
-        self._known: dict[tuple[NodeId, int], bytes] = {}
+        self._known: dict[tuple[int, NodeId, int], bytes] = {}
         """What routers flood, as the process is told when it starts."""
         self._network: FabricNow | None = None
         self._brief: bytes | InaJobs | None = None
@@ -98,26 +102,34 @@ class InaService(JobsProcess):
 
     def _observe(self, output: events.Output) -> None:
         match output:
-            case events.From(_, igp.InformationUpdated(_, node, key, value)):
+            case events.From(_, igp.InformationUpdated(area, node, key, value)):
                 if value is None:
-                    self._known.pop((node, key), None)
+                    self._known.pop((area, node, key), None)
                 else:
-                    self._known[node, key] = value
-                self._tell_information(node, key)
+                    self._known[area, node, key] = value
+                self._tell_information(area, node, key)
             case events.Computed():
                 self.tell("network", self._changed_network)
 
-    def _tell_information(self, node: NodeId, key: int) -> None:
-        self.tell((node, key), partial(self._information, node, key))
+    def _tell_information(self, *at: *tuple[int, NodeId, int]) -> None:
+        self.tell(at, partial(self._information, *at))
 
-    def _information(self, node: NodeId, key: int) -> Information:
-        return Information(node, key, self._known.get((node, key)))
+    def _information(self, area: int, node: NodeId, key: int) -> Information:
+        return Information(node, key, self._known.get((area, node, key)), area)
 
     def _changed_network(self) -> FabricNow | None:
         routing = self._runner.router.multicast.bier
         bfrs = () if routing is None else routing.bfrs
-        before, self._network = self._network, network_of(self._solvers(), bfrs)
+        fresh = network_of(self._solvers(), bfrs, self._backbone())
+        before, self._network = self._network, fresh
         return self._network if self._network != before else None
+
+    def _backbone(self) -> int | None:
+        """Return the area or level that joins all others; None where two protocols run."""
+        protocols = self._runner.router.instances
+        if len(protocols) > 1:
+            return None
+        return int(Level.TWO) if ISIS in protocols else BACKBONE
 
     def _began(self) -> None:
         router = self._runner.router
@@ -125,23 +137,23 @@ class InaService(JobsProcess):
         self.tell("begin", lambda: Begin(router.solver.root, limit, self._path))
         self._network = None
         self.tell("network", self._changed_network)
-        for node, key in self._known:
-            self._tell_information(node, key)
+        for at in self._known:
+            self._tell_information(*at)
 
     # -- fared-jobs -----------------------------------------------------------------------------
 
     def _took(self, answer: FromJobs) -> None:
         match answer:
-            case Flood(items):
-                self._runner.feed(igp.InformationOffered(items))
+            case Flood(items, only):
+                self._runner.feed(igp.InformationOffered(items, only))
             case JobLog(level, event, fields) if level in _LEVELS:
                 getattr(self._log, level)(event, **fields)
             case Brief(text):
                 self._brief = text
             case CheckAddresses(wanted):
-                task = asyncio.create_task(self._check(wanted))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._later(self._check(wanted))
+            case FindHosts(addresses):
+                self._later(self._find(addresses))
             case JobsShown(number):
                 self._answer(number, answer)
             case RequestFailed(number, code, text):
@@ -163,6 +175,19 @@ class InaService(JobsProcess):
             found = [(one, is_behind(self._solvers(), one)) for one in some]
             self.tell(("checked", next(self._numbers)), partial(Checked, found))
             await asyncio.sleep(0)
+
+    async def _find(self, addresses: Sequence[str]) -> None:
+        """Look up who has hosts, some at a time."""
+        for at in range(0, len(addresses), _AT_ONCE):
+            some = addresses[at : at + _AT_ONCE]
+            found = {address: inside(self._solvers(), address) for address in some}
+            self.tell(("found", next(self._numbers)), partial(HostsFound, found))
+            await asyncio.sleep(0)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _ask(self, request: Callable[[int], ToJobs]) -> InaJobs:
         """Return the document after a request. Raises CommandError."""
@@ -223,8 +248,8 @@ class InaService(JobsProcess):
         routers that sum, the root last, instead of planned ones. Raises CommandError.
         """
         try:
-            results = results_way(self._runner.router.multicast.bier, workers, wish=bier)
             places = [place async for place in self._places(workers)]
+            results = self._results(places, workers, wish=bier)
         except ManagerError as error:
             raise CommandError("bad-argument", str(error)) from error
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
@@ -234,6 +259,16 @@ class InaService(JobsProcess):
                 number, name, places, least, results, bool(bier), elastic, share, tree
             )
         )
+
+    def _results(
+        self, places: Sequence[WorkerPlace], workers: Sequence[str], *, wish: bool | None
+    ) -> BierWay | str:
+        """Return how results can go. Raises ManagerError if that is not by BIER, but wished."""
+        if all(place.leaf is not None for place in places):
+            return results_way(self._runner.router.multicast.bier, workers, wish=wish)
+        if wish:
+            raise ManagerError("workers are in several areas or levels: results go by unicast")
+        return "workers are in several areas or levels"
 
     async def _places(self, workers: Sequence[str]) -> AsyncIterator[WorkerPlace]:
         """Yield the router of each worker, some in each turn. Raises ManagerError."""

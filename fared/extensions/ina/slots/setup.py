@@ -28,6 +28,7 @@ from fared.extensions.ina.fields import (
     WorkerOrRouter,
 )
 from fared.extensions.ina.plan.model import (
+    AggregationTree,
     BitString,
     RatedTree,
     SummingJob,
@@ -334,6 +335,8 @@ def _sums(rated: RatedTree) -> dict[Vertex, tuple[int, ...]]:
 def _above(rated: RatedTree) -> dict[Vertex, Vertex]:
     """Return the way of results to workers that the root's own routes must not reach."""
     tree = rated.tree
+    if rated.kind == "wide":
+        return _replicated(tree)
     if rated.kind != "relay":
         return {}
     before = {head: tail for tail, head in tree.results}
@@ -351,6 +354,22 @@ def _above(rated: RatedTree) -> dict[Vertex, Vertex]:
     for worker, (leaf, *_) in ways.items():
         if leaf in relays:
             found[worker] = leaf
+    return found
+
+
+def _replicated(tree: AggregationTree) -> dict[Vertex, Vertex]:
+    """Return the way of results on which each router that sums, but the leaves, passes them on."""
+    leaves = {route[1] for child, route in tree.routes.items() if child < 0}
+    found: dict[Vertex, Vertex] = {}
+    for worker in (child for child in tree.parents if child < 0):
+        near, above = worker, tree.parents[worker]
+        while above in leaves and above != tree.root:
+            above = tree.parents[above]
+        while tree.root not in (near, above):
+            found[near] = above
+            near, above = above, tree.parents[above]
+        if near in found.values():
+            found[near] = above
     return found
 
 
