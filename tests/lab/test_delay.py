@@ -99,3 +99,25 @@ def test_in_a_container_netem_delays_below_the_shaper_and_its_absence_is_one_lin
         "tc qdisc replace dev B parent 1:1 netem delay 20000us limit 1000",
     ]
     assert problem == "B: no delay: this kernel has no netem (Unknown qdisc)"
+
+
+@pytest.mark.netns
+@pytest.mark.soak
+def test_hundreds_of_links_get_carrier_though_the_kernel_tells_more_than_fits(tmp_path: Path):
+    """More descriptors than select takes, and netlink messages lost by overflow."""
+    ends = [{"endpoints": [f"A:b{n}", f"B:a{n}"], "vars": {"delay": "5ms"}} for n in range(700)]
+    document = yaml.safe_load(TOPOLOGY)
+    document["topology"]["links"] = ends
+    many = Fabric.from_topology(
+        topology.from_document(document, tmp_path / "far.clab.yml"), directory=tmp_path / "state"
+    )
+
+    def accepts(_: str, __: KernelView) -> bool:
+        shown = many.node("A").netns.ip("-o", "link", "show", "type", "tun")
+        return shown.count("LOWER_UP") == len(ends)
+
+    try:
+        many.build()
+        assert wait_until({"A": many.view("A")}, accepts, 20.0) is not None
+    finally:
+        many.stop()

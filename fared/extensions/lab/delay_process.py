@@ -17,6 +17,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -50,6 +51,8 @@ _MESSAGE: Final = struct.Struct("=IHHII")
 _LINK: Final = struct.Struct("=BxHiII")
 _IFF_UP: Final = 1
 _INBOX: Final = 1 << 16
+_ALL_LINKS: Final = _MESSAGE.pack(32, 18, 0x301, 1, 0) + bytes(16)
+"""RTM_GETLINK with NLM_F_REQUEST and NLM_F_DUMP."""
 _AGAIN: Final = (errno.EAGAIN, errno.EIO, errno.ENOBUFS, errno.EINVAL)
 """A device that is down, or refuses one frame: the frame is lost, as on a wire."""
 
@@ -137,7 +140,9 @@ class CarrierWatch:
         """Apply what the kernel tells of links."""
         try:
             data = self.socket.recv(_INBOX)
-        except OSError:  # ENOBUFS: the next message has the flags as they are then
+        except OSError as error:
+            if error.errno == errno.ENOBUFS:  # messages were lost: ask for all links
+                self.socket.send(_ALL_LINKS)
             return
         for kind, body in _messages(data):
             _, _, index, flags, _ = _LINK.unpack_from(body)
@@ -156,6 +161,8 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def run(plans: list[dict[str, Any]], ready: Path) -> None:
     """Make the devices of all links, create ``ready``, and forward until SIGTERM."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     ends: list[End] = []
     watches: dict[str, CarrierWatch] = {}
     for plan in plans:
@@ -169,10 +176,14 @@ def run(plans: list[dict[str, Any]], ready: Path) -> None:
     ready.touch()
     readers: dict[int, End | CarrierWatch] = {end.device: end for end in ends}
     readers |= {watch.socket.fileno(): watch for watch in watches.values()}
+    poller = select.epoll()
+    for descriptor in readers:
+        poller.register(descriptor, select.EPOLLIN)
     timeout: float | None = None
     while True:
-        # select, not epoll: its timeout is in microseconds
-        for found in select.select(readers, (), (), timeout)[0]:
+        # of epoll alone the timeout is in milliseconds, select alone takes 1024 descriptors
+        select.select((poller,), (), (), timeout)
+        for found, _ in poller.poll(0):
             readers[found].read()
         now = time.monotonic()
         due = [at for end in ends if (at := end.deliver(now)) is not None]

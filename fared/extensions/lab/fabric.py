@@ -250,8 +250,9 @@ class Fabric:
     def _make_delayed_links(self) -> None:
         links = [ends for ends in self._links() if ends[0].delay]
         self._delayed.start(links)
-        for port in (port for ends in links for port in ends):
-            self.nodes[port.node].netns.ip("link", "set", "dev", port.name, "mtu", str(port.mtu))
+        for node in self.nodes.values():
+            mine = [port for ends in links for port in ends if port.node == node.name]
+            node.netns.batch("ip", [f"link set dev {port.name} mtu {port.mtu}" for port in mine])
 
     def _links(self) -> Iterator[tuple[PortAddresses, PortAddresses]]:
         for link in self.topology.links:
