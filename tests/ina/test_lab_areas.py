@@ -11,7 +11,7 @@ import yaml
 from fared.extensions.lab import topology
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
-from tests.ina.lab_jobs import SHORT, Jobs, same
+from tests.ina.lab_jobs import SHORT, Jobs, hardly_late, same
 from tests.ina.test_lab import ROOT, sent
 from tests.waiting import wait_for
 
@@ -60,4 +60,14 @@ def test_a_job_over_both_pods_is_summed_at_spines_and_super_spines(jobs: Jobs):
     parts = {link: count / (CALLS * VALUES * 4) for link, count in carried.items()}
     assert all(0.5 <= part < 0.6 for part in parts.values()), f"half of each array: {parts}"
     jobs.end("wide")
+    wait_for(lambda: not jobs.shown(other)["jobs"], SHORT, "the job has ended in the other PoD")
+
+    jobs.create("lossy", head=head, routers=4)
+    jobs.start("lossy", calls=3 * CALLS, elements=VALUES)
+    jobs.kill("p2-S1", "fared-ina")
+    results = jobs.results("lossy")
+    assert same(results)
+    assert hardly_late(results)
+    assert [tree["hostname"] for tree in jobs.job("lossy", head)["trees"]] == ["plane2-SS1"]
+    jobs.end("lossy")
     wait_for(lambda: not jobs.shown(other)["jobs"], SHORT, "the job has ended in the other PoD")

@@ -109,6 +109,7 @@ class FloodedAreas:
             links = {link: rate for area in areas for link, rate in area.network.links.items()}
             whole = JobNetwork(links, reachable_from(links, node))
             self.wide[node].network_changed(areas, whole)
+            self.wide[node].hostnames = {at: f"r{at}" for at in whole.reachable}
         self.consider()
         self.exchange()
 
@@ -243,6 +244,12 @@ def test_the_spines_sum_their_pod_and_a_super_spine_the_pods(created):
     members = {tree.root for tree in job.setup.trees} | {*SPINES}
     for node in members | {leaf(*place) for place in ALL}:
         assert created.managers[node].wanted(), node
+    names = created.wide[HEAD].areas.names()
+    assert {names[at] for at in (leaf(2, 1), spine(2, 2), super_spine(1, 1))} == {
+        "r201",
+        "r212",
+        "r1011",
+    }
 
 
 def test_sums_go_through_slots_of_all_tree_nodes_once(created):

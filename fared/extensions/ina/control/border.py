@@ -184,7 +184,8 @@ class JobBorder:
                 used |= {(at, hops[at]), (hops[at], at)}
                 at = hops[at]
         routers = {int(router): able[router] for router in {node, *reached.values()}}
-        return AreaView({**reached}, routers, [(*link, links[link]) for link in sorted(used)])
+        told = [(*link, links[link]) for link in sorted(used)]
+        return AreaView({**reached}, routers, told, here.named(routers))
 
     def _beyond(
         self,
