@@ -45,6 +45,7 @@ PATIENT = {
     "fast_paths": 600.0,
     "parallelism": 600.0,
     "scale": 1800.0,
+    "seeds": 2400.0,
 }
 """The same for sections that take longer."""
 FAREWELL = 20.0
@@ -71,6 +72,7 @@ SECTIONS = {
     "plan": "Plans: what failures leave, on all cores, beside networkx and ngraph",
     "plan_jobs": "Jobs on shared links: begun together, and as planned",
     "direct_connect": "Rings of direct links beside a fat-tree of equal cost",
+    "seeds": "Five documents: the commands of their pages",
     "rails": "Rails: weights at their leaves, everywhere and nowhere",
     "topologies": "Collectives over tori, dragonflies, fat trees and more, beside the optimum",
     "ina": "In-network aggregation: planning of trees",

@@ -11,7 +11,8 @@ import pytest
 from bench.run import SECTIONS
 
 _ROOT = Path(__file__).parents[2]
-_PAGES = sorted([*_ROOT.glob("*.md"), *_ROOT.glob("docs/*.md"), *_ROOT.glob("containerlab/*.md")])
+_FOLDERS = ("", "docs/", "docs/seeds/", "containerlab/")
+_PAGES = sorted(page for folder in _FOLDERS for page in _ROOT.glob(f"{folder}*.md"))
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
