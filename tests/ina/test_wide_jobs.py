@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -22,8 +24,12 @@ from fared.extensions.ina.control.wide import WideJobs
 from fared.extensions.ina.plan.bounds import least_cut
 from fared.extensions.ina.plan.model import Capacities, GivenTree, SummingJob
 from fared.extensions.ina.slots.packet import PacketKind
+from fared.extensions.lab import topology
+from fared.extensions.lab.addressing import make_plan
+from fared.extensions.lab.ina_job import LabJob
 from tests.ina.network import VirtualJob
 
+ROOT = Path(__file__).parents[2]
 Direction = tuple[int, int]
 PODS, PLANES, SUPERS, LEAVES = 2, 2, 2, 2
 BACKBONE = 0
@@ -425,3 +431,11 @@ def test_any_bytes_are_something_passed_on_or_an_error(data):
             decode_passed(value)
         except DecodeError:
             continue
+
+
+@pytest.mark.parametrize("name", ["clos5", "clos5-isis"])
+def test_a_job_of_a_lab_is_wide_where_its_hosts_are_in_several_pods(name):
+    plan = make_plan(topology.load(ROOT / "containerlab" / f"{name}.clab.yml"))
+    for hosts, wide in ((["p1-h1", "p2-h1"], True), (["p1-h1", "p1-h2"], False)):
+        job = LabJob(SimpleNamespace(plan=plan), "job", 1, hosts)
+        assert job.wanted(bier=None, tree=None).wide == wide

@@ -150,7 +150,9 @@ class LabJob:
     def wanted(self, *, bier: bool | None, tree: GivenTree | None) -> SummingJob:
         """Return the job as it is to be planned."""
         way = AS_ASKED if bier is False else self.way_by_bier()
-        return replace(self.job, unicast=way if isinstance(way, str) else "", given=tree)
+        unicast = way if isinstance(way, str) else ""
+        wide = bool(unicast) and tree is None and self._crosses()
+        return replace(self.job, unicast=unicast, given=tree, wide=wide)
 
     def install(self, found: TreePlan, reason: str = "created") -> None:
         """Begin an epoch with the trees of a plan. Raises LabError."""
@@ -177,6 +179,11 @@ class LabJob:
         )
         for number in routers:
             self._ask(number, Install(message, number))
+
+    def _crosses(self) -> bool:
+        """Whether workers are in several areas or levels, where routers that sum copy results."""
+        leaves = [self.fabric.plan.node(rank_of(self.fabric.plan, at).leaf) for at in self.hosts]
+        return len({(leaf.home_area, leaf.node.isis_area) for leaf in leaves}) > 1
 
     def way_by_bier(self) -> BierWay | str:
         """Return the BFR-ids of the workers, or whose leaf runs no BIER."""
