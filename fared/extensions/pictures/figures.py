@@ -58,12 +58,12 @@ def check(path: Path) -> None:
 def figure(width: float, height: float) -> Figure:
     """Return an empty figure of so many inches. Raises PictureError without matplotlib."""
     try:
-        from matplotlib import rc_context  # noqa: PLC0415 - heavy, and not everybody has it
+        from matplotlib import rcParams  # noqa: PLC0415 - heavy, and not everybody has it
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError as error:
         raise PictureError("pictures require matplotlib: pip install 'fared[plot]'") from error
-    with rc_context(_style()):
-        return Figure(figsize=(width, height), layout="constrained")
+    rcParams.update(_style())  # axes read it when they are made, and text when it is written
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _style() -> dict[str, Any]:
@@ -84,11 +84,8 @@ def _style() -> dict[str, Any]:
 
 def save(drawn: Figure, path: Path) -> None:
     """Write a figure. Raises PictureError."""
-    from matplotlib import rc_context  # noqa: PLC0415 - as above
-
     metadata = {"Date": None} if path.suffix == ".svg" else None
     try:
-        with rc_context(_style()):
-            drawn.savefig(path, dpi=DPI, metadata=metadata)
+        drawn.savefig(path, dpi=DPI, metadata=metadata)
     except OSError as error:
         raise PictureError(f"{path}: {error.strerror}") from error

@@ -19,6 +19,8 @@ _WIDTH, _ROW, _BESIDE, _BELOW = 10.0, 0.2, 0.7, 0.9
 """Inches: of a picture, for a bar, beside the bars of a panel, and above and below all panels."""
 _BAR = 0.8
 """The part of a row that its bars take."""
+_MARGIN = 1.12
+"""Beside the longest bar there is place for its value."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,17 @@ def draw(title: str, panels: Sequence[Panel], path: Path) -> None:
     every = drawn.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
     named: dict[str, BarContainer] = {}
     for axes, panel in zip(every, panels, strict=True):
-        named |= _panel(axes, panel)
+        alike = (one for one in panels if one.text is panel.text)
+        most = max(max(values) for one in alike for values in one.bars.values())
+        named |= _panel(axes, panel, most or 1.0)
     if len(named) > 1:
         handles: list[Any] = list(named.values())
         drawn.legend(handles, list(named), loc="outside lower center", ncols=len(named))
     pictures.save(drawn, path)
 
 
-def _panel(axes: Axes, panel: Panel) -> dict[str, BarContainer]:
-    """Draw a panel; return its bars by name."""
+def _panel(axes: Axes, panel: Panel, most: float) -> dict[str, BarContainer]:
+    """Draw a panel whose scale ends at ``most``; return its bars by name."""
     known, named = figures.colors(), dict[str, "BarContainer"]()
     height = _BAR / len(panel.bars)
     for number, (name, values) in enumerate(panel.bars.items()):
@@ -76,7 +80,7 @@ def _panel(axes: Axes, panel: Panel) -> dict[str, BarContainer]:
     axes.set_title(panel.title, loc="left")
     axes.set_yticks(range(len(panel.rows)), list(panel.rows))
     axes.invert_yaxis()
-    axes.margins(x=0.12)
+    axes.set_xlim(0.0, _MARGIN * most)
     axes.set_xticks([])
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     axes.tick_params(left=False)
