@@ -101,7 +101,7 @@ def test_a_silent_neighbor_is_told_from_one_that_is_refused(build, monkeypatch):
     node = next(link.neighbor for link in instance.local_links)
     lost = LostNeighbor(node, LOST_AT, "dead")
     context.runtime.lost_neighbors.add((instance.name, "S2"), lost)
-    assert only(context) == ("stopped", "its hellos stopped (dead)")
+    assert only(context) == ("stopped", "the adjacency ended: dead")
     for reason, text in (
         ("InactivityTimer", "no hello within the dead interval"),
         ("holding time expired", "no hello within the holding time"),

@@ -29,6 +29,8 @@ _ENDED_BY: Final = {
     "InactivityTimer": "no hello within the dead interval",
     "holding time expired": "no hello within the holding time",
     _ONE_WAY: "it has ended the adjacency",
+    "LLDown": "the link went down",
+    "KillNbr": "the adjacency was ended here",
 }
 """What people read of the reasons for the end of an adjacency, by what the log has."""
 
@@ -96,7 +98,7 @@ def _reasons(
     if row.neighbors and not _has_ended(context, row, lost):
         yield "forming", "the adjacency is forming"
     if lost is not None:
-        text = _ENDED_BY.get(lost.reason, f"its hellos stopped ({lost.reason})")
+        text = _ENDED_BY.get(lost.reason, f"the adjacency ended: {lost.reason}")
         yield "stopped", text
     yield "silent", "no hello has arrived"
 
