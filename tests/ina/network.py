@@ -88,6 +88,8 @@ class VirtualJob(VirtualClock):
         }
         self._put_at = dict.fromkeys(setup.workers, 0.0)
         self.truth: list[np.ndarray] = []
+        self.receivers: list[int] = []
+        """Who gets the sum of each chunk, by BFR-id; 0: all."""
         self.got: dict[int, dict[int, bytes]] = {bfr_id: {} for bfr_id in setup.workers}
         self.kinds: Counter[int] = Counter()
         self.told: list[tuple[int, int]] = []
@@ -136,8 +138,11 @@ class VirtualJob(VirtualClock):
         else:
             run()
 
-    def call(self, chunks: int, slack: float = 0.0) -> None:
-        """Every worker begins an all-reduce of that many chunks, some later than others."""
+    def call(self, chunks: int, slack: float = 0.0, to: int = 0) -> None:
+        """Every worker begins an all-reduce of that many chunks, some later than others.
+
+        ``to``: a reduce, to that BFR-id.
+        """
         first = len(self.truth)
         parts = {
             bfr_id: [
@@ -146,6 +151,7 @@ class VirtualJob(VirtualClock):
             ]
             for bfr_id in self.workers
         }
+        self.receivers += [to] * chunks
         for at in range(chunks):
             self.truth.append(sum(parts[bfr_id][at] for bfr_id in self.workers))
         assert len(self.truth) == first + chunks
@@ -153,7 +159,7 @@ class VirtualJob(VirtualClock):
 
             def put(machine=machine, mine=parts[bfr_id]):
                 for values in mine:
-                    machine.put(values)
+                    machine.put(values, receiver=to)
                 machine.pump(self.now)
 
             # A worker's second call follows its first.
@@ -164,8 +170,13 @@ class VirtualJob(VirtualClock):
             else:
                 put()
 
-    def check(self, bfr_id: int, chunk: int, values: np.ndarray, *, again: bool) -> None:
-        if not np.array_equal(values, self.truth[chunk]):
+    def check(self, bfr_id: int, chunk: int, values: np.ndarray | None, *, again: bool) -> None:
+        receiver = self.receivers[chunk] if chunk < len(self.receivers) else 0
+        if (values is None) != (receiver not in {0, bfr_id}):
+            raise InvariantError(f"worker {bfr_id}, chunk {chunk}: the sum is for {receiver}")
+        if values is None:
+            values = np.zeros(0, "<i4")
+        elif not np.array_equal(values, self.truth[chunk]):
             raise InvariantError(f"worker {bfr_id}, chunk {chunk}: not the sum")
         known = self.got[bfr_id].setdefault(chunk, values.tobytes())
         if known != values.tobytes():

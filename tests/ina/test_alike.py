@@ -45,25 +45,31 @@ HEADERS = st.builds(
     length=st.just(64),
     set_id=st.just(0),
     sub_domain=st.just(0),
+    receiver=one_of(0, rare=[1, 3]),
 )
 SHAPES = st.tuples(
-    one_of(64, rare=[8, 32]),
+    one_of(64, rare=[8, 32]) | st.just(0),
     one_of(DataType.INT32, rare=[DataType.INT16, DataType.FLOAT32]),
     one_of(Op.SUM, rare=[Op.MAX]),
+    st.sampled_from([0, 1, 3]),
 )
+SHAPE = ("size", "data_type", "op", "receiver")
 FAULTS = one_of(None, rare=["damaged", "cut"])
 
 
 @st.composite
 def visits(draw, headers) -> list[tuple[int, list[bytes]]]:
-    """What senders 1 and 2 send at a time: runs of consecutive sequences, most of one shape."""
+    """What senders 1 and 2 send at a time: runs of consecutive sequences, most of one shape.
+
+    That of a reduce has a receiver; results for others have no values.
+    """
     shape, found = draw(SHAPES), []
     for _ in range(draw(st.integers(1, 8))):
         runs = st.lists(st.tuples(headers, st.integers(1, 6), FAULTS), min_size=1, max_size=3)
         packets = []
         for header, count, fault in draw(runs):
             usual = draw(st.integers(0, 9))
-            told = header._replace(**dict(zip(("size", "data_type", "op"), shape, strict=True)))
+            told = header._replace(**dict(zip(SHAPE, shape, strict=True)))
             packets += packets_of(told if usual else header, count, draw(st.integers(0, 99)), fault)
         found.append((draw(st.integers(1, 2)), packets))
     return found
@@ -143,7 +149,7 @@ def test_a_train_of_usual_packets_is_added_together():
     assert [result.size for result in results] == ([64] * 3 + [32]) * 6
 
 
-def worker(setup: JobSetup, chunks: int) -> tuple[WorkerMachine, Noted]:
+def worker(setup: JobSetup, chunks: int, receiver: int = 0) -> tuple[WorkerMachine, Noted]:
     port = Noted()
     made = WorkerMachine(1, port)
     made.install(setup, 0.0)
@@ -151,7 +157,7 @@ def worker(setup: JobSetup, chunks: int) -> tuple[WorkerMachine, Noted]:
     sync = Header(PacketKind.SYNC_RESULT, 7, 0, setup.epoch, 0, setup.bits, 8, DataType.INT64)
     made.receive(encode_header(sync) + base.tobytes(), 0.0)
     for chunk in range(chunks):
-        made.put(np.full(16 if chunk % 7 else 8, chunk, "<i4"))
+        made.put(np.full(16 if chunk % 7 else 8, chunk, "<i4"), receiver=receiver)
     made.pump(0.0)
     return made, port
 
@@ -166,10 +172,10 @@ RESULTS = HEADERS.map(
 
 
 @settings(max_examples=150, deadline=None)
-@given(visits(RESULTS))
-def test_a_worker_does_the_same_with_trains_as_with_single_packets(sent):
+@given(visits(RESULTS), st.sampled_from([0, 1, 3]))
+def test_a_worker_does_the_same_with_trains_as_with_single_packets(sent, receiver):
     setup = setup_for(clos(2, 4), workers(4), epoch=5, window=8)
-    (single, singly), (train, together) = worker(setup, 60), worker(setup, 60)
+    (single, singly), (train, together) = (worker(setup, 60, receiver) for _ in range(2))
     for number, (_, packets) in enumerate(sent, 1):
         for data in packets:
             single.take(data, number / 1000)

@@ -24,17 +24,18 @@ def test_chunks_are_copied_when_the_first_of_some_is_sent_and_then_no_more():
     assert second.values.tolist() == list(range(16, 32))
     assert part.made(15).values.tolist() == list(range(240, 256))
     assert part.made(16).values.tolist() == [7] * 16
-    assert part.made(20) == (pytest.approx([7] * 8), types_of(DataType.INT32, Op.SUM), 32, 0, 56)
+    assert part.made(20) == (pytest.approx([7] * 8), types_of(DataType.INT32, Op.SUM), 32, 0, 56, 0)
 
 
-def test_each_chunk_has_the_control_sum_of_its_values():
+def test_each_chunk_has_the_control_sum_of_its_values_and_the_receiver_of_its_call():
     rng = np.random.default_rng(5)
-    array, call = rng.integers(-(1 << 31), 1 << 31, 16 * 35 + 3, np.int32), Call()
+    array, call = rng.integers(-(1 << 31), 1 << 31, 16 * 35 + 3, np.int32), Call(receiver=4)
     integers(call, array, Op.SUM, 64)
     part = only(call)
     for at in range(part.count):
         made = part.made(at)
         assert (made.control - int(made.values.sum(dtype=np.int64))) % (1 << 32) == 0
+        assert made.receiver == 4
 
 
 def test_results_are_stored_in_place():

@@ -131,10 +131,15 @@ def test_two_jobs_over_the_same_hosts_share_the_links(fabric: Fabric):
 
 @pytest.mark.netns
 @pytest.mark.slow
-def test_a_server_may_be_the_root(fabric: Fabric):
-    """L1 sums h1 alone, and h3 what comes from there and from h2; every sum is verified."""
-    report = run_ina(fabric, ("h1", "h2"), 100_000, 2, timeout=60, tree="L1,h3")
+@pytest.mark.parametrize("reduced_to", [None, 1])
+def test_a_server_may_be_the_root(fabric: Fabric, reduced_to: int | None):
+    """L1 sums h1 alone, and h3 what comes from there and from h2; every sum is verified.
+
+    Of a reduce only rank 1 gets it: the array of the other one stays as it is.
+    """
+    report = run_ina(fabric, ("h1", "h2"), 100_000, 2, timeout=60, tree="L1,h3", root=reduced_to)
     assert len(report.jobs[0].iterations) == 2
+    assert report.jobs[0].bound == pytest.approx(100_000 / (200 * MBIT))
     assert not fabric.node("h3").processes
 
 

@@ -47,16 +47,18 @@ HEADERS = st.builds(
     length=st.sampled_from([64, 128, 256, 4096]),
     set_id=st.integers(0, 255),
     sub_domain=st.integers(0, 255),
+    receiver=st.integers(0, 2**16 - 1),
 )
 
 
 def test_the_layout_of_a_packet():
     values = np.array([1, -2], "<i4")
     header = Header(
-        PacketKind.DATA, 7, 2, 3, 9, 0b101, 8, flags=2, exponent=-1, control=-1, sub_domain=1
-    )
+        PacketKind.DATA, 7, 2, 3, 9, 0b101, 8, flags=2, exponent=-1, control=-1, sub_domain=1,
+        receiver=3,
+    )  # fmt: skip
     assert (encode_header(header) + values.tobytes()).hex(" ", 4) == (
-        "11020010 00000007 00020003 00000009 00080001 ffff0000 ffffffff ffffffff"
+        "11020010 00000007 00020003 00000009 00080001 ffff0003 ffffffff ffffffff"
         " 00000000 00000005 01000000 feffffff"
     )
 

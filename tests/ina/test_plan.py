@@ -13,6 +13,7 @@ from msgspec.structs import astuple, replace
 from fared.extensions.ina.plan.bounds import (
     aggregation_seconds,
     least_cut,
+    least_cut_to,
     ring_bytes,
     ring_rate,
     ring_seconds,
@@ -119,6 +120,17 @@ def test_stars_that_meet_the_cut_are_optimal_where_one_leaf_is_the_weakest():
         network = clos(changes=changes)
         rate = plan_job(network, workers(), relays=False).rate
         assert rate == pytest.approx(least_cut(network, workers()))
+
+
+def test_a_reduce_is_bound_by_the_cuts_towards_its_receiver_only():
+    """S1 > L2 at a quarter: what goes to another leaf does not need it."""
+    network = clos(changes={(1, leaf(2)): 0.25})
+    found = [least_cut_to(network, workers(), receiver) for receiver in (1, 2, 3)]
+    assert found == [pytest.approx(rate) for rate in (4, 3.25, 4)]
+    assert least_cut(network, workers()) == pytest.approx(3.25)
+    away = clos(changes={(leaf(2), 1): 0.25})
+    assert [least_cut_to(away, workers(), at) for at in (1, 2)] == [pytest.approx(3.25), 4]
+    assert least_cut_to(network, workers(1, each=2), 1) == workers(1).nic
 
 
 def test_stars_are_useless_if_each_spine_misses_another_leaf_and_relays_are_not():

@@ -28,7 +28,7 @@ from fared.extensions.ina.slots.slot import SumPace
 from fared.extensions.ina.slots.window import FIRST_TIMEOUT, LEAST_BURST, LEAST_TIMEOUT, RoundTrip
 from fared.extensions.ina.slots.worker import REST_AFTER, WorkerMachine
 from tests.ina.fabrics import FIGURE_1, both, clos, figure_1, leaf, workers
-from tests.ina.network import InvariantError, TrainJob, VirtualJob, setup_for
+from tests.ina.network import PAYLOAD, InvariantError, TrainJob, VirtualJob, setup_for
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +55,51 @@ def test_without_loss_each_chunk_takes_the_fewest_packets_e13():
     assert not sum(machine.counters.total() for machine in job.workers.values())
 
 
+class Sizes(VirtualJob):
+    """Notes the bytes of values of all results, by worker."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        self.sizes: Counter[tuple[int, int]] = Counter()
+        super().__init__(*args, **kwargs)
+
+    def send(self, source, target, data):
+        header = decode_header(data)
+        if header.kind is PacketKind.RESULT:
+            self.sizes[target, header.size] += 1
+        super().send(source, target, data)
+
+
+def test_the_sum_of_a_reduce_goes_to_one_worker_and_the_others_learn_that_it_is_complete():
+    """As many packets as an all-reduce has, of which three of four results are headers only."""
+    job = Sizes(setup_for(*figure_1("s1 s2 s5")), 1)
+    job.run_for(0.1)
+    before = job.packets
+    job.call(200, to=3)
+    job.run()
+    assert job.packets - before == 2000
+    assert job.sizes == {(-3, PAYLOAD): 200} | {(-other, 0): 200 for other in (1, 2, 4)}
+    assert not sum(machine.counters.total() for machine in job.workers.values())
+
+
+class FormerRouter(Aggregator):
+    """A router of a former version: it ignores the receiver, and sends 0."""
+
+    def receive(self, sender, data, now):
+        super().receive(sender, data[:22] + bytes(2) + data[24:], now)
+
+
+@pytest.mark.parametrize("former", [{1}, {5}, {1, 2, 5}])
+def test_with_a_router_of_a_former_version_all_get_the_sum_and_one_takes_it(former):
+    def made(node, port):
+        return (FormerRouter if node in former else Aggregator)(node, port)
+
+    job = Sizes(setup_for(*figure_1("s1 s2 s5")), 1, router=made, **ROUGH)
+    job.call(60, slack=0.05, to=2)
+    job.run(600)
+    assert all(len(results) == 60 for results in job.got.values())
+    assert job.sizes.keys() == {(-bfr_id, PAYLOAD) for bfr_id in job.workers}
+
+
 def test_packets_far_beyond_the_window_stop_no_job():
     """Who forges a worker's address could empty all slots, and what followed seemed old."""
     job = figure()
@@ -72,7 +117,8 @@ def test_packets_far_beyond_the_window_stop_no_job():
 @pytest.mark.parametrize("seed", range(6))
 def test_every_worker_gets_every_sum_once_over_a_rough_network_e13(seed, network):
     job = network(setup_for(*figure_1("s1 s2 s5")), seed, **ROUGH)
-    job.call(60, slack=0.05)
+    job.call(30, slack=0.05)
+    job.call(30, slack=0.05, to=seed % 5)
     job.run(600)
     assert all(len(results) == 60 for results in job.got.values())
     assert job.kinds[PacketKind.RESULT] > 240
@@ -143,19 +189,20 @@ def test_chunks_that_two_epochs_sum_have_the_same_bits():
     epochs=st.lists(st.tuples(st.floats(0.001, 0.2), st.integers(0, 2)), max_size=4),
     window=st.integers(1, 6),
     network=st.sampled_from([VirtualJob, TrainJob]),
+    receivers=st.lists(st.integers(0, 4), min_size=5, max_size=5),
 )
-def test_sums_are_right_over_any_schedule_of_loss_order_and_epochs(
-    *, seed, loss, double, spread, epochs, window, network
+def test_sums_are_right_over_any_schedule_of_loss_order_epochs_and_receivers(
+    *, seed, loss, double, spread, epochs, window, network, receivers
 ):
     networks = [clos(2, 4), clos(2, 4, both(1, 2, 0.25)), clos(3, 4, both(2, 3, 0.0))]
     job = workers(4)
     setup = setup_for(networks[0], job, window=window)
     virtual = network(setup, seed, loss=loss, double=double, delay=(1e-4, 1e-4 + spread))
-    virtual.call(12, slack=0.02)
+    virtual.call(12, slack=0.02, to=receivers[0])
     for epoch, (wait, which) in enumerate(epochs, 2):
         virtual.run_for(wait)
         virtual.begin(setup_for(networks[which], job, epoch=epoch, window=window))
-        virtual.call(3, slack=0.02)
+        virtual.call(3, slack=0.02, to=receivers[epoch - 1])
     virtual.run(2000)
 
 
@@ -352,10 +399,12 @@ def test_a_result_of_another_type_is_no_result():
     machine.pump(virtual.now)
     setup = virtual.setup
     header = Header(PacketKind.RESULT, setup.job_id, 0, setup.epoch, 0, setup.bits, 64)
-    for wrong in ({"op": Op.MAX}, {"data_type": DataType.INT16}, {"size": 32}, {"bits": 1}):
+    wrongs = ({"op": Op.MAX}, {"data_type": DataType.INT16}, {"size": 32}, {"bits": 1})
+    completions = ({"size": 0}, {"size": 0, "receiver": 2})
+    for wrong in (*wrongs, *completions):
         told = header._replace(**wrong)
         machine.take(encode_header(told) + bytes(told.size), virtual.now)
-    assert (machine.next, machine.counters["incomplete"]) == (0, 4)
+    assert (machine.next, machine.counters["incomplete"]) == (0, 6)
     machine.take(encode_header(header) + bytes(64), virtual.now)
     assert machine.next == 1
 
@@ -396,6 +445,28 @@ class Results:
     def disseminate(self, bits, data) -> None:
         header = decode_header(data)
         self.got.append((header, values_of(header, bytes(data))))
+
+
+def test_who_waits_for_a_sum_takes_no_packet_that_only_tells_that_it_is_complete():
+    virtual = figure()
+    virtual.run_for(0.1)
+    virtual.call(1, to=1)
+    machine, setup = virtual.workers[1], virtual.setup
+    header = Header(PacketKind.RESULT, setup.job_id, 0, setup.epoch, 0, setup.bits, 0)
+    for receiver in (0, 1, 2):
+        machine.take(encode_header(header._replace(receiver=receiver)), virtual.now)
+        virtual.workers[2].take(encode_header(header._replace(receiver=receiver)), virtual.now)
+    assert (machine.next, machine.counters["incomplete"]) == (0, 3)
+    assert (virtual.workers[2].next, virtual.workers[2].counters["incomplete"]) == (1, 1)
+
+
+def test_a_reduce_to_a_worker_that_is_lost_ends_without_a_sum():
+    made, port = router()
+    for sender, bits in ((1, 0b0011), (2, 0b1100)):
+        made.receive(sender, packet(bits, receiver=9), 0.0)
+    ((bits, data),) = port.results
+    told = decode_header(data)
+    assert (bits, told.bits, told.size, told.receiver) == (0b1111, 0b1111, 0, 9)
 
 
 def test_a_hundred_calls_with_doubled_and_reordered_packets():
@@ -447,12 +518,12 @@ def test_streams_and_results_of_a_relay_take_its_way_and_no_other():
 
 def test_relays_are_exactly_once_over_a_rough_network_and_through_new_epochs():
     virtual = relayed(**ROUGH)
-    virtual.call(60, slack=0.05)
+    virtual.call(60, slack=0.05, to=2)  # behind the relay
     virtual.run_for(0.3)
     for epoch, changes in ((2, {}), (3, both(1, 2, 0.25) | both(2, 3, 0.25))):
         virtual.begin(setup_for(clos(changes=changes), workers(), epoch=epoch, window=8))
         virtual.run_for(0.3)
-    virtual.call(60, slack=0.05)
+    virtual.call(60, slack=0.05, to=1)
     virtual.run(600)
     assert all(len(results) == 120 for results in virtual.got.values())
 
@@ -525,8 +596,18 @@ class NoWish(Aggregator):
         pass
 
 
+class SumOnce(Aggregator):
+    """Who asks again learns only that the sum is complete, also its receiver."""
+
+    def _answer(self, tree, slot, header, now):
+        if tree.role.parent is None and slot.receiver:
+            self._down(tree.role, header.bits, slot.completion(PacketKind.RESULT, Flag.AGAIN))
+        else:
+            super()._answer(tree, slot, header, now)
+
+
 def caught(
-    seed: int, router=Aggregator, worker=WorkerMachine, kind=ROUGH, network=VirtualJob
+    seed: int, *, router=Aggregator, worker=WorkerMachine, kind=ROUGH, network=VirtualJob, to=0
 ) -> bool:
     """Whether the checker finds a fault: a rough network, and new epochs, some with other trees."""
     networks = [clos(2, 4), clos(2, 4, both(1, 2, 0.25)), clos(2, 4)]
@@ -535,7 +616,7 @@ def caught(
         setup_for(networks[0], job, window=2), seed, router=router, worker=worker, **kind
     )
     try:
-        virtual.call(60, slack=0.05)
+        virtual.call(60, slack=0.05, to=to)
         for epoch in range(2, 16):
             virtual.run_for(0.06 if kind is ROUGH else 0.6)
             virtual.begin(setup_for(networks[epoch % 3], job, epoch=epoch, window=2))
@@ -554,6 +635,7 @@ def caught(
         {"router": AnyEpoch, "kind": LATE},
         {"router": NoWish},
         {"worker": NoWindow},
+        {"router": SumOnce, "to": 1},
     ],
 )
 def test_machines_with_a_fault_are_caught(fault, network):
@@ -593,11 +675,11 @@ def router(node=5) -> tuple[Aggregator, Port]:
     return made, port
 
 
-def packet(bits, *, epoch=5, flags=0, count=4) -> bytes:
+def packet(bits, *, epoch=5, flags=0, count=4, receiver=0) -> bytes:
     values = np.full(count, 1, "<i4")
     header = Header(
         PacketKind.DATA, 7, 0, epoch, 0, bits, values.nbytes, flags=flags,
-        control=int(values.sum()),
+        control=int(values.sum()), receiver=receiver,
     )  # fmt: skip
     return encode_header(header) + values.tobytes()
 

@@ -1,6 +1,6 @@
-"""A worker of ``fared-lab traffic all-reduce-ina``: ``python -m MODULE JSON``.
+"""A worker of ``fared-lab traffic all-reduce-ina`` or ``reduce-ina``: ``python -m MODULE JSON``.
 
-It runs in a host's namespace and prints a JSON line for each all-reduce, whose sum it verifies: the
+It runs in a host's namespace and prints a JSON line for each call, whose result it verifies: the
 arrays follow from rank and iteration alone. Workers wait for each other before each of them.
 """
 
@@ -18,7 +18,10 @@ from fared.extensions.ina import client
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What one worker does: all-reduces of ``size`` bytes; ``gateway``: its leaf."""
+    """What one worker does: calls over ``size`` bytes; ``gateway``: its leaf.
+
+    They are all-reduces, or with ``root`` reduces to that rank.
+    """
 
     job: str
     rank: int
@@ -27,6 +30,7 @@ class Task(msgspec.Struct, frozen=True):
     iterations: int
     timeout: float
     gateway: str | None = None
+    root: int | None = None
 
 
 def values(task: Task, rank: int, iteration: int) -> NDArray[np.int32]:
@@ -40,6 +44,13 @@ def total(task: Task, iteration: int) -> NDArray[np.int32]:
     return np.arange(task.size // 4, dtype=np.int32) * weight + task.ranks * iteration
 
 
+def expected(task: Task, iteration: int) -> NDArray[np.int32]:
+    """Return what this rank's array is after a call: the sum, unless that is for another rank."""
+    if task.root in {None, task.rank}:
+        return total(task, iteration)
+    return values(task, task.rank, iteration)
+
+
 def main() -> None:
     """Run the task that the argument describes; exit code 1: a wrong sum, or none."""
     task = msgspec.json.decode(sys.argv[1], type=Task)
@@ -50,9 +61,12 @@ def main() -> None:
             for iteration in range(task.iterations):
                 array = values(task, task.rank, iteration)
                 group.barrier()
-                report = group.allreduce(array)
-                if not np.array_equal(array, total(task, iteration)):
-                    _tell({"error": f"iteration {iteration}: not the sum"})
+                if task.root is None:
+                    report = group.allreduce(array)
+                else:
+                    report = group.reduce(array, task.root)
+                if not np.array_equal(array, expected(task, iteration)):
+                    _tell({"error": f"iteration {iteration}: not the result"})
                     sys.exit(1)
                 _tell({"seconds": report.seconds, "ended": time.monotonic()})
             stats = group.stats()

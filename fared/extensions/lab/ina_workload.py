@@ -1,7 +1,8 @@
-"""``all-reduce-ina``: all-reduces through the routers of a lab, timed like the other collectives.
+"""``all-reduce-ina`` and ``reduce-ina``, through the routers of a lab, timed like all collectives.
 
 One process in each host is a worker. The bound is the least cut between two workers, which no
-all-reduce beats; rates are those of the wire, so headers, 1 % with jumbo frames, count as lost.
+all-reduce beats, or from one to the root of a reduce; rates are those of the wire, so headers, 1 %
+with jumbo frames, count as lost.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from fared.extensions.ina.fields import MOST_JOB_ID
-from fared.extensions.ina.plan.bounds import least_cut
+from fared.extensions.ina.plan.bounds import least_cut, least_cut_to
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import Rate
 from fared.extensions.lab.fabric import Fabric
@@ -29,7 +30,13 @@ from fared.extensions.lab.processes import NodeProcess, end
 from fared.extensions.lab.ranks import check_ranks, rank_of
 from fared.extensions.lab.tcp_order import TcpOrder
 from fared.extensions.lab.workloads.bounds import kernel_rates
-from fared.extensions.lab.workloads.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
+from fared.extensions.lab.workloads.jobs import (
+    DEFAULT_INTERVAL,
+    DEFAULT_TIMEOUT,
+    INA,
+    REDUCE_INA,
+    Job,
+)
 from fared.extensions.lab.workloads.meter import LinkMeter
 from fared.extensions.lab.workloads.report import Iteration, JobReport, WorkloadReport
 
@@ -49,6 +56,7 @@ def run_ina(
     relays: bool = True,
     bier: bool | None = None,
     tree: str | None = None,
+    root: int | None = None,
 ) -> WorkloadReport:
     """Run the all-reduces of one job, as ``run_jobs`` does."""
     return run_jobs(
@@ -61,6 +69,7 @@ def run_ina(
         relays=relays,
         bier=bier,
         tree=tree,
+        root=root,
     )
 
 
@@ -75,8 +84,11 @@ def run_jobs(
     relays: bool = True,
     bier: bool | None = None,
     tree: str | None = None,
+    root: int | None = None,
 ) -> WorkloadReport:
     """Run so many all-reduces of ``size`` bytes, a multiple of 4, in each of some jobs at a time.
+
+    With ``root`` they are reduces to that rank.
 
     Each job has the workers of a group, and all are planned together; without ``relays`` over
     stars. The bound of each is that of the job alone.
@@ -100,7 +112,16 @@ def run_jobs(
     given = None if tree is None else lab_tree(fabric.plan, tree)
     plans = plan_together(jobs, rate, relays=relays, bier=bier, tree=given)
     everybody = [
-        Workers(fabric, job.job.name, job.hosts, size, iterations, timeout=timeout, number=at)
+        Workers(
+            fabric,
+            job.job.name,
+            job.hosts,
+            size,
+            iterations,
+            timeout=timeout,
+            number=at,
+            root=root,
+        )
         for at, job in enumerate(jobs)
     ]
     meter = LinkMeter(fabric, rate, interval)
@@ -126,9 +147,13 @@ def run_jobs(
 
 def _report(fabric: Fabric, job: LabJob, workers: Workers, rate: Rate) -> JobReport:
     size, calls = workers.size, workers.calls
-    cut = least_cut(capacities(fabric.plan, rate), job.job)
+    network, root = capacities(fabric.plan, rate), workers.root
+    if root is None:
+        name, cut = INA, least_cut(network, job.job)
+    else:
+        name, cut = REDUCE_INA, least_cut_to(network, job.job, root + 1)
     bound = size / cut if 0 < cut < math.inf else None
-    told = Job(INA, job.hosts, size, iterations=calls)
+    told = Job(name, job.hosts, size, iterations=calls)
     moved, done = size * len(job.hosts), tuple(workers.iterations())
     return JobReport(told, 1, moved, bound, done, _NO_ORDER)
 
@@ -146,11 +171,13 @@ class Workers:
         *,
         timeout: float,
         number: int = 0,
+        root: int | None = None,
     ) -> None:
-        """``number``: of the job, if several run at a time."""
+        """``number``: of the job, if several run at a time; ``root``: of reduces."""
         self._log = f"ina-worker-{number}.log" if number else _LOG
         self._fabric, self._name, self._hosts = fabric, name, tuple(hosts)
         self.size, self.calls, self._timeout = size, iterations, timeout
+        self.root = root
         self._processes: list[NodeProcess] = []
 
     def start(self) -> None:
@@ -167,6 +194,7 @@ class Workers:
                 self.calls,
                 min(self._timeout, 30.0),
                 str(place.gateway),
+                self.root,
             )
             log = node.directory / self._log
             log.unlink(missing_ok=True)

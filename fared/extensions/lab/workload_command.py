@@ -29,11 +29,12 @@ from fared.extensions.lab.workload_options import (
 )
 from fared.extensions.lab.workload_play import play, show
 from fared.extensions.lab.workloads import patterns
-from fared.extensions.lab.workloads.collectives import COLLECTIVES
+from fared.extensions.lab.workloads.collectives import COLLECTIVES, ROOT
 from fared.extensions.lab.workloads.jobs import (
     ALL_GATHER_BIER,
     BROADCAST_BIER,
     INA,
+    REDUCE_INA,
     Job,
 )
 from fared.extensions.lab.workloads.sizes import parse_size
@@ -60,6 +61,10 @@ _SKEW = click.Option(
     show_default=True,
     help="Rank 0 gets so many times the mean, and each next one less.",
 )
+_SUMMED = {
+    INA: "All ranks get the sum of all: routers sum on the way.",
+    REDUCE_INA: "Rank 0 gets the sum of all: routers sum on the way.",
+}
 _COPIED = {
     BROADCAST_BIER: "Rank 0 sends its data to all: routers copy on the way.",
     ALL_GATHER_BIER: "All ranks get the block of each: routers copy on the way.",
@@ -88,15 +93,15 @@ def collective_commands() -> Iterator[click.Command]:
             help=f"{_TOLD[name]}\n\n{cleandoc(_workload.help or '')}",
             short_help=_TOLD[name],
         )
-    yield _aggregated
-    for name, told in _COPIED.items():
-        yield click.Command(
-            name,
-            params=_copied.params,
-            callback=partial(cast("Callable[..., None]", _copied.callback), collective=name),
-            help=f"{told}\n\n{cleandoc(_copied.help or '')}",
-            short_help=told,
-        )
+    for helped, by_routers in ((_SUMMED, _aggregated), (_COPIED, _copied)):
+        for name, told in helped.items():
+            yield click.Command(
+                name,
+                params=by_routers.params,
+                callback=partial(cast("Callable[..., None]", by_routers.callback), collective=name),
+                help=f"{told}\n\n{cleandoc(by_routers.help or '')}",
+                short_help=told,
+            )
 
 
 @click.command()
@@ -192,7 +197,7 @@ def _another(job: Job, text: str, plan: AddressPlan) -> Job:
     )
 
 
-@click.command(INA, short_help="All ranks get the sum of all: routers sum on the way.")
+@click.command()
 @plain_options
 @click.option(
     "--bier/--unicast",
@@ -218,6 +223,7 @@ def _another(job: Job, text: str, plan: AddressPlan) -> Job:
 def _aggregated(
     name: str | None,
     *,
+    collective: str,
     size: int,
     hosts: str | None,
     iterations: int,
@@ -229,11 +235,11 @@ def _aggregated(
     jobs: int,
     more: tuple[str, ...],
 ) -> None:
-    """All ranks get the sum of all: routers sum on the way.
+    """In-network aggregation (draft-song-ina-00) over the routers with the label fared-lab.ina: on.
 
-    In-network aggregation (draft-song-ina-00) over the routers with the label fared-lab.ina: on.
-    Every sum is verified. The bound is the least cut between two workers: no all-reduce beats it.
-    Several jobs are planned together, and share links fairly; bounds are those of a job alone.
+    Every sum is verified. The bound is the least cut between two workers, or from one to rank 0 if
+    only that gets the sum: nothing beats it. Several jobs are planned together, and share links
+    fairly; bounds are those of a job alone.
     """
 
     def play(fabric: Fabric) -> int:
@@ -250,6 +256,7 @@ def _aggregated(
             interval=interval,
             bier=bier,
             tree=tree,
+            root=ROOT if collective == REDUCE_INA else None,
         )
         show(report, as_json=as_json)
         return 0

@@ -35,6 +35,7 @@ class ArrayPart(Protocol):
     """The chunks of one array in a call, a ``Part`` as the machine takes it."""
 
     count: int
+    receiver: int
 
     def made(self, at: int) -> Input:
         """Return chunk ``at``, with its neighbors as it is now."""
@@ -44,13 +45,18 @@ class ArrayPart(Protocol):
 
 
 class Call:
-    """The chunks of some arrays in one pass, array after array."""
+    """The chunks of some arrays in one pass, array after array.
 
-    def __init__(self) -> None:
+    Only the worker ``receiver`` gets the results, by BFR-id; 0: all get them.
+    """
+
+    def __init__(self, receiver: int = 0) -> None:
         self.parts: list[ArrayPart] = []
+        self._receiver = receiver
 
     def add(self, part: ArrayPart) -> None:
         """Add the chunks of an array."""
+        part.receiver = self._receiver
         if part.count:
             self.parts.append(part)
 
@@ -59,7 +65,7 @@ class _ChunkedArray:
     """An array in chunks of ``count`` values, the last of which may be shorter."""
 
     def __init__(self, flat: Array, count: int, data_type: DataType, op: Op) -> None:
-        self.flat, self.size = flat, count
+        self.flat, self.size, self.receiver = flat, count, 0
         self.count = -(-len(flat) // count)
         self._type, self._op = data_type, op
         self._made: dict[int, Input] = {}
@@ -82,10 +88,14 @@ class _ChunkedArray:
         types, size = types_of(self._type, self._op), self.size * self._type.dtype.itemsize
         for place, control in enumerate(controls):
             at = first + place
-            self._made[at] = Input(rows[place], types, size, self.exponent(at), control)
+            self._made[at] = Input(
+                rows[place], types, size, self.exponent(at), control, self.receiver
+            )
         if first + whole < end:
             rest = copy[whole * self.size :]
-            self._made[end - 1] = Input.of(rest, self._type, self._op, self.exponent(end - 1))
+            self._made[end - 1] = Input.of(
+                rest, self._type, self._op, self.exponent(end - 1), self.receiver
+            )
 
     def target(self, at: int) -> Array:
         """Return the place of a chunk in the array."""

@@ -20,20 +20,24 @@ from fared.extensions.ina.plan.model import BitString
 from fared.extensions.ina.slots.packet import DEFAULT_PORT, DataType, Op
 
 _OPS = MappingProxyType({"sum": Op.SUM, "product": Op.PRODUCT, "max": Op.MAX, "min": Op.MIN})
+_OpName = Literal["sum", "product", "max", "min"]
+_WidthName = Literal["int32", "int16"]
 _WIDTHS = MappingProxyType({"int32": DataType.INT32, "int16": DataType.INT16})
 
 
 class CallReport(msgspec.Struct, frozen=True):
-    """An all-reduce: bytes of its arrays, and seconds; ``ranks`` is how many workers it is over.
+    """A call: bytes of its arrays, and seconds; ``ranks`` is how many workers it is over.
 
-    ``lost`` are ranks of an elastic job whose values are not in it. ``bus_bandwidth`` is bytes/s as
-    the tests of NCCL define it: that of a ring which takes as long.
+    ``lost`` are ranks of an elastic job whose values are not in it; ``root`` is the only rank that
+    has the result, None: all have. ``bus_bandwidth`` is bytes/s as the tests of NCCL define it: of
+    an all-reduce, that of a ring which takes as long.
     """
 
     size: int
     seconds: float
     ranks: int
     lost: tuple[int, ...] = ()
+    root: int | None = None
 
     @property
     def bandwidth(self) -> float:
@@ -42,7 +46,9 @@ class CallReport(msgspec.Struct, frozen=True):
 
     @property
     def bus_bandwidth(self) -> float:
-        """What a ring would send and receive for this, a second."""
+        """What the links of a worker would carry without aggregation, a second."""
+        if self.root is not None:
+            return self.bandwidth
         return self.bandwidth * 2 * (self.ranks - 1) / self.ranks
 
 
@@ -91,8 +97,8 @@ class WorkerGroup:
     def allreduce(
         self,
         arrays: Array | Sequence[Array],
-        op: Literal["sum", "product", "max", "min"] = "sum",
-        width: Literal["int32", "int16"] = "int32",
+        op: _OpName = "sum",
+        width: _WidthName = "int32",
     ) -> CallReport:
         """Combine arrays of all workers, in place.
 
@@ -103,34 +109,61 @@ class WorkerGroup:
         then the contents of the arrays are undefined. Raises TypeError or ValueError for an array
         that is neither.
         """
+        return self._call(arrays, op, width, None)
+
+    def reduce(
+        self,
+        arrays: Array | Sequence[Array],
+        root: int,
+        op: _OpName = "sum",
+        width: _WidthName = "int32",
+    ) -> CallReport:
+        """Combine arrays of all workers in those of the rank ``root``, in place, as ``allreduce``.
+
+        The other ranks' arrays stay as they are. If the root is lost in an elastic job, the call
+        ends without a result, and ``CallReport.lost`` names it. Raises InaError, and TypeError or
+        ValueError for what is no array or rank.
+        """
+        if not 0 <= root < self.size:
+            raise ValueError(f"root {root}: ranks are 0 to {self.size - 1}")
+        return self._call(arrays, op, width, root)
+
+    def _call(
+        self, arrays: Array | Sequence[Array], op: _OpName, width: _WidthName, root: int | None
+    ) -> CallReport:
         given = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
         check_arrays(given)
         begun = time.monotonic()
-        over = self._over_one_set(given, _OPS[op], _WIDTHS[width])
+        receiver = 0 if root is None else self._member.job.bfr_id(root)
+        over = self._over_one_set(given, _OPS[op], _WIDTHS[width], receiver)
         ranks = self._member.job.ranks
         lost = tuple(sorted(rank for bfr_id, rank in ranks.items() if not over >> bfr_id - 1 & 1))
         size = sum(array.nbytes for array in given)
-        report = CallReport(size, time.monotonic() - begun, len(ranks) - len(lost), lost)
+        report = CallReport(size, time.monotonic() - begun, len(ranks) - len(lost), lost, root)
         self._calls += 1
         self._size += report.size
         self._seconds += report.seconds
         return report
 
-    def _over_one_set(self, given: list[Array], op: Op, width: DataType) -> BitString:
+    def _over_one_set(
+        self, given: list[Array], op: Op, width: DataType, receiver: int
+    ) -> BitString:
         """Combine arrays, from the start again whenever the workers of an elastic job change."""
         elastic = self._member.job.setup.elastic
         saved = [array.copy() for array in given] if elastic else []
         while True:
             begun = self._member.restarts
             try:
-                return self._combine(given, op, width, begun)
+                return self._combine(given, op, width, receiver, begun)
             except CallTakenBack:
                 for array, values in zip(given, saved, strict=True):
                     array[...] = values
 
-    def _combine(self, given: list[Array], op: Op, width: DataType, begun: int) -> BitString:
+    def _combine(
+        self, given: list[Array], op: Op, width: DataType, receiver: int, begun: int
+    ) -> BitString:
         payload = self._member.job.setup.payload
-        call, first = Call(), Call()
+        call, first = Call(receiver), Call()  # all need the exponents
         sums: list[FloatSum] = []
         for array in given:
             if array.dtype == np.int32:

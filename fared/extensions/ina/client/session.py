@@ -294,13 +294,13 @@ class WorkerSession:
         """Send a packet; what cannot be sent is repeated."""
         self._ways.send(parent, header, values)
 
-    def result(self, chunk: int, values: Values, *, again: bool) -> None:
+    def result(self, chunk: int, values: Values | None, *, again: bool) -> None:
         """Store the result of a chunk."""
         self.heard_at = self._now
         if again:
             return
         found = self._calls.pop(chunk, None)
-        if found is not None:  # a closing chunk has no values
+        if found is not None and values is not None:  # a closing chunk has no part
             first, part = found
             part.store(chunk - first, values)
 

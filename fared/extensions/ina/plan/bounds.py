@@ -29,6 +29,20 @@ def least_cut(network: Capacities, job: SummingJob) -> float:
     return least
 
 
+def least_cut_to(network: Capacities, job: SummingJob, receiver: int) -> float:
+    """Return the rate that no reduce exceeds: the least cut between a worker and the receiver.
+
+    Across it one partial sum goes that way. ``receiver`` is a BFR-id.
+    """
+    target = job.workers[receiver]
+    links = {link: capacity for link, capacity in network.links.items() if min(link) >= 0}
+    least = min(job.nic, sum(capacity for (_, head), capacity in links.items() if head == target))
+    others = [leaf for leaf in job.leaves if leaf != target]
+    for leaf in others:
+        least = min(least, max_flow(links, leaf, target, enough=least))
+    return least if others else job.nic
+
+
 def _degree(links: Mapping[Direction, float], leaf: int) -> float:
     leaving = sum(capacity for (tail, _), capacity in links.items() if tail == leaf)
     entering = sum(capacity for (_, head), capacity in links.items() if head == leaf)

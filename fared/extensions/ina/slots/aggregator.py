@@ -21,6 +21,7 @@ from fared.extensions.ina.slots.packet import (
     decode_header,
     encode_header,
     newer,
+    with_sum,
 )
 from fared.extensions.ina.slots.ports import AggregatorPort
 from fared.extensions.ina.slots.setup import JobSetup, TreeRole
@@ -131,7 +132,8 @@ class Aggregator:
             self.counters["sender"] += 1
         else:
             self.counters["passed-on"] += 1
-            self._down(tree.role, setup.bits, data)
+            bits = with_sum(header.receiver, setup.bits)
+            self._down(tree.role, bits if header.size else setup.bits & ~bits, data)
 
     def _down(self, role: TreeRole, bits: BitString, data: Buffer) -> None:
         """Send a result to workers of a bit string, as far as they get theirs from here."""
@@ -161,7 +163,7 @@ class Aggregator:
         Returns how many.
         """
         like, tree, slots, first_row, window, size = admitted
-        bits, shape, first = like.bits, like[6:9], told[0][0]
+        bits, shape, receiver, first = like.bits, like[6:9], like.receiver, told[0][0]
         row = first % len(slots)
         fresh = slots[row].sequence != first
         if fresh:  # their sequences are consecutive: those within the window come first
@@ -177,6 +179,8 @@ class Aggregator:
                 slot.begin(like, sequence, now)  # a newer sequence empties it
             elif slot.sequence != sequence or slot.shape != shape or not self._is_new(slot, bits):
                 break
+            elif slot.receiver != receiver:
+                slot.receiver = 0  # of a router of a former version: all get the sum
             slot.note(bits, exponent, control)
             taken.append(slot)
         if taken:
@@ -265,8 +269,12 @@ class Aggregator:
         if tree.role.parent is not None:
             self._port.up(tree.role.parent, slot.packet(slot.header.kind, flags))
             return
-        kind = PacketKind.SYNC_RESULT if is_sync else PacketKind.RESULT
-        self._down(tree.role, bits, slot.packet(kind, flags & _AGAIN))
+        kind, flags = PacketKind.SYNC_RESULT if is_sync else PacketKind.RESULT, flags & _AGAIN
+        few = with_sum(0 if is_sync else slot.receiver, bits)
+        if few:
+            self._down(tree.role, few, slot.packet(kind, flags))
+        if bits != few:
+            self._down(tree.role, bits & ~few, slot.completion(kind, flags))
 
     def patience(self) -> float:
         """Return for how many seconds packets may wait, to be processed with others."""

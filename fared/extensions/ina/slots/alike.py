@@ -28,7 +28,7 @@ class Alike(Generic[_Meaning]):
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Hashable, bytes, bytes, bytes], tuple[_Meaning, int]] = {}
+        self._known: dict[tuple[Hashable, bytes, bytes, int, bytes], tuple[_Meaning, int]] = {}
 
     def clear(self) -> None:
         """Forget all: they meant that in another epoch."""
@@ -38,10 +38,10 @@ class Alike(Generic[_Meaning]):
         """Note what a packet means that has passed all tests; so will others like it."""
         if len(data) < USUAL_SIZE or data[LENGTH_AT] != USUAL_LENGTH:
             return
-        before, _, shape, _, _, _, bits = CHANGING.unpack_from(data)
+        before, _, shape, _, receiver, _, bits = CHANGING.unpack_from(data)
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[sender, before, shape, bits] = meaning, len(data)
+        self._known[sender, before, shape, receiver, bits] = meaning, len(data)
 
     def first(
         self, sender: Hashable, train: Buffer, at: int, step: int
@@ -54,15 +54,17 @@ class Alike(Generic[_Meaning]):
         if end - at < USUAL_SIZE:
             return None, []
         unpack = CHANGING.unpack_from
-        before, sequence, shape, exponent, _, control, bits = unpack(train, at)
-        meaning, size = self._known.get((sender, before, shape, bits), (None, 0))
+        before, sequence, shape, exponent, receiver, control, bits = unpack(train, at)
+        meaning, size = self._known.get((sender, before, shape, receiver, bits), (None, 0))
         if meaning is None or size != min(step, end - at):
             return None, []
         found = [(sequence, exponent, control)]
         for place in range(at + step, end - step + 1, step):
-            then, following, form, exponent, _, control, also = unpack(train, place)
+            then, following, form, exponent, to, control, also = unpack(train, place)
             sequence += 1
             if following != sequence or then != before or form != shape or also != bits:
+                break
+            if to != receiver:
                 break
             found.append((sequence, exponent, control))
         return meaning, found

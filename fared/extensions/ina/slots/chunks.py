@@ -29,12 +29,21 @@ class Input(NamedTuple):
     size: int
     exponent: int
     control: int
+    receiver: int = 0
+    """The BFR-id of the only worker that gets the result; 0: all get it."""
 
     @classmethod
-    def of(cls, values: Values, data_type: DataType, op: Op = Op.SUM, exponent: int = 0) -> Input:
+    def of(
+        cls,
+        values: Values,
+        data_type: DataType,
+        op: Op = Op.SUM,
+        exponent: int = 0,
+        receiver: int = 0,
+    ) -> Input:
         """Return a chunk with its control sum: of sums only, 0 for others."""
         control = control_of(values) if op is Op.SUM else 0
-        return cls(values, types_of(data_type, op), values.nbytes, exponent, control)
+        return cls(values, types_of(data_type, op), values.nbytes, exponent, control, receiver)
 
 
 class Part(Protocol):
@@ -47,8 +56,10 @@ class Part(Protocol):
 class Single:
     """A part of one chunk."""
 
-    def __init__(self, source: Source, data_type: DataType, op: Op, exponent: int) -> None:
-        self._source, self._told = source, (data_type, op, exponent)
+    def __init__(
+        self, source: Source, data_type: DataType, op: Op, exponent: int, receiver: int
+    ) -> None:
+        self._source, self._told = source, (data_type, op, exponent, receiver)
 
     def made(self, at: int) -> Input:
         """Return the chunk."""

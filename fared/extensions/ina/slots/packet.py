@@ -5,11 +5,14 @@
     4   4  job id                       8   2  tree id           10  2  epoch
     12  4  sequence in the tree         16  2  bytes of values
     18  1  set identifier               19  1  sub-domain
-    20  2  exponent (signed)            22  2  0
+    20  2  exponent (signed)            22  2  receiver: a BFR-id of the job; 0: all workers
     24  8  control sum: the sum of all values, which adds up along the tree
     32  BitStringLength / 8: the P-BM, BFR-id 1 rightmost (RFC 8279 §3)
 
 The header is big-endian, values are little-endian. draft-song-ina-00 leaves the format open.
+
+The sum of a reduce goes to its receiver; the others get a result without values, which tells that
+the sum is complete. Former versions ignore the receiver and send 0: then all get the sum.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fared.core.wire import DecodeError
+from fared.extensions.ina.plan.model import BitString
 
 VERSION = 1
 DEFAULT_PORT = 54200
@@ -34,8 +38,9 @@ _USUAL = struct.Struct("!BBBBIHHIHBBhHqQ")
 """The header with a bit string of 64 bits, the least one."""
 USUAL_SIZE = _USUAL.size
 CHANGING = struct.Struct("!12sI4shHq8s")
-"""The usual header as octets before the sequence, sequence, size and its neighbors, exponent, 0,
-control sum, bits. Sequence, exponent and control sum differ within a train, the others do not."""
+"""The usual header as octets before the sequence, sequence, size and its neighbors, exponent,
+receiver, control sum, bits. Sequence, exponent and control sum differ within a train, the others do
+not."""
 TYPES_AT = 2
 """Where the octet of type and op is."""
 LENGTH_AT, USUAL_LENGTH = 3, 0x10
@@ -155,6 +160,13 @@ class Header(NamedTuple):
     """Bits of the bit string."""
     set_id: int = 0
     sub_domain: int = 0
+    receiver: int = 0
+    """The BFR-id of the only worker that gets the sum; 0: all get it."""
+
+
+def with_sum(receiver: int, bits: BitString) -> BitString:
+    """Return which of some workers get the sum itself; others get a result without values."""
+    return bits & 1 << receiver - 1 if receiver else bits
 
 
 def header_size(length: int) -> int:
@@ -184,12 +196,12 @@ class Headers:
 
     def encode(  # noqa: PLR0917 - once for each packet, where names take time
         self, tree: int, sequence: int, size: int, types: int, flags: int, exponent: int,
-        control: int,
+        control: int, receiver: int = 0,
     ) -> bytes:  # fmt: skip
         """Encode the header of ``size`` bytes of values; ``types``: type and op as in a packet."""
         usual = _ENDING.pack(
             self._first, flags, types, self._code, self._job, tree, self._epoch, sequence, size,
-            self._set_id, self._sub_domain, exponent, 0, control, self._bits,
+            self._set_id, self._sub_domain, exponent, receiver, control, self._bits,
         )  # fmt: skip
         return usual + self._more_bits if self._more_bits else usual
 
@@ -204,6 +216,7 @@ def encode_header(header: Header) -> bytes:
         header.flags,
         header.exponent,
         wrapped_control(header.control),
+        header.receiver,
     )
 
 
@@ -213,7 +226,7 @@ def decode_header(data: bytes | bytearray | memoryview) -> Header:
     if whole < _USUAL.size:
         raise DecodeError("truncated", whole, "aggregation header")
     (first, flags, types, code, job, tree, epoch, sequence, size, set_id, sub_domain, exponent,
-     _, control, bits) = _USUAL.unpack_from(data)  # fmt: skip
+     receiver, control, bits) = _USUAL.unpack_from(data)  # fmt: skip
     kind, shape = _KIND_AT[first], _SHAPE_AT[types]
     if code == USUAL_LENGTH:
         length, end = _SIXTY_FOUR, _USUAL.size
@@ -228,7 +241,7 @@ def decode_header(data: bytes | bytearray | memoryview) -> Header:
     return tuple.__new__(
         Header,
         (kind, job, tree, epoch, sequence, bits, size, data_type, op, flags, exponent, control,
-         length, set_id, sub_domain),
+         length, set_id, sub_domain, receiver),
     )  # fmt: skip
 
 

@@ -14,9 +14,10 @@ class WorkerPort(Protocol):
     def send(self, parent: Vertex, header: bytes, values: Values) -> None:
         """Send a packet to the first VAT node of a tree."""
 
-    def result(self, chunk: int, values: Values, *, again: bool) -> None:
+    def result(self, chunk: int, values: Values | None, *, again: bool) -> None:
         """Take the result of a chunk, whose values are valid during the call only.
 
+        None: the sum is complete, and another worker has it.
         ``again``: a former epoch gave it too; it must be the same.
         """
 

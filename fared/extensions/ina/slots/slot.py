@@ -56,6 +56,7 @@ class Slot:
         "control",
         "exponent",
         "header",
+        "receiver",
         "seen",
         "sequence",
         "shape",
@@ -69,6 +70,8 @@ class Slot:
         self.sequence: int | None = None
         self.shape: tuple[object, ...] = ()
         """Size, data type and op of all its packets."""
+        self.receiver = 0
+        """The BFR-id of who gets the sum; 0: all workers."""
         self.seen = self.answered = 0
         self.control = self.exponent = 0
         self.complete = False
@@ -77,7 +80,7 @@ class Slot:
     def begin(self, like: Header, sequence: int, now: float) -> None:
         """Empty the slot for a sequence, with packets like one of it."""
         self.begun_at = now
-        self.header, self.shape = like, like[6:9]
+        self.header, self.shape, self.receiver = like, like[6:9], like.receiver
         self.sequence = sequence
         self.seen = self.answered = self.control = 0
         self.complete = False
@@ -91,20 +94,30 @@ class Slot:
 
     def packet(self, kind: PacketKind, flags: int) -> memoryview:
         """Return the packet with the sum; the flags of packets do not add up."""
+        assert self.header is not None
+        size = self.header.size
+        octets = self._encode(kind, flags, size, wrapped_control(self.control))
+        self.buffer[: len(octets)] = octets
+        return self.buffer[: len(octets) + size]
+
+    def completion(self, kind: PacketKind, flags: int) -> bytes:
+        """Return the packet that only tells that the sum is complete."""
+        return self._encode(kind, flags, 0, 0)
+
+    def _encode(self, kind: PacketKind, flags: int, size: int, control: int) -> bytes:
         header, sequence = self.header, self.sequence
         assert header is not None
         assert sequence is not None
-        octets = Headers(header, kind, self.seen).encode(
+        return Headers(header, kind, self.seen).encode(
             header.tree,
             sequence,
-            header.size,
+            size,
             types_of(header.data_type, header.op),
             flags,
             self.exponent,
-            wrapped_control(self.control),
+            control,
+            self.receiver,
         )
-        self.buffer[: len(octets)] = octets
-        return self.buffer[: len(octets) + header.size]
 
 
 class SumPace:

@@ -23,7 +23,7 @@ from fared.extensions.ina.fields import MOST_WINDOW
 from fared.extensions.ina.plan.model import BitString
 from fared.extensions.ina.slots.alike import Alike, Changing
 from fared.extensions.ina.slots.calls import FAR, CallBounds
-from fared.extensions.ina.slots.chunks import Chunks, Part, Single, Source
+from fared.extensions.ina.slots.chunks import Chunks, Input, Part, Single, Source
 from fared.extensions.ina.slots.packet import (
     TYPES_AT,
     DataType,
@@ -76,7 +76,7 @@ class WorkerMachine:
     """
 
     def __init__(self, bfr_id: int, port: WorkerPort, *, returning: bool = False) -> None:
-        self.vertex = -bfr_id
+        self.vertex, self._bfr_id = -bfr_id, bfr_id
         self._bit = 1 << (bfr_id - 1)
         self._port = port
         self.setup: JobSetup | None = None
@@ -121,13 +121,15 @@ class WorkerMachine:
         data_type: DataType = DataType.INT32,
         op: Op = Op.SUM,
         exponent: int = 0,
+        receiver: int = 0,
     ) -> int:
         """Add the next chunk; its values must not change before ``oldest_needed`` has passed it.
 
-        Returns its number. Call ``pump`` after the last one.
+        Only the worker ``receiver`` gets the sum, by BFR-id; 0: all get it. Returns the number of
+        the chunk. Call ``pump`` after the last one.
         """
         source = values if callable(values) else lambda: values
-        return self.put_part(Single(source, data_type, op, exponent), 1)
+        return self.put_part(Single(source, data_type, op, exponent, receiver), 1)
 
     def put_part(self, part: Part, count: int) -> int:
         """Add ``count`` chunks; return the number of the first."""
@@ -268,9 +270,9 @@ class WorkerMachine:
 
     def _send(self, tree: TreeProgress, sequence: int, entry: Outstanding, flags: int) -> None:
         assert self._headers is not None
-        values, types, size, exponent, control = self._chunks.input_of(entry.chunk)
+        values, types, size, exponent, control, receiver = self._chunks.input_of(entry.chunk)
         header = self._headers.encode(
-            tree.tree_id, sequence % _PLACE, size, types, flags, exponent, control
+            tree.tree_id, sequence % _PLACE, size, types, flags, exponent, control, receiver
         )
         self._port.send(tree.parents[self.vertex], header, values)
 
@@ -362,14 +364,14 @@ class WorkerMachine:
         tree, inputs = self._trees[like.tree], self._chunks.inputs
         step = header_size(like.length) + like.size
         rows = rows_of(train[at : at + len(told) * step], step, like)
-        types, size = train[at + TYPES_AT], like.size
+        types = train[at + TYPES_AT]
         right = agreeing(like, rows, [control for _, _, control in told])
         for place, (sequence, _, _) in enumerate(told):
             entry = tree.sent.get(sequence)
             if entry is None or not right[place]:
                 return place
             given = inputs[entry.chunk]
-            if size != given.size or types != given.types:
+            if not self._fits(given, types, like):
                 return place
             self._has_result(tree, sequence, entry, rows[place], now)
         return len(told)
@@ -381,14 +383,14 @@ class WorkerMachine:
         data: bytes | bytearray | memoryview,
         now: float,
     ) -> None:
-        tree_id, _, sequence, bits, size = header[2:7]
+        tree_id, _, sequence, bits = header[2:6]
         tree = self._trees[tree_id] if tree_id < len(self._trees) else None
         entry = None if tree is None else tree.sent.get(sequence)
         if tree is None or entry is None:
             self.counters["duplicate"] += 1
             return
         given = self._chunks.inputs[entry.chunk]
-        if bits != setup.bits or size != given.size or data[TYPES_AT] != given.types:
+        if bits != setup.bits or not self._fits(given, data[TYPES_AT], header):
             self.counters["incomplete"] += 1
             return
         values = values_of(header, data)
@@ -398,16 +400,28 @@ class WorkerMachine:
         self._alike.remember(None, data, header)
         self._has_result(tree, sequence, entry, values, now)
 
+    def _fits(self, given: Input, types: int, header: Header) -> bool:
+        """Whether a result is of a chunk: its sum, or none if another worker gets that.
+
+        A sum for others is taken, too: routers of former versions know no receiver.
+        """
+        if types != given.types or header.size == given.size:
+            return types == given.types
+        others = given.receiver not in {0, self._bfr_id} and header.receiver == given.receiver
+        return others and header.size == 0
+
     def _has_result(
         self, tree: TreeProgress, sequence: int, entry: Outstanding, values: Values, now: float
     ) -> None:
         del tree.sent[sequence]
-        tree.size += values.nbytes
+        given = self._chunks.inputs[entry.chunk]
+        tree.size += given.size
         lost = self._repeats.heard(tree, sequence, entry, now)
         if lost:
             self._repeat(tree, lost, now)
         again = self._chunks.note_result(entry.chunk)
-        self._port.result(entry.chunk, values, again=again)
+        own = given.receiver in {0, self._bfr_id}
+        self._port.result(entry.chunk, values if own else None, again=again)
 
     # -- for operators ------------------------------------------------------------------------
 

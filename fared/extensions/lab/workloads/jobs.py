@@ -15,8 +15,8 @@ from fared.extensions.lab.workloads.sizes import equal
 
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_INTERVAL = 0.5
-INA = "all-reduce-ina"
-"""The collective that routers sum: it has no schedule of sends (``ina_workload``)."""
+INA, REDUCE_INA = "all-reduce-ina", "reduce-ina"
+"""The collectives that routers sum: they have no schedule of sends (``ina_workload``)."""
 BROADCAST_BIER, ALL_GATHER_BIER = "broadcast-bier", "all-gather-bier"
 """Collectives whose packets routers copy (``multicast``)."""
 
