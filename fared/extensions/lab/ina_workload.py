@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -50,27 +51,10 @@ def run_ina(
     hosts: Sequence[str],
     size: int,
     iterations: int,
-    *,
-    timeout: float = DEFAULT_TIMEOUT,
-    interval: float = DEFAULT_INTERVAL,
-    relays: bool = True,
-    bier: bool | None = None,
-    tree: str | None = None,
-    root: int | None = None,
+    **given: Any,  # noqa: ANN401 - of ``run_jobs``
 ) -> WorkloadReport:
     """Run the all-reduces of one job, as ``run_jobs`` does."""
-    return run_jobs(
-        fabric,
-        [hosts],
-        size,
-        iterations,
-        timeout=timeout,
-        interval=interval,
-        relays=relays,
-        bier=bier,
-        tree=tree,
-        root=root,
-    )
+    return run_jobs(fabric, [hosts], size, iterations, **given)
 
 
 def run_jobs(
