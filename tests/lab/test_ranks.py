@@ -21,8 +21,9 @@ from fared.extensions.lab.node import configure_interfaces
 from fared.extensions.lab.ranks import all_ranks, check_ranks, crossing, rank_of, read_ranks
 from fared.extensions.lab.source_routes import host_routes
 from fared.extensions.lab.waiting import await_paths
+from fared.extensions.lab.workloads.bounds import bound
 from fared.extensions.lab.workloads.jobs import Job
-from fared.extensions.lab.workloads.run import bound, run
+from fared.extensions.lab.workloads.run import run
 
 MBIT = 1e6 / 8
 TWO_RAILS = """

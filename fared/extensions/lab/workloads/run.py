@@ -167,7 +167,7 @@ class _Run:
         return JobReport(
             self.job,
             len(graph.tasks),
-            sum(task.moved for task in graph.tasks),
+            sum(sum(sends.values()) for sends in self._sends),
             _finite(bounds.whole),
             tuple(self.done),
             order,
@@ -180,10 +180,11 @@ class _Run:
     def _phase_reports(self, bounds: JobBounds) -> Iterator[PhaseReport]:
         graph = self.job.graph
         for phase in graph.phases if len(graph.phases) > 1 else ():
-            tasks = [task for task in graph.tasks if task.phase == phase]
-            moved, seconds = sum(task.moved for task in tasks), self._phases.get(phase, ())
+            pairs = zip(graph.tasks, self._sends, strict=True)
+            sends = [sent for task, sent in pairs if task.phase == phase]
+            moved, seconds = sum(sum(sent.values()) for sent in sends), self._phases.get(phase, ())
             least = _finite(bounds.phases[phase])
-            yield PhaseReport(phase, len(tasks), moved, least, tuple(seconds))
+            yield PhaseReport(phase, len(sends), moved, least, tuple(seconds))
 
     def _next_begin(self, now: float) -> float:
         """Return when the next iteration may begin: after computing, and with its period."""
