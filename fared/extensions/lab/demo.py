@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 from fared.core.units import BytesPerSecond, format_bandwidth
-from fared.extensions.lab import traffic
-from fared.extensions.lab.acts.cast import choose, weighted
+from fared.extensions.lab.acts.cast import SHARE_TOLERANCE, choose, measure, weighted
 from fared.extensions.lab.acts.panels import Panel, share
 from fared.extensions.lab.acts.stage import SETTLED, DemoError, DemoStage, perform
 from fared.extensions.lab.addressing import AddressPlan
@@ -29,8 +28,6 @@ from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.traffic import TrafficReport
 from fared.extensions.lab.waiting import interfaces
 
-FLOWS = 20_000
-SHARE_TOLERANCE = 0.02
 _CHANGE_DEADLINE, _CHANGE_DEADLINE_A_ROUTER = 15.0, 0.5
 """Seconds: a large fabric has few cores for each router."""
 _SLOWED_TO = 4
@@ -153,12 +150,7 @@ class _Demo:
 
     def _flows(self) -> None:
         cast = self.cast
-        ends = cast.source_host, cast.target_host
-        with self.stage.console.status(f"{FLOWS:,} flows from {ends[0]} to {ends[1]}"):
-            reports = [
-                traffic.measure(self.fabric, *ends, flows=FLOWS, ipv6=":" in prefix)
-                for prefix in cast.prefixes
-            ]
+        reports = [measure(self.stage, cast, ipv6=":" in prefix) for prefix in cast.prefixes]
         capacities = self._capacities(cast.source.name)
         drawn = [self._panel(report) for report in reports]
         self.stage.show(shares_table(*reports, capacities=capacities), *drawn)

@@ -20,7 +20,6 @@ from rich.console import Console
 from fared.core.units import format_bandwidth
 from fared.extensions.ina.plan.model import Capacities
 from fared.extensions.ina.plan.planner import plan_job
-from fared.extensions.lab import pictures
 from fared.extensions.lab.acts import panels
 from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.addressing import NodePlan
@@ -65,8 +64,6 @@ def run_ina_demo(topology: LabTopology, picture: Path | None = None) -> int:
     fabric = Fabric.from_topology(topology)
     demo = _InaDemo(fabric, console)
     try:
-        if picture is not None:
-            pictures.check(picture)
         demo.run()
         if picture is not None:
             panels.draw(topology.name, demo.panels, picture)

@@ -280,6 +280,7 @@ def demo(file: Path, as_kind: str | None, act: str | None, picture: Path | None)
     default is clos3.
     """
     # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
+    from fared.extensions.lab import pictures  # noqa: PLC0415
     from fared.extensions.lab.acts.play import play  # noqa: PLC0415
     from fared.extensions.lab.demo import run_demo  # noqa: PLC0415
     from fared.extensions.lab.ina_demo import run_ina_demo  # noqa: PLC0415
@@ -290,6 +291,8 @@ def demo(file: Path, as_kind: str | None, act: str | None, picture: Path | None)
     problem = sandbox.problem()
     if problem is not None:
         raise LabError(problem)
+    if picture is not None:
+        pictures.check(picture)
     if act is not None:
         code = sandbox.run(lambda: play(source, act, picture))
     elif any(node.ina for node in source.nodes.values()) and as_kind is None:

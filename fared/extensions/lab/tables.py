@@ -49,7 +49,7 @@ def shares_table(
 
 def packet_order_table(sent: int, order: PacketOrder) -> Table:
     """Format the order in which numbered packets arrived (RFC 4737, RFC 5236)."""
-    table = _order_table("order of packets")
+    table = list_table("order of packets")
     for heading in ("sent", "received", "reordered", "3-reordered", "mean extent", "most", "held"):
         table.add_column(heading, justify="right")
     table.add_row(
@@ -66,7 +66,7 @@ def packet_order_table(sent: int, order: PacketOrder) -> Table:
 
 def segment_order_table(orders: Mapping[str, TcpOrder]) -> Table:
     """Format the order in which TCP segments arrived, and what was sent again, by job."""
-    table = _order_table("order of TCP segments")
+    table = list_table("order of TCP segments")
     table.add_column("job", no_wrap=True)
     for heading in ("segments", "early", "part", "extent", "resent", "spurious"):
         table.add_column(heading, justify="right")
@@ -83,7 +83,8 @@ def segment_order_table(orders: Mapping[str, TcpOrder]) -> Table:
     return table
 
 
-def _order_table(title: str) -> Table:
+def list_table(title: str) -> Table:
+    """Return an empty table with a title, 80 columns wide with its rows."""
     return Table(
         title=title,
         title_justify="left",

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from fared.extensions.lab import holder
 from fared.extensions.lab.fabric import Fabric
-from fared.extensions.lab.pictures import check
 from fared.extensions.lab.tables import segment_order_table
 from fared.extensions.lab.workloads.jobs import Job
 
@@ -34,6 +33,7 @@ def play(
     def command(fabric: Fabric) -> int:
         # networkx and matplotlib: 100 ms, which the other commands, each node in a container
         # among them, need not pay.
+        from fared.extensions.lab.pictures import check  # noqa: PLC0415
         from fared.extensions.lab.workloads import heat as heat_  # noqa: PLC0415
         from fared.extensions.lab.workloads import plots  # noqa: PLC0415
         from fared.extensions.lab.workloads.run import run  # noqa: PLC0415

@@ -6,14 +6,18 @@ import time
 from dataclasses import dataclass
 
 from fared.core.units import BytesPerSecond, format_bandwidth
+from fared.extensions.lab import traffic
 from fared.extensions.lab.acts.stage import SETTLED, DemoError, DemoStage
 from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.expected import Rate, expected_shares, path_capacities
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView, shares
 from fared.extensions.lab.ranks import ranks_at
+from fared.extensions.lab.traffic import TrafficReport
 from fared.extensions.lab.waiting import Accepts
 
+SHARE_TOLERANCE = 0.02
+"""How far a measured share may be from its weight."""
 _WEIGHT_TOLERANCE = 0.01
 _DEADLINE = 20.0
 
@@ -120,6 +124,13 @@ def weighted(
         )
 
     return accepts
+
+
+def measure(stage: DemoStage, cast: Cast, *, ipv6: bool = False) -> TrafficReport:
+    """Send flows from host to host, and count them at the source's uplinks. Raises LabError."""
+    ends = cast.source_host, cast.target_host
+    with stage.console.status(f"{traffic.DEFAULT_FLOWS:,} flows from {ends[0]} to {ends[1]}"):
+        return traffic.measure(stage.fabric, *ends, ipv6=ipv6)
 
 
 def shape(stage: DemoStage, cast: Cast, rate: BytesPerSecond) -> None:

@@ -13,8 +13,7 @@ from rich import box
 from rich.table import Table
 
 from fared.core.units import format_bandwidth
-from fared.extensions.lab import traffic
-from fared.extensions.lab.acts.cast import Cast, choose, shape
+from fared.extensions.lab.acts.cast import SHARE_TOLERANCE, choose, measure, shape
 from fared.extensions.lab.acts.changed import changed
 from fared.extensions.lab.acts.panels import Panel, share
 from fared.extensions.lab.acts.stage import DemoStage
@@ -22,8 +21,6 @@ from fared.extensions.lab.reload import adapt
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.traffic import TrafficReport
 
-FLOWS = 20_000
-TOLERANCE = 0.02
 _SLOWED_TO, _THEN_TO = 4, 2
 
 
@@ -41,14 +38,14 @@ def play(stage: DemoStage) -> None:
     slow = cast.rate / _SLOWED_TO
     stage.headline(f"All routers are adaptive; {cast.link} drops to {format_bandwidth(slow)} bit/s")
     shape(stage, cast, slow)
-    before = _measure(stage, cast)
+    before = measure(stage, cast)
     stage.headline(f"{len(others)} spines: adaptive: enabled: false")
     begun = time.monotonic()
     adapt(fabric, others, {"enabled": False})
     stage.done("reloaded", begun)
     for rate in (cast.rate / _THEN_TO, slow):
         shape(stage, cast, rate)
-    after = _measure(stage, cast)
+    after = measure(stage, cast)
     measured = {
         name: [up.measured for up in report.uplinks]
         for name, report in (("all adaptive", before), ("only leaves", after))
@@ -59,15 +56,10 @@ def play(stage: DemoStage) -> None:
     stage.claim("weights are the same with adaptive leaves only", holds=weights[0] == weights[1])
     worst = max(before.worst_error, after.worst_error)
     stage.claim(
-        f"shares are within {TOLERANCE * 100:.0f} points of them: {worst * 100:.1f}",
-        holds=worst <= TOLERANCE,
+        f"shares are within {SHARE_TOLERANCE * 100:.0f} points of them: {worst * 100:.1f}",
+        holds=worst <= SHARE_TOLERANCE,
     )
     stage.finish()
-
-
-def _measure(stage: DemoStage, cast: Cast) -> TrafficReport:
-    with stage.console.status(f"{FLOWS:,} flows from {cast.source_host} to {cast.target_host}"):
-        return traffic.measure(stage.fabric, cast.source_host, cast.target_host, flows=FLOWS)
 
 
 def _table(before: TrafficReport, after: TrafficReport) -> Table:

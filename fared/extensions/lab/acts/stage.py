@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
-from fared.extensions.lab import holder, pictures
+from fared.extensions.lab import holder
 from fared.extensions.lab.acts import panels
 from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.addressing import NodePlan
@@ -48,8 +48,6 @@ def perform(
     fabric = Fabric.from_topology(topology, as_kind=as_kind)
     stage = DemoStage(fabric, console)
     try:
-        if picture is not None:
-            pictures.check(picture)
         play(stage)
         if picture is not None:
             panels.draw(topology.name, stage.panels, picture)

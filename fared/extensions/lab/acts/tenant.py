@@ -14,9 +14,8 @@ from rich import box
 from rich.table import Table
 
 from fared.core.units import BytesPerSecond, format_bandwidth
-from fared.extensions.lab import traffic
 from fared.extensions.lab.acts import panels
-from fared.extensions.lab.acts.cast import Cast, choose, weighted
+from fared.extensions.lab.acts.cast import SHARE_TOLERANCE, Cast, choose, measure, weighted
 from fared.extensions.lab.acts.changed import JUMBO, changed
 from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.acts.stage import DemoError, DemoStage
@@ -26,10 +25,8 @@ from fared.extensions.lab.ranks import ranks_at
 from fared.extensions.lab.steady import steady, through
 from fared.extensions.lab.topology import LabTopology
 
-FLOWS = 20_000
 TAKEN = 0.6
 """What the tenant takes of the link."""
-TOLERANCE = 0.02
 _NEAR = 0.013
 _DEADLINE = 60.0
 _SETTINGS = {
@@ -88,8 +85,9 @@ def play(stage: DemoStage) -> None:
     stage.show(_table(told), *(shares.panel(cast) for shares in told))
     worst = max(shares.error for shares in told)
     stage.claim(
-        f"shares are within {TOLERANCE * 100:.0f} points of the arithmetic: {worst * 100:.1f}",
-        holds=worst <= TOLERANCE,
+        f"shares are within {SHARE_TOLERANCE * 100:.0f} points of the arithmetic: "
+        f"{worst * 100:.1f}",
+        holds=worst <= SHARE_TOLERANCE,
     )
     stage.finish()
 
@@ -120,8 +118,7 @@ def _follow(stage: DemoStage, cast: Cast, when: str, rate: Rate) -> _Counted:
 
 
 def _measure(stage: DemoStage, cast: Cast, when: str, rate: Rate) -> _Counted:
-    with stage.console.status(f"{FLOWS:,} flows from {cast.source_host} to {cast.target_host}"):
-        report = traffic.measure(stage.fabric, cast.source_host, cast.target_host, flows=FLOWS)
+    report = measure(stage, cast)
     measured = {up.interface: up.measured for up in report.uplinks}
     return _Counted(when, computed(stage.fabric.plan, cast, rate), measured)
 

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fared.core.link_text import direction
 from fared.core.units import format_bandwidth
+from fared.extensions.lab.tables import list_table
 from fared.extensions.lab.workloads.report import PERCENTILES, JobReport, WorkloadReport
 from fared.extensions.lab.workloads.sizes import format_bytes
 
@@ -17,7 +18,7 @@ _BAR = 20
 
 def completion_table(report: WorkloadReport) -> Table:
     """Format the completion times of each job, beside the least time possible."""
-    table = _table(f"{report.lab}: completion times, seconds")
+    table = list_table(f"{report.lab}: completion times, seconds")
     table.add_column("job", no_wrap=True)
     for heading in ("hosts", "moved", "done", "bound", "least", "median", "most", "of bound"):
         table.add_column(heading, justify="right")
@@ -31,7 +32,7 @@ def completion_table(report: WorkloadReport) -> Table:
 
 def phases_table(report: JobReport) -> Table:
     """Format the phases of a job: the time in which each was under way, beside the least."""
-    table = _table(f"phases of {report.job.collective}, seconds under way in an iteration")
+    table = list_table(f"phases of {report.job.collective}, seconds under way in an iteration")
     table.add_column("phase", no_wrap=True)
     for heading in ("sends", "moved", "message", "bound", "median", "of bound"):
         table.add_column(heading, justify="right")
@@ -52,7 +53,7 @@ def phases_table(report: JobReport) -> Table:
 
 def latency_table(report: JobReport) -> Table:
     """Format percentiles of the latencies of requests, beside what one takes alone."""
-    table = _table(f"latency of {len(report.latencies):,} requests, seconds")
+    table = list_table(f"latency of {len(report.latencies):,} requests, seconds")
     table.add_column("alone", justify="right")
     for percent in PERCENTILES:
         table.add_column(f"p{percent}", justify="right")
@@ -97,13 +98,3 @@ def uses_table(report: WorkloadReport, most: int = 8) -> Table:
             "█" * round(min(link.mean, 1.0) * _BAR),
         )
     return table
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
