@@ -17,6 +17,7 @@ from fared.extensions.lab.delay import set_netem
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.status import show_status
 from fared.extensions.lab.waiting import wait_until
 
 TOPOLOGY = """
@@ -44,7 +45,10 @@ def fabric(tmp_path: Path) -> Iterator[Fabric]:
 
 
 @pytest.mark.netns
-def test_a_link_of_20_ms_has_a_round_trip_of_40_ms_and_loses_carrier_at_both_ends(fabric: Fabric):
+def test_a_link_of_20_ms_has_a_round_trip_of_40_ms_and_loses_carrier_at_both_ends(
+    fabric: Fabric, capsys: pytest.CaptureFixture[str]
+):
+    """``fared-lab status`` shows the process that holds it."""
     a, b = fabric.node("A").netns, fabric.node("B").netns
     far = str(fabric.plan.node("B").ports[0].address.ip)
     message = bytes(range(256)) * 2000  # more than a queue has room for as single frames
@@ -65,11 +69,22 @@ def test_a_link_of_20_ms_has_a_round_trip_of_40_ms_and_loses_carrier_at_both_end
     assert received == message
     assert "mtu 1400 qdisc tbf" in a.ip("link", "show", "dev", "B")
 
+    fabric.write_state()
+    attached = Fabric.attach(fabric.directory)
+    assert show_status(attached) == 0
+    (process,) = fabric.delayed.processes
+    told = capsys.readouterr().out.splitlines()[-1].split()
+    assert told[:5] == ["delayed", "links", "1", "delay", str(process.pid)]
+
     fabric.fail("A", "B")
     assert carrier(fabric, "B", "A", present=False)
     fabric.heal("A", "B")
     assert carrier(fabric, "A", "B", present=True)
     assert carrier(fabric, "B", "A", present=True)
+
+    fabric.delayed.stop()
+    assert show_status(attached) == 1
+    assert "delay ended" in capsys.readouterr().out
 
 
 def carrier(fabric: Fabric, node: str, interface: str, *, present: bool) -> bool:

@@ -14,11 +14,11 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import fared
 from fared.core.units import BytesPerSecond
@@ -83,7 +83,7 @@ class Fabric:
             for name, plan in self.plan.nodes.items()
         }
         self._built: list[RunningNode] = []
-        self._delayed = DelayedLinks(directory)
+        self.delayed = DelayedLinks(directory)
         self._views: dict[str, KernelView] = {}
         self._rates: dict[tuple[str, str], BytesPerSecond | None] = {}
 
@@ -119,8 +119,8 @@ class Fabric:
         source = topology.from_document(state["topology"], Path(state["origin"]), state["as_kind"])
         fabric = cls(source, directory)
         for name, processes in state["processes"].items():
-            node = fabric.nodes[name]
-            node.processes = [NodeProcess(p["name"], p["pid"], Path(p["log"])) for p in processes]
+            fabric.nodes[name].processes = _read_processes(processes)
+        fabric.delayed.processes = _read_processes(state.get("delay", ()))
         return fabric
 
     def write_state(self, as_kind: str | None = None, **more: object) -> None:
@@ -132,9 +132,9 @@ class Fabric:
             "topology": self.topology.document,
             "as_kind": as_kind,
             "processes": {
-                name: [{"name": p.name, "pid": p.pid, "log": str(p.log)} for p in node.processes]
-                for name, node in self.nodes.items()
+                name: _written_processes(node.processes) for name, node in self.nodes.items()
             },
+            "delay": _written_processes(self.delayed.processes),
             **more,
         }
         path = self.directory / STATE_FILE
@@ -222,7 +222,7 @@ class Fabric:
         end(processes)
         for node in self.nodes.values():
             node.processes.clear()
-        self._delayed.stop()
+        self.delayed.stop()
         for node in self._built:
             node.netns.delete()
         self._built.clear()
@@ -248,11 +248,15 @@ class Fabric:
             )
 
     def _make_delayed_links(self) -> None:
-        links = [ends for ends in self._links() if ends[0].delay]
-        self._delayed.start(links)
+        links = list(self.delayed_links())
+        self.delayed.start(links)
         for node in self.nodes.values():
             mine = [port for ends in links for port in ends if port.node == node.name]
             node.netns.batch("ip", [f"link set dev {port.name} mtu {port.mtu}" for port in mine])
+
+    def delayed_links(self) -> Iterator[tuple[PortAddresses, PortAddresses]]:
+        """Yield both ends of each link with a delay."""
+        return (ends for ends in self._links() if ends[0].delay)
 
     def _links(self) -> Iterator[tuple[PortAddresses, PortAddresses]]:
         for link in self.topology.links:
@@ -309,6 +313,14 @@ class Fabric:
     def rate(self, port: PortAddresses) -> BytesPerSecond | None:
         """Return the rate of a port as last set through this object, bytes/s; None is unlimited."""
         return self._rates.get((port.node, port.name), port.rate)
+
+
+def _written_processes(processes: Iterable[NodeProcess]) -> list[dict[str, Any]]:
+    return [{"name": p.name, "pid": p.pid, "log": str(p.log)} for p in processes]
+
+
+def _read_processes(written: Iterable[Mapping[str, Any]]) -> list[NodeProcess]:
+    return [NodeProcess(p["name"], p["pid"], Path(p["log"])) for p in written]
 
 
 def _compile() -> None:

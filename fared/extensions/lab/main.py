@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from fared.core import link_text
 from fared.core.link_text import LinkText
@@ -24,6 +22,7 @@ from fared.extensions.lab.generate.command import generate
 from fared.extensions.lab.node import exec_node
 from fared.extensions.lab.page import HTTP_PORT, listen, show_page
 from fared.extensions.lab.ranks import ranks_at
+from fared.extensions.lab.status import show_status
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.waiting import await_paths
 from fared.management.cli.completion import completion_of
@@ -138,32 +137,7 @@ def down(name: str | None) -> None:
 @click.pass_obj
 def status(name: str | None) -> None:
     """Show the nodes of the lab and the processes in them."""
-    _exit(holder.choose(name).run(_status))
-
-
-def _status(fabric: Fabric) -> int:
-    table = Table(title=f"lab {fabric.topology.name}", box=None)
-    for heading in ("node", "kind", "router id", "links", "processes", "memory"):
-        table.add_column(heading, justify="right" if heading in ("links", "memory") else "left")
-    healthy = True
-    for node in fabric.nodes.values():
-        running = [process for process in node.processes if process.alive()]
-        healthy = healthy and len(running) == len(node.processes)
-        words = [
-            f"{process.name} {process.pid if process.alive() else 'ended'}"
-            for process in node.processes
-        ]
-        memory = sum(process.resident_bytes() for process in running)
-        table.add_row(
-            node.name,
-            node.plan.node.kind,
-            str(node.plan.loopback or ""),
-            str(len(node.plan.ports)),
-            ", ".join(words),
-            f"{memory / 1e6:.1f} MB" if running else "",
-        )
-    Console().print(table)
-    return 0 if healthy else 1
+    _exit(holder.choose(name).run(show_status))
 
 
 @main.command(name="exec", context_settings=_VERBATIM)
