@@ -17,6 +17,7 @@ from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.tcp_order import order_of
 from fared.extensions.lab.traffic_command import traffic
 from fared.extensions.lab.workloads import federation, patterns, tables
+from fared.extensions.lab.workloads.graph import TaskGraph
 from fared.extensions.lab.workloads.heat import matrix
 from fared.extensions.lab.workloads.jobs import Job
 from fared.extensions.lab.workloads.report import (
@@ -138,6 +139,13 @@ def test_a_phase_is_under_way_while_any_of_its_tasks_is():
     assert under_way([]) == 0.0
 
 
+def sends(graph: TaskGraph, *hosts: str) -> tuple[dict[tuple[str, str], int], ...]:
+    return tuple(
+        {(hosts[a], hosts[b]): size for (a, b), size in task.transfers().items()}
+        for task in graph.tasks
+    )
+
+
 def report() -> WorkloadReport:
     """Requests of h1 to h2, and three hosts with experts."""
     load = {"count": 4, "rate": 9.0, "request": 10, "answer": 1000, "compute": 0.0, "seed": 3}
@@ -159,6 +167,7 @@ def report() -> WorkloadReport:
             order_of([]),
             latencies=(0.01, 0.04, 0.02, 0.03),
             alone=0.008,
+            sends=sends(asked, "h1", "h2"),
         ),
         JobReport(
             Job("experts", ("h3", "h1", "h2"), 3_000_000, tasks=tokens, iterations=1),
@@ -169,6 +178,7 @@ def report() -> WorkloadReport:
             order_of([]),
             phases,
             times,
+            sends=sends(tokens, "h3", "h1", "h2"),
         ),
     )
     return WorkloadReport("small", 1.0, jobs, (0.5, 1.0), ())

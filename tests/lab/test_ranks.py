@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from fared.extensions.lab import iperf, topology, traffic
+from fared.extensions.lab import iperf, pictures, topology, traffic
 from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.errors import LabError, TopologyError
 from fared.extensions.lab.fabric import Fabric
@@ -20,9 +20,19 @@ from fared.extensions.lab.main import main
 from fared.extensions.lab.node import configure_interfaces
 from fared.extensions.lab.ranks import all_ranks, check_ranks, crossing, rank_of, read_ranks
 from fared.extensions.lab.source_routes import host_routes
+from fared.extensions.lab.tcp_order import order_of
 from fared.extensions.lab.waiting import await_paths
 from fared.extensions.lab.workloads.bounds import bound
+from fared.extensions.lab.workloads.graph import GraphBuilder
+from fared.extensions.lab.workloads.heat import matrix
 from fared.extensions.lab.workloads.jobs import Job
+from fared.extensions.lab.workloads.report import (
+    Iteration,
+    JobReport,
+    PhaseReport,
+    TaskTime,
+    WorkloadReport,
+)
 from fared.extensions.lab.workloads.run import run
 
 MBIT = 1e6 / 8
@@ -115,6 +125,27 @@ def test_gpus_of_one_server_do_not_use_the_fabric(plan: AddressPlan):
     assert bound(job, plan, lambda _: 100 * MBIT) == pytest.approx(2e6 / (100 * MBIT))
 
 
+def test_pictures_show_nothing_that_gpus_of_one_server_exchange(plan: AddressPlan):
+    """Neither the heat map nor the lanes: a phase inside servers has no bar."""
+    hosts, build = ("g1.1", "g1.2", "g2.1"), GraphBuilder()
+    build.send("tensor", "", 0, 1, 5)
+    build.send("data", "", 0, 2, 7)
+    job = Job("step", hosts, 12, tasks=build.graph())
+    phases = tuple(
+        PhaseReport(name, 1, size, 0, (1,)) for name, size in (("tensor", 0), ("data", 7))
+    )
+    times, done = (TaskTime(0, 1), TaskTime(0, 1)), (Iteration(0, 1),)
+    report = JobReport(job, 2, 7, 0, done, order_of([]), phases, times, sends=job.sends(plan))
+    shown = matrix(WorkloadReport("rails", 1, (report,), (), ()))
+    assert shown == (list(hosts), [[0, 0, 7], [0, 0, 0], [0, 0, 0]])
+    pytest.importorskip("matplotlib")
+    from fared.extensions.lab.workloads import plots
+
+    axes = pictures.figure(4, 4).subplots()
+    plots.draw_tasks(axes, report)
+    assert len(axes.collections) == 1, "one bar"
+
+
 @pytest.mark.parametrize(
     ("names", "apart", "says"),
     [
@@ -186,9 +217,11 @@ def test_collectives_run_between_gpus_and_use_the_fabric_between_servers_only(fa
         return sum(counters["S"].sent_bytes for counters in leaves)
 
     before = sent()
-    (done,) = run(fabric, [Job("all-to-all", names, 4_000_000, iterations=1)], timeout=60.0).jobs
+    report = run(fabric, [Job("all-to-all", names, 4_000_000, iterations=1)], timeout=60.0)
+    (done,) = report.jobs
     assert done.moved == 8_000_000
     assert done.bound == pytest.approx(2e6 / (100 * MBIT))
+    assert sum(map(sum, matrix(report)[1])) == done.moved
     assert 4_000_000 < sent() - before < 1.3 * 4_000_000
 
 

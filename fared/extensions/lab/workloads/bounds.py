@@ -60,7 +60,7 @@ class JobBounds:
 def job_bounds(job: Job, plan: AddressPlan, rate: Rate) -> JobBounds:
     """Return lower bounds of a job that is alone in the fabric; infinity: some pair has no path."""
     least, graph = _Least(plan, rate), job.graph
-    own = tuple(least.seconds(job.crossing(plan, task.transfers())) for task in graph.tasks)
+    own = tuple(least.seconds(sent) for sent in job.sends(plan))
 
     def all_of(phase: str | None) -> float:
         together = job.crossing(plan, graph.transfers(phase))

@@ -22,13 +22,17 @@ _DARK = 0.55
 
 
 def matrix(report: WorkloadReport) -> tuple[list[str], list[list[float]]]:
-    """Return the hosts, by rank of the first job, and bytes (from, to); jobs are added up."""
+    """Return the ranks, first those of the first job, and bytes over the fabric (from, to).
+
+    Jobs are added up.
+    """
     hosts = list(dict.fromkeys(host for job in report.jobs for host in job.job.hosts))
     place = {host: at for at, host in enumerate(hosts)}
     found = [[0.0] * len(hosts) for _ in hosts]
     for job in report.jobs:
-        for (a, b), size in job.job.graph.transfers().items():
-            found[place[job.job.hosts[a]]][place[job.job.hosts[b]]] += size
+        for sent in job.sends:
+            for (source, target), size in sent.items():
+                found[place[source]][place[target]] += size
     return hosts, found
 
 

@@ -80,3 +80,7 @@ class Job:
         """Return what crosses the fabric, by names, of bytes from rank to rank."""
         named = {(self.hosts[a], self.hosts[b]): size for (a, b), size in sizes.items()}
         return crossing(plan, named)
+
+    def sends(self, plan: AddressPlan) -> tuple[dict[Pair, int], ...]:
+        """Return what each task of an iteration sends over the fabric, by names."""
+        return tuple(self.crossing(plan, task.transfers()) for task in self.graph.tasks)

@@ -39,22 +39,23 @@ def draw(report: WorkloadReport, path: Path) -> None:
     *tasks, above, below = whole.subplots(len(heights), 1, height_ratios=heights)
     above.sharex(below)
     for axes, job in zip(tasks, staged, strict=True):
-        _draw_tasks(axes, job)
+        draw_tasks(axes, job)
     _draw_links(whole, above, report)
     _draw_completions(below, report)
     pictures.save(whole, path)
 
 
-def _draw_tasks(axes: Axes, report: JobReport) -> None:
-    """A lane for each host: when it sent what in the last iteration."""
+def draw_tasks(axes: Axes, report: JobReport) -> None:
+    """Draw a lane for each rank: when it sent what over the fabric in the last iteration."""
     graph, hosts = report.job.graph, report.job.hosts
+    lanes = {host: at for at, host in enumerate(hosts)}
     phases = graph.phases
     height = 0.8 / len(phases)
     for number, phase in enumerate(phases):
-        for task, time in zip(graph.tasks, report.times, strict=True):
+        for task, sent, time in zip(graph.tasks, report.sends, report.times, strict=True):
             if task.phase != phase:
                 continue
-            for rank in {source for source, _ in task.transfers()}:
+            for rank in {lanes[source] for source, _ in sent}:
                 axes.broken_barh(
                     [(time.begun, max(time.ended - time.begun, 0.0))],
                     (rank - 0.4 + number * height, height),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from fared.core.units import BytesPerSecond
+from fared.extensions.lab.ranks import Pair
 from fared.extensions.lab.tcp_order import TcpOrder
 from fared.extensions.lab.workloads.jobs import Job
 
@@ -64,7 +65,8 @@ class JobReport:
 
     ``order``: of the segments of all iterations together. ``phases``: none if there is only one.
     ``times``: of the tasks of the last iteration. ``latencies``: of all requests, seconds;
-    ``alone``: the median of what they would take in an empty fabric.
+    ``alone``: the median of what they would take in an empty fabric. ``sends``: bytes that each
+    task sends over the fabric, by rank; nothing of what GPUs of one server exchange.
     """
 
     job: Job
@@ -77,6 +79,7 @@ class JobReport:
     times: tuple[TaskTime, ...] = ()
     latencies: tuple[float, ...] = ()
     alone: float | None = None
+    sends: tuple[Mapping[Pair, int], ...] = ()
 
     def latency(self, percent: int) -> float:
         """Return a percentile of the latencies (nearest rank), seconds; NaN without requests."""

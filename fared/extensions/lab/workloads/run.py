@@ -116,7 +116,7 @@ class _Run:
     def __post_init__(self, plan: AddressPlan) -> None:
         self._next = self.job.shift
         tasks = self.job.graph.tasks
-        self._sends = [self.job.crossing(plan, task.transfers()) for task in tasks]
+        self._sends = self.job.sends(plan)
         self._behind: list[list[int]] = [[] for _ in tasks]
         for number, task in enumerate(tasks):
             for before in task.after:
@@ -175,6 +175,7 @@ class _Run:
             tuple(self._times) if self.done else (),
             tuple(self._latencies),
             _finite(statistics.median(alone)) if alone else None,
+            self._sends,
         )
 
     def _phase_reports(self, bounds: JobBounds) -> Iterator[PhaseReport]:
