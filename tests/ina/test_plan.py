@@ -31,6 +31,7 @@ from fared.extensions.ina.plan.model import (
 from fared.extensions.ina.plan.planner import plan_job, plan_jobs
 from fared.extensions.ina.plan.stars import star_rates, widths_of
 from fared.extensions.ina.plan.stripes import one_round, rounds, stripe_weights
+from fared.extensions.ina.slots.setup import setup_of, tree_roles
 from fared.extensions.offline.ina.columns import best_of_several, best_stars_and_relays
 from fared.extensions.offline.ina.exact import best_trees
 from tests.ina.fabrics import FIGURE_1, both, clos, damaged, figure_1, leaf, workers
@@ -352,6 +353,53 @@ def test_five_stages_have_a_star_for_each_super_spine_e7():
     assert is_sound(network, plan)
     inside = plan_job(network, SummingJob("pod", {1: 103, 2: 104}))
     assert {rated.tree.root for rated in inside.trees} == {12, 13}
+
+
+def damaged_five_stages(seed: int, mean: float) -> Capacities:
+    """Each link is at a part of its rate, so many on average."""
+    rng = random.Random(seed)
+    network, _ = five_stages()
+    links = dict(network.links)
+    pairs = [(tail, head) for tail, head in links if tail < head]
+    for tail, head in pairs:
+        if rng.random() < mean / len(pairs):
+            rate = rng.choice((0.0, 0.1, 0.25, 0.5)) * links[tail, head]
+            links[tail, head] = links[head, tail] = rate
+    return replace(network, links=links)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.floats(0.5, 12), st.sampled_from(["", "no BIER"]), st.booleans())
+def test_plans_of_five_stages_are_sound_and_never_above_the_cut(seed, mean, unicast, wide):
+    """Relays are added to stars, in one area and across several."""
+    network, (_, job) = damaged_five_stages(seed, mean), five_stages()
+    job = replace(job, unicast=unicast, wide=wide)
+    plan = plan_job(network, job)
+    assert is_sound(network, plan)
+    assert plan.rate <= least_cut(network, job) * (1 + 1e-6)
+    assert plan.rate >= plan_job(network, job, relays=False).rate
+    if plan.trees:
+        setup = setup_of(plan, job_id=1, epoch=1, length=64, payload=1024, window=8)
+        for tree in setup.trees:
+            told = {bits for role in tree_roles(tree).values() for bits in [role.direct]}
+            assert sum(told) == job.bits, "each worker gets a result from one router"
+
+
+@pytest.mark.parametrize(("unicast", "wide"), [("", False), ("", True), ("no BIER", True)])
+def test_a_leaf_that_is_weak_at_one_spine_relays_in_five_stages(unicast, wide):
+    network, job = five_stages()
+    leaves = job.leaves
+    first, second = sorted(head for tail, head in network.links if tail == leaves[0])[:2]
+    weak = [(leaves[0], first), (leaves[1], second)]
+    links = dict(network.links)
+    for tail, head in [*weak, *((b, a) for a, b in weak)]:
+        links[tail, head] = links[tail, head] / 4
+    network, job = replace(network, links=links), replace(job, unicast=unicast, wide=wide)
+    cut = least_cut(network, job)
+    assert plan_job(network, job, relays=False).rate < 0.9 * cut
+    plan = plan_job(network, job)
+    assert plan.rate == pytest.approx(cut)
+    assert "relay" in {rated.kind for rated in plan.trees}
 
 
 def test_times_of_rings_servers_and_aggregation_e8():

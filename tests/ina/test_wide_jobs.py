@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.ids import NodeId
+from fared.core.ids import NodeId, format_node
 from fared.core.wire import DecodeError
+from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.control.advert import SumCapability
 from fared.extensions.ina.control.areas import JobArea
 from fared.extensions.ina.control.creation import NewJob, WorkerPlace
 from fared.extensions.ina.control.errors import ManagerError
 from fared.extensions.ina.control.manager import JobManager
+from fared.extensions.ina.control.membership import WorkerReport
 from fared.extensions.ina.control.network import JobNetwork, reachable_from
 from fared.extensions.ina.control.passing import MOST_PASSED, PASSED_KEY, decode_passed
 from fared.extensions.ina.control.wide import WideJobs
@@ -86,6 +88,9 @@ class FloodedAreas:
         self.wide: dict[NodeId, WideJobs] = {}
         self.seen: dict[tuple[NodeId, int], dict[int, bytes]] = {}
         self.floodings: Counter[int] = Counter()
+        self.bfrs: set[NodeId] = set()
+        """The routers that run BIER, and send results by it."""
+        self.instances: dict[NodeId, int] = {}
         for node in sorted(self.alive):
             self.start(node)
         self.route()
@@ -94,8 +99,14 @@ class FloodedAreas:
         """Start the daemon of a router."""
         self.managers[node] = manager = JobManager(node, 60_000)
         self.wide[node] = WideJobs(node, 60_000, manager)
-        told = SumCapability(f"10.9.{node // 256}.{node % 256}", 54200, instance, 1 << 22)
-        manager.process_found(told)
+        manager.process_found(self.capability(node, instance))
+        self.instances[node] = instance
+
+    def capability(self, node: NodeId, instance: int | None = None) -> SumCapability:
+        """What ``fared-ina`` of a router tells."""
+        at = self.instances[node] if instance is None else instance
+        address = f"10.9.{node // 256}.{node % 256}"
+        return SumCapability(address, 54200, at, 1 << 22, bier=node in self.bfrs)
 
     def areas_of(self, node: NodeId) -> list[JobArea]:
         """Return the areas of a router, with what is reachable in each."""
@@ -113,7 +124,9 @@ class FloodedAreas:
         for node in sorted(self.alive):
             areas = self.areas_of(node)
             links = {link: rate for area in areas for link, rate in area.network.links.items()}
-            whole = JobNetwork(links, reachable_from(links, node))
+            near = reachable_from(links, node)
+            whole = JobNetwork(links, near, frozenset(map(int, near & self.bfrs)))
+            self.managers[node].process_found(self.capability(node))
             self.wide[node].network_changed(areas, whole)
             self.wide[node].hostnames = {at: f"r{at}" for at in whole.reachable}
         self.consider()
@@ -182,7 +195,8 @@ class FloodedAreas:
         routers = [own[address(*p)] or wide.router_of(address(*p)) for p in places]
         del wide.border.wishes[name]
         found = [WorkerPlace(address(*p), at) for p, at in zip(places, routers, strict=True)]
-        new = NewJob(name, found, 1408, 8, "several areas", wide=True, **given)
+        given = {"results": "no BIER", "wide": True} | given
+        new = NewJob(name, found, 1408, 8, **given)
         self.managers[head].create(new, self.now)
         self.exchange()
 
@@ -398,15 +412,145 @@ def test_an_ended_job_is_withdrawn_everywhere():
     assert not any(key for items in net.seen.values() for key in items)
 
 
-def test_what_is_known_of_one_area_only_is_refused_with_the_reason():
+def test_workers_that_nobody_tells_of_are_refused_with_the_reason():
     net = FloodedAreas()
-    with pytest.raises(ManagerError, match="is not elastic"):
-        net.create(*ALL, elastic=True)
-    with pytest.raises(ManagerError, match="no given one"):
-        net.create(*ALL, tree=GivenTree(spine(1, 1), {}))
     with pytest.raises(ManagerError, match=r"10\.9\.9\.2 is in another area .* no border router"):
         net.create((1, 1), (9, 9))
     assert net.epochs() == {}
+
+
+BY_BIER = BierWay(1, 64, {bfr_id: 40 + bfr_id for bfr_id in range(1, 5)})
+
+
+def test_results_go_by_bier_across_areas_where_all_routers_of_the_trees_run_it():
+    """Border routers tell who runs BIER; the root sends each result once, and nobody copies it."""
+    net = FloodedAreas()
+    net.bfrs = {*net.alive}
+    net.route()
+    net.create(*ALL, results=BY_BIER, forced=True)
+    _, job = net.job()
+    assert (job.bier, job.unicast) == (BY_BIER, "")
+    assert net.roots() <= SUPER_SPINES
+    assert all(not tree.above for tree in job.setup.trees)
+    assert all(net.job(leaf(*place))[1].bier == BY_BIER for place in ALL)
+
+    net.bfrs.discard(spine(2, 1))
+    net.route()
+    net.run(5)
+    _, job = net.job()
+    assert job.unicast == f"{format_node(spine(2, 1))} does not run BIER"
+    assert all(tree.above == tree.parents for tree in job.setup.trees)
+
+
+def test_a_job_that_wants_bier_is_refused_where_a_router_of_another_area_has_none():
+    net = FloodedAreas()
+    net.bfrs = net.alive - {spine(2, 1)}
+    net.route()
+    why = f"results cannot go by BIER: {format_node(spine(2, 1))} does not run BIER"
+    with pytest.raises(ManagerError, match=why):
+        net.create(*ALL, results=BY_BIER, forced=True)
+
+
+@pytest.mark.parametrize(
+    ("tree", "parents"),
+    [
+        # VAT nodes of both PoDs below a super-spine, as fared plans it
+        (
+            GivenTree(super_spine(1, 1), dict.fromkeys((spine(1, 1), spine(2, 1)), 1011)),
+            {-1: 111, -2: 111, -3: 211, -4: 211, 111: 1011, 211: 1011},
+        ),
+        # a root in the other PoD: those of PoD 1 are summed before
+        (
+            GivenTree(spine(2, 2), {spine(1, 2): 212}),
+            {-1: 112, -2: 112, -3: 212, -4: 212, 112: 212},
+        ),
+    ],
+)
+def test_a_given_tree_may_have_routers_of_several_areas(tree, parents):
+    """Results go by unicast from its root, as within one area."""
+    net = FloodedAreas()
+    net.create(*ALL, tree=tree)
+    _, job = net.job()
+    (setup,) = job.setup.trees
+    assert (setup.root, setup.parents, setup.above) == (tree.root, parents, {})
+    for node in {*tree.nodes} | {leaf(*place) for place in ALL}:
+        assert net.managers[NodeId(node)].wanted(), node
+
+    net.lose(NodeId(tree.root))
+    net.run(5)
+    assert net.roots() <= SUPER_SPINES - {tree.root}, "planned trees, while it cannot work"
+
+
+def test_a_given_tree_is_refused_with_a_router_that_no_worker_needs():
+    net = FloodedAreas()
+    with pytest.raises(ManagerError, match="would sum nothing"):
+        net.create(*ALL, tree=GivenTree(super_spine(1, 1), {spine(1, 2): super_spine(1, 1)}))
+
+
+def test_an_elastic_job_goes_on_without_a_worker_of_another_area_and_takes_it_back():
+    """Border routers pass on what its router reports: up to the backbone, and down from it."""
+    net = FloodedAreas(pods=3)
+    net.create(*ALL, elastic=True)
+    job_id = net.job()[1].setup.job_id
+
+    def report(**found: tuple[int, ...]) -> None:
+        told = {job_id: WorkerReport(**found)}
+        net.managers[leaf(2, 1)].workers_found(told, frozenset({job_id}))
+        net.consider()
+        net.exchange()
+
+    report(lost=(3,))
+    setup = net.job()[1].setup
+    assert (setup.workers, net.job()[1].reason) == ((1, 2, 4), "rank 2 is lost")
+    assert {tuple(sorted(tree.parents)) for tree in setup.trees} >= {(-4, -2, -1, 111, 211)}
+    assert {net.job(leaf(*place))[1].setup.workers for place in ALL} == {(1, 2, 4)}
+    report(returning=(3,))
+    assert (net.job()[1].setup.workers, net.job()[1].reason) == ((1, 2, 3, 4), "rank 2 is back")
+    report()
+    before = net.epochs()
+    net.run(60)
+    assert net.epochs() == before
+    assert not {at for at in net.passed() if at[1] == 3}, "nobody else hears of it"
+
+
+def test_a_report_counts_for_its_own_router_only_and_ends_with_the_job():
+    net = FloodedAreas()
+    net.create(*ALL, elastic=True)
+    job_id = net.job()[1].setup.job_id
+    net.managers[leaf(2, 1)].workers_found({job_id: WorkerReport(lost=(1,))}, frozenset())
+    net.exchange()
+    assert net.job()[1].setup.workers == (1, 2, 3, 4), "it has no such worker"
+    net.managers[HEAD].delete("job", net.now)
+    net.exchange()
+    net.run(60)
+    assert (net.epochs(), net.passed()) == ({}, {})
+
+
+def test_a_leaf_that_is_weak_at_a_spine_relays_over_a_leaf_of_another_pod():
+    """Two leaves of PoD 2 are weak at different spines; stars alone would waste both planes.
+
+    The only other way of one is down into PoD 1, whose first leaf sums for it.
+    """
+    net = FloodedAreas()
+    _join(net.links[2], leaf(2, 1), spine(2, 1), 0.25)
+    _join(net.links[2], leaf(2, 2), spine(2, 2), 0.25)
+    net.route()
+    net.create(*ALL)
+    whole = {link: rate for links in net.links.values() for link, rate in links.items()}
+    job = SummingJob("job", {at: leaf(*place) for at, place in enumerate(ALL, 1)})
+    cut = least_cut(Capacities(whole, frozenset()), job)
+    assert planned(net) == pytest.approx(cut) == pytest.approx(1.25), "stars have 0.25 each"
+    setup = net.job()[1].setup
+    (relay,) = (tree for tree in setup.trees if leaf(1, 1) in tree.parents)
+    way = [-3, spine(2, 2), super_spine(2, 1), spine(1, 2), leaf(1, 1), spine(1, 1), relay.root]
+    assert [relay.parents[at] for at in way[:-1]] == way[1:]
+    assert [relay.above[at] for at in way[:-1]] == way[1:], "results take the way back"
+    for node in {*relay.nodes} | {leaf(*place) for place in ALL}:
+        assert net.managers[NodeId(node)].wanted(), node
+    for loss in (0.0, 0.2):
+        run = VirtualJob(setup, seed=3, loss=loss, double=loss)
+        run.call(60)
+        run.run()
 
 
 def test_a_leaf_is_no_border_router_whatever_it_tells():

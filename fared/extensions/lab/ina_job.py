@@ -151,8 +151,7 @@ class LabJob:
         """Return the job as it is to be planned."""
         way = AS_ASKED if bier is False else self.way_by_bier()
         unicast = way if isinstance(way, str) else ""
-        wide = bool(unicast) and tree is None and self._crosses()
-        return replace(self.job, unicast=unicast, given=tree, wide=wide)
+        return replace(self.job, unicast=unicast, given=tree, wide=self._crosses())
 
     def install(self, found: TreePlan, reason: str = "created") -> None:
         """Begin an epoch with the trees of a plan. Raises LabError."""
@@ -181,7 +180,7 @@ class LabJob:
             self._ask(number, Install(message, number))
 
     def _crosses(self) -> bool:
-        """Whether workers are in several areas or levels, where routers that sum copy results."""
+        """Whether workers are in several areas or levels."""
         leaves = [self.fabric.plan.node(rank_of(self.fabric.plan, at).leaf) for at in self.hosts]
         return len({(leaf.home_area, leaf.node.isis_area) for leaf in leaves}) > 1
 

@@ -1,7 +1,8 @@
 """Areas and levels as one router sees them: what is flooded in each, and what border routers tell.
 
-Adverts that a border router passes on count as if their head had flooded them here; those that it
-floods here itself come first. What border routers tell counts while they are reachable.
+Adverts and reports that a border router passes on count as if their router had flooded them here;
+those that it floods here itself come first. What border routers tell counts while they are
+reachable.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Areas:
 
     def take_changes(self) -> list[tuple[NodeId, int, bytes | None]]:
         """Return who floods, or has withdrawn (None), what, since the last time."""
-        passed = self._passed_adverts()
+        passed = self._passed_items()
         changed: list[tuple[NodeId, int, bytes | None]] = []
         for what in self._touched | passed.keys() | (self._given.keys() - self.native.keys()):
             here = self.native.get(what)
@@ -122,12 +123,14 @@ class Areas:
             if one.way != "wish":
                 yield node, one
 
-    def _passed_adverts(self) -> dict[Native, bytes]:
+    def _passed_items(self) -> dict[Native, bytes]:
         found: dict[Native, bytes] = {}
         for _, one in self.views():
-            for advert in one.adverts:
-                if advert.head not in self.here:  # a head of our areas floods its jobs itself
-                    found[NodeId(advert.head), advert.key] = advert.value
+            items = [(advert.head, advert.key, advert.value) for advert in one.adverts]
+            items += [(report.router, report.key, report.value) for report in one.reports]
+            for node, key, value in items:
+                if node not in self.here:  # a router of our areas floods its own itself
+                    found[NodeId(node), key] = value
         return found
 
     def hosts(self) -> dict[str, NodeId]:
@@ -151,17 +154,24 @@ class Areas:
             found |= {NodeId(router): name for router, name in one.view.names.items()}
         return found
 
+    @property
+    def bfrs(self) -> frozenset[int]:
+        """The routers of our areas that run BIER."""
+        return self._whole.bfrs
+
     def whole(self) -> JobNetwork:
         """Return the network with all that border routers tell."""
         links: dict[Direction, float] = dict(self._whole.links)
+        bfrs = set(self.bfrs)
         more = False
         for _, one in self.views():
             for tail, head, rate in one.view.links:
                 links[tail, head] = max(links.get((tail, head), 0.0), rate)
                 more = True
+            bfrs |= set(one.view.bfrs)
         if not more:
             return self._whole
-        return JobNetwork(links, reachable_from(links, self.node), self._whole.bfrs)
+        return JobNetwork(links, reachable_from(links, self.node), frozenset(bfrs))
 
     def tellers(self, address: str, router: int) -> set[NodeId]:
         """Return who tells that an address is at a router: itself, as it sums, or border routers.

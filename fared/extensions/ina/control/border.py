@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from fared.core.ids import NodeId
 from fared.extensions.ina.control.advert import JobAdvert, SumCapability
 from fared.extensions.ina.control.areas import Areas, JobArea
+from fared.extensions.ina.control.membership import WORKERS_KEY
 from fared.extensions.ina.control.passing import (
     MOST_PASSED,
     AreaView,
     Passed,
     PassedAdvert,
     PassedItems,
+    PassedReport,
     Way,
 )
 from fared.extensions.ina.control.places import Demand, RouterPlaces, admitted
@@ -146,29 +150,39 @@ class JobBorder:
             asked = number in job.asked
             if asked or backbone.number in job.asked:
                 view = self._inside(area, inside, here)
-                told = self._adverts(job, {number})
-                yield backbone.number, Passed("up", name, 0, asked, job.addresses, view, told)
+                up = Passed("up", name, 0, asked, job.addresses, view)
+                yield backbone.number, self._with_items(up, job, number)
             outside = {at: leaf for at, leaf in hosts.items() if at not in inside}
-            view, others = self._beyond(name, backbone, set(inside), outside, here)
-            if view.hosts:
-                told = tuple(one for one in others if not self._native(one, number))
-                told += self._adverts(job, {backbone.number}, but=number)
-                yield number, Passed("down", name, 0, False, job.addresses, view, told)
+            down = self._beyond(name, backbone, set(inside), outside, here)
+            if down.view.hosts:
+                down = replace(down, addresses=job.addresses)
+                yield number, self._with_items(down, job, backbone.number, but=number)
 
-    def _adverts(
-        self, job: _Crossing, areas: set[int], but: int | None = None
-    ) -> tuple[PassedAdvert, ...]:
-        """Return the adverts that heads flood in some areas, and not in another, ours excepted."""
-        found = []
+    def _with_items(
+        self, passed: Passed, job: _Crossing, area: int, but: int | None = None
+    ) -> Passed:
+        """Add adverts and reports that routers flood in an area, and drop those of another one.
+
+        Ours are flooded in all of our areas.
+        """
+        adverts = {(at.head, at.key): at for at in passed.adverts}
+        reports = {(at.router, at.key): at for at in passed.reports}
         for head, advert in job.adverts:
-            flooded = self._areas.native.get((head, advert.key), {})
-            value = next((flooded[area] for area in sorted(flooded) if area in areas), None)
-            if value is not None and but not in flooded:
-                found.append(PassedAdvert(head, advert.key, value))
-        return tuple(found)
+            if (value := self._native(head, advert.key).get(area)) is not None:
+                adverts[head, advert.key] = PassedAdvert(head, advert.key, value)
+            key = WORKERS_KEY + advert.job.setup.job_id
+            for leaf in sorted({*advert.leaves.values()}):
+                if (value := self._native(leaf, key).get(area)) is not None:
+                    reports[leaf, key] = PassedReport(leaf, key, value)
+        return replace(
+            passed,
+            adverts=tuple(one for at, one in adverts.items() if but not in self._native(*at)),
+            reports=tuple(one for at, one in reports.items() if but not in self._native(*at)),
+        )
 
-    def _native(self, advert: PassedAdvert, area: int) -> bool:
-        return area in self._areas.native.get((NodeId(advert.head), advert.key), {})
+    def _native(self, node: int, key: int) -> Mapping[int, bytes]:
+        """Return what a router itself floods with a key, by area."""
+        return self._areas.native.get((NodeId(node), key), {})
 
     def _inside(self, area: JobArea, hosts: Mapping[str, NodeId], here: JobsHere) -> AreaView:
         """Return workers, their routers, and the widest shortest way to each."""
@@ -185,7 +199,8 @@ class JobBorder:
                 at = hops[at]
         routers = {int(router): able[router] for router in {node, *reached.values()}}
         told = [(*link, links[link]) for link in sorted(used)]
-        return AreaView({**reached}, routers, told, here.named(routers))
+        bfrs = self._areas.bfrs & {node, *itertools.chain(*used)}
+        return AreaView({**reached}, routers, told, here.named(routers), sorted(bfrs))
 
     def _beyond(
         self,
@@ -194,8 +209,8 @@ class JobBorder:
         inside: set[str],
         outside: Mapping[str, NodeId],
         here: JobsHere,
-    ) -> tuple[AreaView, list[PassedAdvert]]:
-        """Return the backbone's part between us and others, and what these tell of their areas."""
+    ) -> Passed:
+        """Return the backbone's part between us and others, with what these tell of their areas."""
         node, links = self._areas.node, backbone.network.links
         able = here.able
         hosts: dict[str, int] = {at: leaf for at, leaf in outside.items() if leaf in able}
@@ -203,6 +218,8 @@ class JobBorder:
         names: dict[int, str] = {}
         rates: dict[tuple[Vertex, Vertex], float] = {}
         adverts: dict[tuple[int, int], PassedAdvert] = {}
+        reports: dict[tuple[int, int], PassedReport] = {}
+        bfrs: set[int] = set()
         targets = {*hosts.values()}
         for _, other, one in self._areas.passed():
             if one.job != job or one.way != "up" or inside & one.view.hosts.keys():
@@ -212,7 +229,9 @@ class JobBorder:
             routers |= one.view.routers
             names |= one.view.names
             rates |= {(tail, head): rate for tail, head, rate in one.view.links}
+            bfrs |= {*one.view.bfrs}
             adverts |= {(advert.head, advert.key): advert for advert in one.adverts}
+            reports |= {(report.router, report.key): report for report in one.reports}
         for target in targets - {node}:
             for tail, head in shortest_paths_only(links, node, target):
                 rates[tail, head] = links[tail, head]
@@ -221,7 +240,10 @@ class JobBorder:
         routers |= {router: able[router] for router in on_the_way & able.keys()}
         told = [(*link, rate) for link, rate in sorted(rates.items())]
         names |= here.named(routers)
-        return AreaView(hosts, routers, told, names), list(adverts.values())
+        bfrs |= on_the_way & self._areas.bfrs
+        view = AreaView(hosts, routers, told, names, sorted(bfrs))
+        items = tuple(adverts.values()), tuple(reports.values())
+        return Passed("down", job, 0, False, (), view, *items)
 
 
 def _note(

@@ -56,8 +56,6 @@ class NewJob(msgspec.Struct, frozen=True):
             raise ManagerError(f"{len(self.places)} workers: 2 to {MOST_WORKERS}")
         if not LEAST_SHARE <= self.share <= MOST_SHARE:
             raise ManagerError(f"a share of {self.share:g}: {LEAST_SHARE:g} to {MOST_SHARE:g}")
-        if self.wide:
-            self._check_wide()
         leaves = self.leaves
         if leaves[0] != node:
             text = f"create it at {format_node(leaves[0])}, the router of the first worker"
@@ -65,16 +63,6 @@ class NewJob(msgspec.Struct, frozen=True):
         for place, leaf in zip(self.places, leaves, strict=True):
             if leaf not in able:
                 raise ManagerError(f"{format_node(leaf)}, of {place.address}, does not sum")
-
-    def _check_wide(self) -> None:
-        """Raise ManagerError for what is known within one area only."""
-        across = "a job whose workers are in several areas or levels"
-        if self.tree is not None:
-            raise ManagerError(f"{across} has planned trees, no given one")
-        if self.elastic:
-            raise ManagerError(f"{across} is not elastic: lost workers are told within one")
-        if not isinstance(self.results, str):
-            raise ManagerError(f"{across} gets its results by unicast")
 
     @property
     def leaves(self) -> list[NodeId]:

@@ -3,7 +3,8 @@
 A head floods a *wish* with the addresses of a new job's workers. A border router answers *up*, in
 the backbone (area 0, level 2), what it knows of workers in its other areas, and *down*, in such an
 area, what it knows of all others: of the backbone itself, and what others have told up. Nothing
-that came down is told further, so that nothing circles. Each of these carries the job's adverts.
+that came down is told further, so that nothing circles. Each of these carries the job's adverts,
+and what routers report of its workers.
 """
 
 from __future__ import annotations
@@ -35,15 +36,20 @@ _MOST_HEADS: Final = 16
 _Name = Annotated[str, Meta(max_length=255)]
 _Rate = Annotated[float, Meta(ge=0.0)]
 _Key = Annotated[int, Meta(ge=1, lt=WORKERS_KEY)]
+_ReportKey = Annotated[int, Meta(gt=WORKERS_KEY, lt=PASSED_KEY)]
 
 
 class AreaView(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of other areas: routers of workers, who sums, links (bytes/s), hostnames."""
+    """What is known of other areas: routers of workers, who sums, links (bytes/s), hostnames.
+
+    ``bfrs`` are the routers that run BIER; former versions tell none.
+    """
 
     hosts: Annotated[dict[Address, Router], Meta(max_length=MOST_WORKERS)] = {}
     routers: Annotated[dict[Router, SumCapability], Meta(max_length=_MOST_ROUTERS)] = {}
     links: Annotated[list[tuple[Router, Router, _Rate]], Meta(max_length=_MOST_LINKS)] = []
     names: Annotated[dict[Router, _Name], Meta(max_length=_MOST_ROUTERS)] = {}
+    bfrs: Annotated[list[Router], Meta(max_length=_MOST_ROUTERS)] = []
 
 
 class PassedAdvert(msgspec.Struct, frozen=True, array_like=True):
@@ -54,10 +60,19 @@ class PassedAdvert(msgspec.Struct, frozen=True, array_like=True):
     value: bytes
 
 
+class PassedReport(msgspec.Struct, frozen=True, array_like=True):
+    """What a router floods of the workers of an elastic job."""
+
+    router: Router
+    key: _ReportKey
+    value: bytes
+
+
 class Passed(msgspec.Struct, frozen=True, array_like=True):
     """All that one router passes on of a job in one way.
 
     ``asked``: the job is led, or wanted, on the side of which this tells; else it only answers.
+    Former versions pass no ``reports`` on.
     """
 
     way: Way
@@ -67,6 +82,7 @@ class Passed(msgspec.Struct, frozen=True, array_like=True):
     addresses: Annotated[tuple[Address, ...], Meta(max_length=MOST_WORKERS)]
     view: AreaView = AreaView()
     adverts: Annotated[tuple[PassedAdvert, ...], Meta(max_length=_MOST_HEADS)] = ()
+    reports: Annotated[tuple[PassedReport, ...], Meta(max_length=_MOST_ROUTERS)] = ()
 
 
 def encode_passed(passed: Passed) -> bytes:

@@ -22,7 +22,8 @@ _AFTER: Final = 10.0
 class AskedJobs:
     """Requests for such jobs. ``create`` gets them with routers where some were found.
 
-    ``changed`` is called when this router asks for other workers than before.
+    ``changed`` is called when this router asks for other workers than before, and ``knows_tree``
+    tells whether the routers of a request's tree are known.
     """
 
     def __init__(
@@ -30,8 +31,10 @@ class AskedJobs:
         wide: WideJobs,
         create: Callable[[CreateJob], None],
         changed: Callable[[], None],
+        knows_tree: Callable[[CreateJob], bool],
     ) -> None:
         self._wide, self._create, self._changed = wide, create, changed
+        self._knows_tree = knows_tree
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, request: CreateJob) -> None:
@@ -51,12 +54,16 @@ class AskedJobs:
             await asyncio.sleep(_LOOK_EVERY)
             if known != (known := self._wide.areas.capabilities()):
                 since = now()
-            if now() - since >= _SETTLED and self._routers(request) is not None:
+            if now() - since >= _SETTLED and self._is_known(request):
                 break
         self._create(self._routers(request) or request)
         await asyncio.sleep(_AFTER)
         wishes.pop(request.name, None)
         self._changed()
+
+    def _is_known(self, request: CreateJob) -> bool:
+        """Whether the routers of all workers are known, and those of a given tree."""
+        return self._routers(request) is not None and self._knows_tree(request)
 
     def _routers(self, request: CreateJob) -> CreateJob | None:
         """Return a request with the routers of all workers; None: some are not known."""

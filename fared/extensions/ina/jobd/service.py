@@ -60,6 +60,7 @@ from fared.extensions.ina.messages import (
     WorkerGone,
 )
 from fared.extensions.ina.plan.given import TreeError, parse_tree
+from fared.extensions.ina.plan.model import GivenTree
 from fared.extensions.ina.slots.packet import largest_payload
 
 _ASK_EVERY: Final = 1.0
@@ -86,7 +87,7 @@ class JobService:
         """What ``fared-ina`` told last; None: it does not answer."""
         self.manager = JobManager(begin.node, begin.limit)
         self.wide = WideJobs(begin.node, begin.limit, self.manager)
-        self._asked_jobs = AskedJobs(self.wide, self._answer, self._soon)
+        self._asked_jobs = AskedJobs(self.wide, self._answer, self._soon, self._knows_tree)
         self.rates = TreeRates()
         self.hostnames: dict[NodeId, str] = {}
         """Also those of other areas' routers with a part in jobs."""
@@ -187,10 +188,7 @@ class JobService:
 
     def _new_job(self, asked: CreateJob) -> NewJob:
         """Return the job that is asked for. Raises ManagerError."""
-        try:
-            tree = None if asked.tree is None else parse_tree(asked.tree, self._router)
-        except TreeError as error:
-            raise ManagerError(f"no tree: {error}") from error
+        tree = self._tree(asked)
         length = length_of(len(asked.places), asked.results)
         return NewJob(
             asked.name,
@@ -205,12 +203,27 @@ class JobService:
             self.wide.is_wide(place.leaf for place in asked.places),
         )
 
+    def _tree(self, asked: CreateJob) -> GivenTree | None:
+        """Return the tree that is asked for. Raises ManagerError."""
+        try:
+            return None if asked.tree is None else parse_tree(asked.tree, self._router)
+        except TreeError as error:
+            raise ManagerError(f"no tree: {error}") from error
+
+    def _knows_tree(self, asked: CreateJob) -> bool:
+        try:
+            self._tree(asked)
+        except ManagerError:
+            return False
+        return True
+
     def _router(self, name: str) -> int:
         """Return the router of a hostname or id that sums. Raises ManagerError."""
         for node in self.manager.capabilities:
             if name in (format_node(node), self.hostnames.get(node)):
                 return node
-        raise ManagerError(f"no router {name} sums")
+        told = "" if self.wide.areas.alone else ", nor tells a border router of it"
+        raise ManagerError(f"no router {name} sums{told}")
 
     # -- decisions ------------------------------------------------------------------------------
 

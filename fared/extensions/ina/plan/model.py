@@ -91,8 +91,7 @@ class SummingJob(msgspec.Struct, frozen=True):
     ``weight`` is the job's part when several share the network. ``adders`` are the routers with
     memory for its slots; None: all that sum. ``unicast`` tells why results go to each worker by
     itself; empty: they go by BIER, so that a link carries each once. It has the ``given`` tree, if
-    there is one, and no other. The workers of a ``wide`` job are in several areas: all routers of a
-    tree that sum pass results on.
+    there is one, and no other. The workers of a ``wide`` job are in several areas.
     """
 
     name: str
@@ -108,6 +107,14 @@ class SummingJob(msgspec.Struct, frozen=True):
     def leaves(self) -> list[Vertex]:
         """The routers that have workers, ascending."""
         return sorted(set(self.workers.values()))
+
+    @property
+    def replicates(self) -> bool:
+        """Whether all routers of a tree that sum pass results on, so that planes carry them once.
+
+        By BIER they need not; a given tree has the nodes that an operator wants, and no others.
+        """
+        return self.wide and bool(self.unicast) and self.given is None
 
     @property
     def bits(self) -> BitString:
@@ -182,7 +189,10 @@ class AggregationTree(msgspec.Struct, frozen=True):
 
 
 class RatedTree(msgspec.Struct, frozen=True):
-    """A tree, its rate, and its kind: ``star``, ``relay``, ``given``, or of a ``wide`` job."""
+    """A tree, its rate, and its kind: ``star``, ``relay``, ``given``, or ``wide``.
+
+    The last one is a star of a job whose results are replicated (``SummingJob.replicates``).
+    """
 
     tree: AggregationTree
     rate: float

@@ -29,7 +29,7 @@ from fared.extensions.ina.plan.model import (
 )
 from fared.extensions.ina.plan.relays import Relay, widest_tree
 from fared.extensions.ina.plan.stars import widths_of
-from fared.extensions.ina.plan.trees import is_relayed, shortest_trees, tree_along
+from fared.extensions.ina.plan.trees import is_relayed, relay_trees, shortest_trees, tree_along
 
 _NOTHING = 1e-6
 """The part of a resource or a rate that is not worth a tree."""
@@ -101,6 +101,14 @@ class _Growing:
         self.at: int | None = None
 
     @property
+    def is_deep(self) -> bool:
+        """Whether the roots of its stars are not next to its leaves, as in five stages."""
+        leaves = {*self.job.leaves}
+        beside = {head for tail, head in self.network.links if tail in leaves}
+        roots = {tree.root for tree, _ in self.candidates}
+        return self.job.wide or not roots <= beside | leaves
+
+    @property
     def progress(self) -> float:
         """The job's rate for its weight."""
         total = sum(self.rates.values()) + sum(rated.rate for rated in self.relayed)
@@ -137,9 +145,11 @@ def plan_jobs(
     growing = [_Growing(whole, job, remainder) for job in jobs]
     _grow(growing, remainder)
     if relays:
-        planned = (one for one in growing if one.job.given is None and not one.job.wide)
+        planned = (one for one in growing if one.job.given is None)
         for one in sorted(planned, key=lambda one: one.progress):
             _add_relays(one, remainder)
+            if one.is_deep:
+                _add_deep_relays(one, remainder)
     return [one.plan() for one in growing]
 
 
@@ -213,6 +223,27 @@ def _add_relays(one: _Growing, remainder: _Remainder) -> None:
         one.relayed.append(RatedTree(tree, rate, kind_of(one.job, tree)))
 
 
+def _add_deep_relays(one: _Growing, remainder: _Remainder) -> None:
+    """Add the widest relay tree of what is left, in more than three stages, again and again.
+
+    What stars have used up is no link any more, so a leaf's shortest way to a root may lead over
+    another leaf of the job. All routers on the way sum or pass on: routes would avoid it.
+    """
+    leaves = {*one.job.leaves}
+    able = leaves | one.network.adders
+    while len(one.relayed) < _MOST_TREES:
+        left = {link: rate for link, rate in remainder.links().items() if able.issuperset(link)}
+        trees = relay_trees(Capacities(left, one.network.adders), one.job)
+        needs = [(tree, remainder.needs(tree.usage(one.network))) for tree in trees]
+        rates = [remainder.rate(found) for _, found in needs]
+        rate = max(rates, default=0.0)
+        if not 0 < rate < math.inf:
+            return
+        tree, found = needs[rates.index(rate)]
+        remainder.take(found, rate)
+        one.relayed.append(RatedTree(tree, rate, kind_of(one.job, tree)))
+
+
 def _next_hops(
     root: int, relays: Mapping[int, Relay], leaves: Sequence[Vertex], roots: Sequence[Vertex]
 ) -> dict[Vertex, Vertex]:
@@ -227,6 +258,6 @@ def kind_of(job: SummingJob, tree: AggregationTree) -> str:
     """Tell stars from trees in which a leaf sums for another router, and from given ones."""
     if job.given is not None:
         return "given"
-    if job.wide:
-        return "wide"
-    return "relay" if is_relayed(job, tree.root, tree.routes) else "star"
+    if is_relayed(job, tree.root, tree.routes):
+        return "relay"
+    return "wide" if job.replicates else "star"

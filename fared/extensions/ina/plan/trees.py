@@ -6,6 +6,7 @@ the same next hops give another tree where routers without INA are on the way.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -17,6 +18,10 @@ from fared.extensions.ina.plan.model import (
     SummingJob,
     Vertex,
 )
+
+_HARDLY = 0.01
+"""The part of the highest rate of a link that is not worth a tree."""
+_MOST_ROOTS = 64
 
 
 def tree_along(
@@ -38,7 +43,7 @@ def tree_along(
     parents: dict[Vertex, Vertex] = {}
     for router in _farthest_first(job, root, next_hops):
         arriving = streams.pop(router)
-        several = len(arriving) > 1 or (job.wide and router not in leaves)
+        several = len(arriving) > 1 or (job.replicates and router not in leaves)
         sums = router == root or (router in network.adders and several)
         if sums:
             parents.update(dict.fromkeys(arriving, router))
@@ -48,11 +53,16 @@ def tree_along(
     hops = dict(next_hops) | {-bfr_id: leaf for bfr_id, leaf in job.workers.items()}
     routes = {child: _route(child, parent, hops) for child, parent in parents.items()}
     back = next_hops if result_hops is None else result_hops
-    if job.wide:
+    relays, copies = set[Vertex](), bool(job.unicast)
+    if is_relayed(job, root, routes):
+        on_the_way = _farthest_first(job, root, back)[:-1]
+        relays = {back[router] for router in on_the_way}
+        # Nobody gets a result straight from the root of a tree whose leaves are not next to it.
+        copies = copies or all(back[leaf] != root for leaf in leaves)
+    elif job.replicates:
         relays = {*parents.values()} - leaves
-        return AggregationTree(root, parents, routes, results_along(job, root, back, relays))
-    relays = {*back.values()} if is_relayed(job, root, routes) else set()
-    return AggregationTree(root, parents, routes, results_along(job, root, back, relays))
+    results = results_along(job, root, back, relays, copies=copies)
+    return AggregationTree(root, parents, routes, results)
 
 
 def is_relayed(job: SummingJob, root: Vertex, routes: Mapping[Vertex, tuple[Vertex, ...]]) -> bool:
@@ -71,21 +81,24 @@ def results_along(
     root: Vertex,
     back: Mapping[Vertex, Vertex],
     relays: AbstractSet[Vertex] = frozenset(),
+    *,
+    copies: bool | None = None,
 ) -> tuple[Direction, ...]:
     """Return the links that carry a result from ``root``, as often as they carry it.
 
     ``back`` has the router before each one on the way. By BIER a link carries it once, by unicast
-    once for each worker behind it, and once to one of ``relays``, which passes it on.
+    once for each worker behind it, and once to one of ``relays``, which passes it on. ``copies``:
+    as by unicast; None: as the job's results go.
     """
     found: list[Direction] = [(leaf, -bfr_id) for bfr_id, leaf in job.workers.items()]
     routers = _farthest_first(job, root, back)[:-1]
-    if not job.unicast:
+    if not (bool(job.unicast) if copies is None else copies):
         return (*found, *((back[router], router) for router in routers))
     behind = Counter(job.workers.values())
     for router in routers:
-        copies = 1 if router in relays else behind[router]
-        behind[back[router]] += copies
-        found += [(back[router], router)] * copies
+        times = 1 if router in relays else behind[router]
+        behind[back[router]] += times
+        found += [(back[router], router)] * times
     return tuple(found)
 
 
@@ -123,6 +136,34 @@ def shortest_trees(network: Capacities, job: SummingJob) -> list[AggregationTree
         tree_along(network, job, root, widest_paths(network, neighbors, root, far))
         for root in roots
     ]
+
+
+def relay_trees(network: Capacities, job: SummingJob) -> list[AggregationTree]:
+    """Return a tree for each root over which a leaf of the job relays for another, if one has to.
+
+    ``network`` has what is left of links between routers that may relay. Roots are those that are
+    not next to a leaf; links with hardly anything left are not worth a tree.
+    """
+    leaves, rates = set(job.leaves), network.links.values()
+    least = _HARDLY * max((rate for rate in rates if math.isfinite(rate)), default=0.0)
+    links = {link: rate for link, rate in network.links.items() if rate > least}
+    left = Capacities(links, network.adders)
+    neighbors = left.neighbors()
+    beside = {near for leaf in leaves for near in neighbors.get(leaf, ())}
+    found = []
+    for root in sorted(network.adders - leaves - beside)[:_MOST_ROOTS]:
+        hops = widest_paths(left, neighbors, root, len(neighbors))
+        if leaves <= hops.keys():
+            tree = tree_along(left, job, root, hops)
+            if is_relayed(job, root, tree.routes) and _all_sum(left, tree):
+                found.append(tree)
+    return found
+
+
+def _all_sum(network: Capacities, tree: AggregationTree) -> bool:
+    """Whether all routers on the ways of a tree, but those of a worker alone, can sum."""
+    routes = ((route[2:] if child < 0 else route) for child, route in tree.routes.items())
+    return all(router in network.adders for route in routes for router in route)
 
 
 def routers_below(network: Capacities, job: SummingJob) -> frozenset[Vertex]:

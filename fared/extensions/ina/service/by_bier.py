@@ -45,7 +45,8 @@ def way_by_bier(routing: BierRouting | None, workers: Sequence[str]) -> BierWay:
     for number, address in enumerate(workers, 1):
         entry = known.get(ipv4_prefix(int(_checked(address)), _HOST))
         if entry is None:
-            raise ManagerError(f"{address} has no BFR-id (bier: hosts, at its leaf)")
+            where = "bier: hosts, at its leaf; not behind a summary"
+            raise ManagerError(f"{address} has no BFR-id here ({where})")
         if not entry.usable:
             raise ManagerError(f"{address} is not reached by BIER: {entry.problem}")
         ids[number] = entry.bfr_id

@@ -19,7 +19,6 @@ from fared.core.ids import BACKBONE, NodeId
 from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
 from fared.core.links import Link
 from fared.daemon.loop.runner import Runner
-from fared.extensions.ina.by_bier import BierWay
 from fared.extensions.ina.control.creation import WorkerPlace
 from fared.extensions.ina.control.errors import ManagerError
 from fared.extensions.ina.control.exchange import (
@@ -249,7 +248,7 @@ class InaService(JobsProcess):
         """
         try:
             places = [place async for place in self._places(workers)]
-            results = self._results(places, workers, wish=bier)
+            results = results_way(self._runner.router.multicast.bier, workers, wish=bier)
         except ManagerError as error:
             raise CommandError("bad-argument", str(error)) from error
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
@@ -259,16 +258,6 @@ class InaService(JobsProcess):
                 number, name, places, least, results, bool(bier), elastic, share, tree
             )
         )
-
-    def _results(
-        self, places: Sequence[WorkerPlace], workers: Sequence[str], *, wish: bool | None
-    ) -> BierWay | str:
-        """Return how results can go. Raises ManagerError if that is not by BIER, but wished."""
-        if all(place.leaf is not None for place in places):
-            return results_way(self._runner.router.multicast.bier, workers, wish=wish)
-        if wish:
-            raise ManagerError("workers are in several areas or levels: results go by unicast")
-        return "workers are in several areas or levels"
 
     async def _places(self, workers: Sequence[str]) -> AsyncIterator[WorkerPlace]:
         """Yield the router of each worker, some in each turn. Raises ManagerError."""

@@ -101,6 +101,7 @@ def plan(
     after = database.world(None, database.families[0], read_changes(names, what_if))
     job = replace(_job(names, workers, nic), unicast=AS_ASKED if bier is False else "")
     network = capacities(after)
+    job = replace(job, wide=_crosses(after, job))
     if given is not None:
         job = replace(job, given=_given(names, network, job, given))
 
@@ -122,6 +123,15 @@ def plan(
 def _named(world: World) -> Callable[[int], str]:
     """Return what names a router: its hostname, or its id."""
     return lambda node: world.hostnames.get(NodeId(node)) or format_node(NodeId(node))
+
+
+def _crosses(world: World, job: SummingJob) -> bool:
+    """Whether the workers' routers have no area or level in common."""
+    areas = [
+        {area for area, blocks in world.blocks.items() if NodeId(leaf) in blocks}
+        for leaf in job.leaves
+    ]
+    return not set.intersection(*areas)
 
 
 def _given(names: Names, network: Capacities, job: SummingJob, text: str) -> GivenTree:
