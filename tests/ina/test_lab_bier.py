@@ -17,7 +17,8 @@ from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import LabJob
-from fared.extensions.lab.ina_workload import Workers, run_ina
+from fared.extensions.lab.ina_workers import Workers
+from fared.extensions.lab.ina_workload import run_ina
 from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.waiting import await_paths
 from fared.kernel.nft import find_nft

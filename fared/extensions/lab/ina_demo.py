@@ -33,7 +33,8 @@ from fared.extensions.lab.ina_demo_tables import (
     uplinks_table,
 )
 from fared.extensions.lab.ina_job import LabJob, capacities, lab_tree, summing_job
-from fared.extensions.lab.ina_workload import Workers, repeated, run_ina
+from fared.extensions.lab.ina_workers import Workers, repeated
+from fared.extensions.lab.ina_workload import run_ina
 from fared.extensions.lab.processes import send_signal
 from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.topology import LabTopology
