@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections import Counter
+from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given
@@ -15,10 +16,12 @@ from fared.core.wire import DecodeError
 from fared.extensions.ina.by_bier import GROUP, PORT, BierWay, unwrapped
 from fared.extensions.ina.inad.jobs import RunningJob
 from fared.extensions.ina.messages import Install
+from fared.extensions.ina.service.by_bier import results_way
 from fared.extensions.ina.slots.packet import Flag, Header, PacketKind, encode_header
 from fared.extensions.ina.slots.setup import SetupError
 from fared.paths.bier.header import PROTO_IPV4, decode_header
 from tests.ina.live import ROOT, host, job
+from tests.sim.test_bier import HOSTS, build
 
 SOURCE = ("10.9.255.1", 54200)
 WAY = BierWay(1, 64, {1: 5, 2: 6, 3: 9, 4: 64})
@@ -140,3 +143,14 @@ def test_bier_that_loses_little_is_kept():
         if number % 10 == 0:
             made.disseminate(1, packet(flags=Flag.AGAIN))
     assert Counter(by_bier for _, by_bier in results.sent) == {True: 2000, False: 200}
+
+
+@pytest.mark.parametrize("kind", ["clos5-areas", "clos5-levels-isis"])
+def test_a_leaf_has_the_bfr_ids_of_workers_in_other_areas_or_levels(kind: str):
+    """Border routers copy or leak them with the /32 of a host (RFC 8444 §2.5, RFC 8401 §5)."""
+    fabric = build(kind)
+    head, prefixes = next(iter(fabric.leaf_prefixes)), fabric.leaf_prefixes.values()
+    hosts = [str(IPv4Address(prefix.network + 10)) for prefix in prefixes]
+    found = results_way(fabric.network.nodes[head].running.multicast.bier, hosts, wish=True)
+    assert isinstance(found, BierWay)
+    assert [*found.bfr_ids.values()] == [HOSTS + at for at in range(len(hosts))]

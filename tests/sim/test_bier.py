@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from ipaddress import IPv4Address
 
 import msgspec
 import networkx as nx
@@ -17,8 +16,6 @@ from msgspec.structs import replace
 
 from fared.core.bier import BierEncapsulation, BierInfo, BierSettings
 from fared.core.ids import ipv4_prefix
-from fared.extensions.ina.by_bier import BierWay
-from fared.extensions.ina.service.by_bier import results_way
 from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, clos3, clos5
 from fared.extensions.sim.levels import COMMON, clos5_levels
@@ -234,17 +231,6 @@ def test_a_border_router_copies_the_sub_tlv_into_one_tlv_with_the_path_capacity(
     (facts,) = found
     assert (facts.route_type, facts.flags) == (3, 0x40)
     assert [kind for kind, _ in facts.sub_tlvs] == [32768, 9]
-
-
-def test_a_leaf_has_the_bfr_ids_of_hosts_of_all_areas_or_levels_for_results_of_jobs(fabric: Fabric):
-    """Border routers copy or leak them with the /32 of a host (RFC 8444 §2.5, RFC 8401 §5)."""
-    hosts = {
-        str(IPv4Address(prefix.network + 10)): HOSTS + at
-        for at, prefix in enumerate(fabric.leaf_prefixes.values())
-    }
-    found = results_way(routing(fabric, next(iter(fabric.leaf_prefixes))), [*hosts], wish=True)
-    assert isinstance(found, BierWay)
-    assert [*found.bfr_ids.values()] == [*hosts.values()]
 
 
 def test_a_bfr_id_that_two_routers_claim_is_used_for_neither_and_logged():
