@@ -9,14 +9,15 @@ ALONE   = $(shell grep -rl --include="test_*.py" "mark\.alone" tests)
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
-.PHONY: install demo test check bench deb test-deb rules fast-paths fmt clean
+.PHONY: install demo test check bench deb test-deb test-wheel rules fast-paths fmt clean
 
+# The hook of the wheel writes man pages, and would install all dependencies once more for that.
 install: $(STAMP)
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fared needs Python 3.11 or newer (PYTHON=...)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	HATCH_BUILD_NO_HOOKS=true $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	$(BIN)/python -m compileall -q fared
 	@touch $@
 
@@ -38,14 +39,20 @@ check: install
 bench: install
 	$(BIN)/python bench/run.py
 
-# Debian 12 and 13: build/deb/fared_VERSION_ARCH.deb and fared-tools_VERSION_ARCH.deb.
+# Debian 12 and 13, Ubuntu 24.04: build/deb/fared_VERSION_ARCH.deb and fared-tools_VERSION_ARCH.deb.
+# ARCHITECTURE=arm64: for that machine, built on this one.
 deb: install
-	$(BIN)/python deb/build.py
+	$(BIN)/python deb/build.py $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
-# Installs, upgrades and purges them in a clean Debian 12 with systemd: needs root, mmdebstrap, a network.
+# Installs, upgrades and purges them in clean roots with systemd: needs root, mmdebstrap, a network.
+# RELEASES=debian-13: only that one.
 test-deb: install
-	$(BIN)/python deb/prepare.py
+	$(BIN)/python deb/prepare.py $(RELEASES)
 	FARED_TEST_SOAK=1 $(BIN)/pytest -s tests/deb/test_clean_root.py
+
+# Installs the wheel with pip, pipx and uv, from a package index: outside of the sandbox of the tests.
+test-wheel: install
+	FARED_TEST_SANDBOX=0 FARED_TEST_SOAK=1 $(BIN)/pytest tests/deb/test_wheel.py
 
 # docs/rules.md: sections of standards, the code that cites them, their tests.
 rules: install

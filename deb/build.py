@@ -1,7 +1,8 @@
-"""Builds the Debian packages ``fared`` and ``fared-tools``: ``make deb``, on Debian 12 or 13.
+"""Builds the packages ``fared`` and ``fared-tools``: ``make deb``, on a release of ``releases``.
 
-The packages are for the Debian whose Python builds them: bundled wheels and compiled modules are
-for its version. Uses dpkg-deb alone. Everything is staged below ``build/deb``; bundled dependencies
+The packages are for the release whose Python builds them: bundled wheels and compiled modules are
+for its version. ``--architecture`` takes the wheels of another machine, since compiled modules are
+the same on all. Uses dpkg-deb alone. Everything is staged below ``build/deb``; bundled dependencies
 are kept there, so that a second build takes seconds. A package installs compiled modules, so that
 nothing is written to /usr after the installation.
 """
@@ -19,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -29,19 +31,19 @@ sys.path.insert(0, str(ROOT))  # as a program, this module finds its neighbors
 
 import fared  # noqa: E402
 from deb import contents, manual  # noqa: E402
+from deb.releases import MACHINES, RELEASES, SUFFIX  # noqa: E402
 
 PACKAGES = ("fared", "fared-tools")
-DEBIAN = {(3, 11): "", (3, 13): "+deb13"}
-"""The versions of Python that Debian has, 12 and 13, with what they add to a package's version:
-that for a later Debian is the later one, so that an upgrade of Debian upgrades fared too."""
 PYTHON = sys.version_info[:2]
 _SCRIPTS = ("postinst", "prerm", "postrm")
 _PRUNED = ("tests", "include", "bin", "__pycache__")
 """Directories of bundled packages that no program runs."""
+_ELF = {62: "amd64", 183: "arm64"}
+_SHELLS = (BashComplete, ZshComplete, FishComplete)
 _COMPLETIONS = {
-    BashComplete: "usr/share/bash-completion/completions/{}",
-    ZshComplete: "usr/share/zsh/vendor-completions/_{}",
-    FishComplete: "usr/share/fish/vendor_completions.d/{}.fish",
+    "bash": "usr/share/bash-completion/completions/{}",
+    "zsh": "usr/share/zsh/vendor-completions/_{}",
+    "fish": "usr/share/fish/vendor_completions.d/{}.fish",
 }
 _LAUNCHER = """\
 #!/usr/bin/python3 -s
@@ -94,23 +96,29 @@ def main() -> None:
     made.add_argument("--out", type=Path, default=ROOT / "build" / "deb")
     made.add_argument("--version", default=fared.__version__, help="of the programs and packages")
     made.add_argument("--fast", action="store_true", help="compress little")
+    made.add_argument("--architecture", choices=MACHINES, default=architecture())
     options = made.parse_args()
-    if PYTHON not in DEBIAN or shutil.which("dpkg-deb") is None:
-        sys.exit("make deb needs dpkg-deb, and the Python of Debian 12 or 13 (PYTHON=...)")
+    if PYTHON not in SUFFIX or shutil.which("dpkg-deb") is None:
+        known = ", ".join(release.name for release in RELEASES)
+        sys.exit(f"make deb needs dpkg-deb, and the Python of one of these (PYTHON=...): {known}")
     for package in PACKAGES:
-        print(build(package, options.out, options.version, fast=options.fast))
+        wanted = options.architecture
+        print(build(package, options.out, options.version, wanted, fast=options.fast))
 
 
-def build(package: str, out: Path, version: str, *, fast: bool = False) -> Path:
-    """Build one package below ``out``; return its file."""
-    version += DEBIAN.get(PYTHON, "")
+def build(
+    package: str, out: Path, version: str, wanted: str | None = None, *, fast: bool = False
+) -> Path:
+    """Build one package below ``out``, for this machine or another one; return its file."""
+    version += SUFFIX.get(PYTHON, "")
+    wanted = wanted or architecture()
     root = out / package
     shutil.rmtree(root, ignore_errors=True)
     stage(package, root, version)
-    shutil.copytree(bundled(package, out), root / contents.PRIVATE, dirs_exist_ok=True)
+    shutil.copytree(bundled(package, out, wanted), root / contents.PRIVATE, dirs_exist_ok=True)
     _compile(root)
-    _control(package, root, version)
-    file = out / f"{package}_{version}_{architecture()}.deb"
+    _control(package, root, version, wanted)
+    file = out / f"{package}_{version}_{wanted}.deb"
     how = ("-Zgzip", "-z1") if fast else ("-Zxz", "-z2")
     command = ("dpkg-deb", "--root-owner-group", *how, "--build", str(root), str(file))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -119,7 +127,7 @@ def build(package: str, out: Path, version: str, *, fast: bool = False) -> Path:
 
 def architecture() -> str:
     """Return Debian's name of this machine's architecture."""
-    known = {"x86_64": "amd64", "aarch64": "arm64"}
+    known = {machine: name for name, machine in MACHINES.items()}
     return known.get(platform.machine(), platform.machine())
 
 
@@ -132,10 +140,8 @@ def stage(package: str, root: Path, version: str) -> None:
             if name == "fared":
                 text = re.sub(r'(?<=__version__ = ").*(?=")', version, file.read_text("utf-8"))
                 target.write_text(text, "utf-8")
-    for pattern, target_name in contents.FILES[package].items():
-        for file in sorted(ROOT.glob(pattern)):
-            inside = Path(target_name) / file.name if "*" in pattern else Path(target_name)
-            _copy(file, root / inside)
+    for file, inside in contents.matching(ROOT, package).items():
+        _copy(file, root / inside)
     for program, module in contents.PROGRAMS[package].items():
         _launcher(root, program, module)
     for name, text in manual.pages(package, ROOT / "config" / "fared.yaml").items():
@@ -144,38 +150,59 @@ def stage(package: str, root: Path, version: str) -> None:
 
 
 def _launcher(root: Path, program: str, module: str) -> None:
-    text = _LAUNCHER.format(private=contents.PRIVATE, module=module)
     file = root / "usr" / "bin" / program
-    _write(file, text)
+    _write(file, _LAUNCHER.format(private=contents.PRIVATE, module=module))
     file.chmod(0o755)
+    for shell, text in completions(program, module).items():
+        _write(root / _COMPLETIONS[shell].format(program), text)
+
+
+def completions(program: str, module: str) -> dict[str, str]:
+    """Return completion scripts of a program by shell; the daemons have few options, and none."""
     command = importlib.import_module(module).main
-    if not isinstance(command, click.Command):  # the daemons have few options, and load no click
-        return
+    if not isinstance(command, click.Command):
+        return {}
     variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
-    for shell, target in _COMPLETIONS.items():
-        script = shell(command, {}, program, variable)
-        _write(root / target.format(program), script.source_template % script.source_vars())
+    made = {shell.name: shell(command, {}, program, variable) for shell in _SHELLS}
+    return {name: one.source_template % one.source_vars() for name, one in made.items()}
 
 
-def bundled(package: str, out: Path) -> Path:
+def bundled(package: str, out: Path, wanted: str) -> Path:
     """Install the bundled dependencies of a package once; return their directory."""
-    wanted = ROOT / "deb" / contents.BUNDLED[package]
-    digest = hashlib.sha256(f"{PYTHON}".encode() + wanted.read_bytes()).hexdigest()[:12]
+    pins = ROOT / "deb" / contents.BUNDLED[package]
+    digest = hashlib.sha256(f"{PYTHON}{wanted}".encode() + pins.read_bytes()).hexdigest()[:12]
     directory = out / f"bundled-{package}-{digest}"
     if directory.exists():
         return directory
     part = directory.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    how = ("--no-deps", "--no-compile", "--target", str(part), "--requirement", str(wanted))
-    subprocess.run((*pip, *how), check=True)
+    how = ("--no-deps", "--no-compile", "--target", str(part), "--requirement", str(pins))
+    other = () if wanted == architecture() else _platforms(wanted)
+    subprocess.run((*pip, *how, *other), check=True)
     for name in _PRUNED:
         for found in sorted(part.rglob(name)):
             if found.is_dir():
                 shutil.rmtree(found)
     for found in [*part.rglob("*.pyi"), *part.rglob("*.a")]:
         found.unlink()
+    if foreign := [file for file in part.rglob("*.so*") if machine_of(file) != wanted]:
+        sys.exit(f"not for {wanted}: {', '.join(file.name for file in foreign)}")
     return part.rename(directory)
+
+
+def _platforms(wanted: str) -> Iterator[str]:
+    """Yield options of pip for wheels of another machine, whose C library is Debian's 2.36."""
+    for minor in range(36, 16, -1):
+        yield f"--platform=manylinux_2_{minor}_{MACHINES[wanted]}"
+    yield f"--platform=manylinux2014_{MACHINES[wanted]}"
+
+
+def machine_of(file: Path) -> str:
+    """Return Debian's name of the machine that a shared library is for (ELF: ``e_machine``)."""
+    with file.open("rb") as opened:
+        head = opened.read(20)
+    return _ELF.get(int.from_bytes(head[18:20], "little"), "unknown")
 
 
 def _compile(root: Path) -> None:
@@ -197,7 +224,7 @@ def _source_time() -> int:
     return int(done.stdout.strip() or Path(fared.__file__).stat().st_mtime)
 
 
-def _control(package: str, root: Path, version: str) -> None:
+def _control(package: str, root: Path, version: str, wanted: str) -> None:
     files = [file for file in sorted(root.rglob("*")) if file.is_file()]
     sums = (f"{_md5(file)}  {file.relative_to(root)}\n" for file in files)
     size = sum(file.stat().st_size for file in files) // 1024
@@ -212,7 +239,7 @@ def _control(package: str, root: Path, version: str) -> None:
     text = _CONTROL.format(
         package=package,
         version=version,
-        architecture=architecture(),
+        architecture=wanted,
         size=size,
         relations=relations,
         description=_DESCRIPTIONS[package],

@@ -39,6 +39,7 @@ FILES = {
         "systemd/fared-ina.service": "lib/systemd/system/fared-ina.service",
         "systemd/sysusers.d/fared.conf": "usr/lib/sysusers.d/fared.conf",
         "systemd/rt_protos.d/fared.conf": "etc/iproute2/rt_protos.d/fared.conf",
+        "systemd/networkd.conf.d/fared.conf": "usr/lib/systemd/networkd.conf.d/fared.conf",
         "systemd/bfd-realtime.conf": "usr/share/doc/fared/examples/bfd-realtime.conf",
         "systemd/fared-ina-bier.conf": "usr/share/doc/fared/examples/fared-ina-bier.conf",
         "deb/fared.yaml": "etc/fared/fared.yaml",
@@ -67,6 +68,15 @@ PROGRAMS = {
     "fared-tools": {"fared-lab": "fared.extensions.lab.main"},
 }
 """Programs in /usr/bin, by the module whose ``main`` they call."""
+
+
+def matching(tree: Path, package: str) -> dict[Path, str]:
+    """Return the files of a source tree that a package has as they are, with their places."""
+    found = {}
+    for pattern, target in FILES[package].items():
+        for file in sorted(tree.glob(pattern)):
+            found[file] = f"{target}/{file.name}" if "*" in pattern else target
+    return found
 
 
 def package_of(module: str) -> str:

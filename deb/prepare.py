@@ -1,54 +1,107 @@
 """Prepares what ``tests/deb/test_clean_root.py``, which runs without a network, needs.
 
-A clean Debian 12, and the packages in two versions, below ``build/deb-test``.
+For each release, below ``build/deb-test``: a clean root, and the packages in two versions, built
+as on a machine of that release: in a copy of the clean root, from a checkout, by its Python.
+Without arguments for all releases whose archive keys are below ``KEYRINGS``, else for those that
+are named.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # as a program, this module finds its neighbors
 
 from deb import build, contents  # noqa: E402
+from deb.releases import RELEASES, Release  # noqa: E402
 
 OUT = ROOT / "build" / "deb-test"
 OLD, NEW = "0.2.0", "0.2.1~test"
-CLEAN = OUT / "debian-12.tar"
-_INCLUDED = ",".join(
-    (
-        "systemd",
-        "iproute2",
-        "python3",
-        *contents.DEBIAN.values(),
-        *contents.DEBIAN_TOOLS.values(),
-    )
-)
+KEYRINGS = Path(os.environ.get("KEYRINGS", "/usr/share/keyrings"))
+_INCLUDED = ("systemd", "iproute2", "python3", *contents.DEBIAN.values())
 """What the packages depend on, and a supervisor."""
+_TOOLS = tuple(contents.DEBIAN_TOOLS.values())
+_BUILDERS = ("python3-venv", "ca-certificates")
+_BUILD = """
+set -e
+cd /tmp
+[ -x venv/bin/pip ] || python3 -m venv venv
+venv/bin/pip install --quiet --disable-pip-version-check /src
+for version; do venv/bin/python /src/deb/build.py --out /out --version "$version" --fast; done
+"""
+"""Arguments: the versions. pip installs what the programs need that write man pages."""
 
 
-def package(name: str, version: str) -> Path:
+def clean(release: Release) -> Path:
+    """Return the file of a clean root, with Debian's packages only."""
+    return OUT / f"{release.name}.tar"
+
+
+def package(release: Release, name: str, version: str) -> Path:
     """Return the file of a package."""
-    return OUT / f"{name}_{version}_{build.architecture()}.deb"
+    version += release.suffix
+    return OUT / release.name / f"{name}_{version}_{build.architecture()}.deb"
 
 
-def main() -> None:
-    """Build what is missing, and the packages anew."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    if not CLEAN.exists():
-        if shutil.which("mmdebstrap") is None:
-            sys.exit("the clean root needs mmdebstrap: apt install mmdebstrap")
-        part = CLEAN.with_suffix(".part")
-        how = ("--variant=minbase", f"--include={_INCLUDED}", "--format=tar")
-        subprocess.run(("mmdebstrap", *how, "bookworm", str(part)), check=True, timeout=600)
-        part.rename(CLEAN)
-    for version in (OLD, NEW):
-        for name in build.PACKAGES:
-            print(build.build(name, OUT, version, fast=True))
+def main(names: Sequence[str]) -> None:
+    """Make the roots that are missing, and the packages anew."""
+    if shutil.which("mmdebstrap") is None:
+        sys.exit("a clean root needs mmdebstrap: apt install mmdebstrap")
+    for release in RELEASES:
+        if names and release.name not in names:
+            continue
+        if (KEYRINGS / release.keyring).exists():
+            prepare(release)
+        else:
+            print(f"{release.name}: left out, since {KEYRINGS / release.keyring} is missing")
+
+
+def prepare(release: Release) -> None:
+    """Make the clean root of a release, if it is missing, and its packages."""
+    packages = OUT / release.name
+    packages.mkdir(parents=True, exist_ok=True)
+    if not clean(release).exists():
+        part = clean(release).with_suffix(".part")
+        included = ",".join((*_INCLUDED, *_TOOLS))
+        how = ("--variant=minbase", f"--include={included}", "--format=tar")
+        where = (f"--keyring={KEYRINGS / release.keyring}", f"--components={release.components}")
+        command = ("mmdebstrap", *how, *where, release.suite, str(part), release.mirror)
+        subprocess.run(command, check=True, timeout=600)
+        part.rename(clean(release))
+    with tempfile.TemporaryDirectory(dir=OUT) as copy:
+        subprocess.run(("tar", "-C", copy, "-xf", str(clean(release))), check=True)
+        shutil.copy("/etc/resolv.conf", f"{copy}/etc/resolv.conf")
+        _inside(copy, "apt-get", "update", "-qq")
+        _inside(copy, "apt-get", "install", "-qq", "--no-install-recommends", *_BUILDERS)
+        source = Path(copy) / "src"
+        source.mkdir()
+        export = f"cd {ROOT} && git ls-files -z | tar -c --null -T - | tar -x -C {source}"
+        subprocess.run(("sh", "-c", export), check=True)
+        (Path(copy) / "out").mkdir()
+        _inside(copy, "sh", "-c", _BUILD, "build", OLD, NEW, bound=packages)
+
+
+def _inside(root: str, *command: str, bound: Path | None = None) -> None:
+    """Run a command in a root, with the keys of this machine, and ``bound`` as /out."""
+    bind = ["set -e", 'for name in proc dev; do mount --rbind /$name "$0/$name"; done']
+    certificates = Path("/etc/ssl/certs/ca-certificates.crt")
+    environment = {"PATH": os.environ["PATH"], "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root"}
+    if certificates.exists():
+        shutil.copy(certificates, f"{root}/src.crt")
+        environment["PIP_CERT"] = "/src.crt"
+    if bound is not None:
+        bind.append(f'mount --bind "{bound}" "$0/out"')
+    script = "\n".join([*bind, 'exec chroot "$0" "$@"'])
+    within = ("unshare", "--mount", "sh", "-c", script, root, *command)
+    subprocess.run(within, check=True, timeout=900, env=environment)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -16,6 +16,7 @@ from typing import NoReturn
 from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
 from fared.config.load import Loaded
+from fared.runtime import journal
 from fared.runtime.signals import hold, release
 from fared.runtime.startup import collector_paused, undescribed, without
 
@@ -40,7 +41,7 @@ def main() -> None:
     loaded = _load(path, fallback=options.fallback and not options.check, here=options.check)
     if options.check:
         for warning in loaded.warnings:
-            sys.stderr.write(f"warning: {warning}\n")
+            journal.tell(f"warning: {warning}", "warning")
         sys.stdout.write(f"{path}: ok\n")
         return
     process = load_daemon()
@@ -62,7 +63,7 @@ def _load(path: str, *, fallback: bool, here: bool = False) -> Loaded:
 
         return load_runnable(Path(path), compare=absent)
     except ConfigErrors as errors:
-        sys.stderr.write(f"{errors}\n")
+        journal.tell(str(errors), "error")
         if fallback:
             from fared.daemon.change.last_configuration import last_configuration  # noqa: PLC0415 - rare
 
@@ -130,7 +131,7 @@ def _print_schema() -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"fared: {message}\n")
+    journal.tell(f"fared: {message}", "error")
     sys.exit(code)
 
 

@@ -6,6 +6,7 @@ Without it the journal takes all lines for informational, and ``journalctl -p wa
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, TextIO
@@ -34,3 +35,12 @@ def prefixed(text: str, level: str) -> str:
 def prefix_rendered(_: object, level: str, text: Any) -> str:  # noqa: ANN401 - structlog's type
     """Do the same as the last processor of structlog."""
     return prefixed(text, level)
+
+
+def tell(text: str, level: str) -> None:
+    """Write a text to stderr, with the priority of its level if the journal reads it.
+
+    For what programs say without a logger: before they have one, or as their last words.
+    """
+    text = text.rstrip("\n")
+    sys.stderr.write((prefixed(text, level) if reads(sys.stderr) else text) + "\n")

@@ -79,6 +79,13 @@ def test_the_protocol_number_has_a_name():
     assert f"{load_text('').fib.protocol} fared" in lines
 
 
+def test_networkd_leaves_routes_rules_and_next_hops_alone():
+    found = settings(SYSTEMD / "networkd.conf.d" / "fared.conf")
+    assert found == {
+        f"ManageForeign{what}": ["no"] for what in ("Routes", "RoutingPolicyRules", "NextHops")
+    }
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", UNIT], ids=lambda page: page.name)
 def test_the_documented_steps_for_another_path_change_every_command_of_the_unit(page, tmp_path):
     """The sed of README.md and of the unit's head, run as written, into a scratch directory."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from fared.daemon import main
 from fared.daemon.people import logs
 from fared.daemon.people.logs import DaemonLog, LibraryLog
 from fared.management.api.encode import encode
@@ -276,6 +277,20 @@ def test_the_journal_learns_the_priority_of_each_line(style, tmp_path, monkeypat
     assert marks == {"link-lost": "<4>", "link-back": "<6>"}
     assert {line[:1] for line in lines} == {"<"}
     assert {line[:3] for line in lines if "Error" in line} == {"<3>"}
+
+
+def test_the_journal_has_the_errors_of_a_refused_file_as_errors(tmp_path, monkeypatch):
+    """There is no logger yet; ``journalctl -p warning`` says why the service has failed."""
+    (tmp_path / "fared.yaml").write_text("nonsense: 1\nospf: {areas: 1}\n")
+    with (tmp_path / "journal").open("w+") as stream:
+        file = os.fstat(stream.fileno())
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("JOURNAL_STREAM", f"{file.st_dev}:{file.st_ino}")
+        with pytest.raises(SystemExit):
+            main._load(str(tmp_path / "fared.yaml"), fallback=False)
+    lines = (tmp_path / "journal").read_text().splitlines()
+    assert len(lines) == 2
+    assert {line[:3] for line in lines} == {"<3>"}
 
 
 def test_a_stream_that_the_journal_does_not_read_gets_no_priorities(capsys, monkeypatch):

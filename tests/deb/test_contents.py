@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from deb import contents
+from deb.releases import RELEASES
 
 ROOT = Path(__file__).parents[2]
 IMPORTED = {
@@ -36,6 +37,13 @@ DEBIAN_13 = {
     "cloudpickle": "3.1.1",
     "h11": "0.14.0",
     "pyyaml": "6.0.2",
+    "dpkt": "1.9.8",
+}
+UBUNTU_24_04 = {
+    "click": "8.1.6",
+    "cloudpickle": "3.0.0",
+    "h11": "0.14.0",
+    "pyyaml": "6.0.1",
     "dpkt": "1.9.8",
 }
 
@@ -91,7 +99,9 @@ def test_the_tools_are_there_and_are_modules():
     assert [name for name in contents.TOOLS if name not in known] == []
 
 
-@pytest.mark.parametrize("release", [DEBIAN_12, DEBIAN_13], ids=["12", "13"])
+@pytest.mark.parametrize(
+    "release", [DEBIAN_12, DEBIAN_13, UBUNTU_24_04], ids=[one.name for one in RELEASES]
+)
 def test_every_dependency_is_bundled_or_from_debian_in_a_version_that_fared_accepts(release):
     debian = {**contents.DEBIAN, **contents.DEBIAN_TOOLS}
     assert debian.keys() == release.keys()

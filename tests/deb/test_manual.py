@@ -216,13 +216,14 @@ def test_the_staged_router_runs_without_the_tools_and_names_the_package_that_has
     ("python", "version", "depends"),
     [
         ((3, 11), "9.9.9", "python3 (>= 3.11), python3 (<< 3.12)"),
+        ((3, 12), "9.9.9+ubuntu24.04", "python3 (>= 3.12), python3 (<< 3.13)"),
         ((3, 13), "9.9.9+deb13", "python3 (>= 3.13), python3 (<< 3.14)"),
     ],
 )
-def test_a_package_is_for_the_debian_whose_python_builds_it(
+def test_a_package_is_for_the_release_whose_python_builds_it(
     python, version, depends, tmp_path, monkeypatch
 ):
-    """Its wheels and compiled modules are for no other; the later Debian has the later package."""
+    """Its wheels and compiled modules are for no other; the later release has the later package."""
     monkeypatch.setattr(build, "PYTHON", python)
     monkeypatch.setattr(contents, "CONFFILES", ())
     monkeypatch.setattr(build, "stage", lambda _, root, __: root.mkdir())
@@ -233,6 +234,28 @@ def test_a_package_is_for_the_debian_whose_python_builds_it(
     told = (tmp_path / "fared" / "DEBIAN" / "control").read_text()
     assert f"Version: {version}\n" in told
     assert f"Depends: {depends}," in told
+
+
+def test_a_package_for_another_machine_has_wheels_for_it_alone(tmp_path, monkeypatch):
+    """An ELF file tells its machine; a build for this machine's would be of no use there."""
+    monkeypatch.setattr(contents, "CONFFILES", ())
+    monkeypatch.setattr(build, "stage", lambda _, root, __: root.mkdir())
+    asked = []
+
+    def pip(command: tuple[str, ...], **_: object) -> None:
+        asked.extend(command)
+        target = Path(command[command.index("--target") + 1])
+        target.mkdir(parents=True)
+        (target / "one.so").write_bytes(b"\x7fELF" + bytes(14) + machine.to_bytes(2, "little"))
+
+    monkeypatch.setattr(build.subprocess, "run", pip)
+    machine = 62  # x86-64
+    with pytest.raises(SystemExit, match=r"not for arm64: one\.so"):
+        build.bundled("fared", tmp_path, "arm64")
+    shutil.rmtree(tmp_path)
+    machine = 183  # AArch64
+    assert (build.bundled("fared", tmp_path, "arm64") / "one.so").exists()
+    assert "--platform=manylinux2014_aarch64" in asked
 
 
 def test_the_staged_lab_has_the_topologies(staged, tmp_path):

@@ -56,7 +56,7 @@ def main() -> None:
         process = InaProcess(settings, time.monotonic)
     except OSError as error:
         where = f"{settings.address}:{settings.port}, {settings.socket}"
-        sys.stderr.write(f"fared-ina: cannot listen ({where}): {error.strerror or error}\n")
+        journal.tell(f"fared-ina: cannot listen ({where}): {error.strerror or error}", "error")
         sys.exit(1)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
