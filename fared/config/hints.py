@@ -33,7 +33,7 @@ _PLACES: Final[Mapping[str, str]] = {
 }
 _FOREIGN: Final = (
     ("FRR", r"^\s*(frr |router (ospf|isis|bgp)|interface \S+\s*$|ip ospf )"),
-    ("BIRD", r"^\s*(protocol|router id|template) [^:]*[{;]"),
+    ("BIRD", r"^\s*((protocol|router id|template) [^:]*[{;]|include\s+\"[^\"]*\"\s*;)"),
     ("Junos", r"^\s*set (protocols|interfaces) |^\s*protocols \{"),
 )
 _LIKE: Final = 0.6

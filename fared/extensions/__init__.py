@@ -1,5 +1,6 @@
 """What plugs into the router or stands beside it.
 
-``ina`` is in-network aggregation; ``offline`` computes from files; ``lab`` runs fabrics of daemons
-in network namespaces, ``sim`` fabrics of routers on a virtual clock; ``pictures`` draws for them.
+``ina`` is in-network aggregation; ``offline`` computes from files, ``foreign`` reads those of FRR
+and BIRD; ``lab`` runs fabrics of daemons in network namespaces, ``sim`` fabrics of routers on a
+virtual clock; ``pictures`` draws for them.
 """

@@ -36,15 +36,18 @@ class PluggedCommand(msgspec.Struct, frozen=True):
     """A command of ``fared-cli``; the first sentence of its help is for lists.
 
     ``as_json``: these commands of it, or else itself, have an option ``--json`` of their own.
+    ``group``: the command of ``fared-cli`` of which it is one; empty: it is one of its own.
     """
 
     name: str
     target: str
     help: str
     as_json: tuple[str, ...] = ()
+    group: str = ""
 
 
 _AGGREGATION: Final = "fared.extensions.ina"
+_FOREIGN: Final = "fared.extensions.foreign"
 _OFFLINE: Final = "fared.extensions.offline.cli"
 SERVICES: Final = (
     Service(
@@ -73,10 +76,21 @@ COMMANDS: Final = (
         "plan", f"{_OFFLINE}.plan:plan", "Plan failures and jobs (offline).", ("failures", "jobs")
     ),
     PluggedCommand(
+        "import",
+        f"{_FOREIGN}.command:import_file",
+        "Write a configuration from one of FRR or BIRD, with all that it does not take (offline).",
+        group="config",
+    ),
+    PluggedCommand(
         "lsdb", f"{_OFFLINE}.lsdb:lsdb", "Make a database file from a capture (offline)."
     ),
 )
 """In the order of lists."""
+
+
+def commands_of(group: str) -> tuple[PluggedCommand, ...]:
+    """Return the commands that plug into a group; empty: into ``fared-cli`` itself."""
+    return tuple(each for each in COMMANDS if each.group == group)
 
 
 def part(name: str) -> Any:  # noqa: ANN401 - each part has its own type

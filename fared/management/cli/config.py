@@ -24,8 +24,9 @@ from fared.management.cli.session import (
     output_options,
     tell,
 )
-from fared.management.cli.words import Words, one_of
+from fared.management.cli.words import Lazy, Words, imported, one_of
 from fared.management.documents.declare import PROTOCOLS
+from fared.runtime import extensions
 
 _CORRECT = "config/fared.yaml, or 'man fared.yaml', has all settings with their values"
 _REFUSED = (
@@ -207,3 +208,7 @@ def write_template(role: Role, proto: Proto) -> None:
     if not links_guessed(role, proto, present):
         text = "no interface looks like a link to another router; see the comments in the file"
         click.echo(f"warning: {text}", err=True)
+
+
+for _plugged in extensions.commands_of("config"):
+    config.add_lazy(_plugged.name, Lazy(imported(_plugged.target), _plugged.help))

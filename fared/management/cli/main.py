@@ -125,7 +125,9 @@ def main(ctx: click.Context) -> None:
     """
     session = ctx.ensure_object(Session)
     if session.as_json:
-        ctx.default_map = {each.name: _with_json(each.as_json) for each in extensions.COMMANDS}
+        ctx.default_map = {
+            each.name: _with_json(each.as_json) for each in extensions.commands_of("")
+        }
 
     if ctx.invoked_subcommand is None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -169,7 +171,7 @@ def clear_limits(session: Session) -> None:
 
 for _name, _lazy in _LAZY.items():
     main.add_lazy(_name, _lazy)
-for _plugged in extensions.COMMANDS:
+for _plugged in extensions.commands_of(""):
     main.add_lazy(_plugged.name, Lazy(imported(_plugged.target), _plugged.help))
 
 

@@ -1,0 +1,6 @@
+"""FRR's configuration.
+
+``lines`` knows the form of the file, ``interface`` and ``routers`` are tables of its statements,
+which fill in ``context``; ``policy`` has filters, ``keys`` authentication. ``assemble`` makes
+settings of all of it, and ``read`` begins with a file.
+"""
