@@ -5,6 +5,6 @@ it does not take. ``frr.lines`` is for those who want addresses and nothing else
 
 - ``command`` is ``fared-cli config import``.
 - ``frr`` and ``bird`` read files: ``frr.read`` and ``bird.read`` make a ``draft`` of one, which
-  ``write`` writes as ``fared.yaml``. ``machine`` is what they ask of the kernel, ``rules`` the form
-  of their tables of statements.
+  ``write`` writes as a file of fared. ``machine`` is what they ask of the kernel, ``rules`` the
+  form of their tables of statements.
 """

@@ -23,7 +23,7 @@ _SECRET: Final = re.compile(
 """Words of FRR and BIRD behind which a key may stand; all behind them is hidden."""
 
 
-class Source(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of the file that is read; ``file`` names another one that it includes."""
 
     number: int
@@ -46,7 +46,7 @@ class Source(NamedTuple):
 class Remark(NamedTuple):
     """What a reader has to say of a line."""
 
-    source: Source
+    source: SourceLine
     reason: str
 
     def __str__(self) -> str:
@@ -62,12 +62,12 @@ class Draft:
 
     def __init__(self) -> None:
         self.tree: dict[str, Any] = {}
-        self.sources: dict[Path, Source] = {}
+        self.sources: dict[Path, SourceLine] = {}
         self.comments: dict[Path, str] = {}
         self.left: list[Remark] = []
         self.differs: list[Remark] = []
 
-    def put(self, path: Path, value: object, source: Source | None, comment: str = "") -> None:
+    def put(self, path: Path, value: object, source: SourceLine | None, comment: str = "") -> None:
         """Set a setting; one that is there already is replaced."""
         at = self.tree
         for key in path[:-1]:
@@ -89,11 +89,11 @@ class Draft:
             at = at[key]
         return at
 
-    def leave(self, source: Source, reason: str) -> None:
+    def leave(self, source: SourceLine, reason: str) -> None:
         """List a line that is not taken."""
         self.left.append(Remark(source, reason))
 
-    def differ(self, source: Source, reason: str) -> None:
+    def differ(self, source: SourceLine, reason: str) -> None:
         """List a line that is taken, with what is different."""
         self.differs.append(Remark(source, reason))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 
-class Line(Protocol):
+class AnyStatement(Protocol):
     """A statement of either reader."""
 
     @property
@@ -57,7 +57,7 @@ NO_SETTING: Final = "fared has no such setting"
 TAKES_BACK: Final = "it takes something back: nothing to set"
 
 
-def apply_rules(rules: Sequence[Rule], context: Any, statement: Line) -> str | None:  # noqa: ANN401
+def apply_rules(rules: Sequence[Rule], context: Any, statement: AnyStatement) -> str | None:  # noqa: ANN401
     """Do what the first rule says that matches; return why the line is not taken, if it is not."""
     words = statement.words
     for rule in rules:
@@ -76,7 +76,7 @@ def why(reason: str) -> Action:
     return lambda _context, _statement, *_words: reason
 
 
-def block(statement: Line, reason: str) -> str:
+def block(statement: AnyStatement, reason: str) -> str:
     """Return a reason for a whole block."""
     lines = statement.lines
     inside = f" (and the {lines} lines inside)" if lines > 1 else " (and the line inside)"

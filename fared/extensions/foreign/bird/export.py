@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from fared.extensions.foreign.bird.parse import Statement, Token
+from fared.extensions.foreign.bird.parse import BirdStatement, Token
 from fared.extensions.foreign.draft import Draft
 from fared.extensions.foreign.rules import number
 
@@ -32,7 +32,7 @@ class Others(msgspec.Struct):
     """
 
     kinds: dict[str, str] = msgspec.field(default_factory=dict)
-    filters: dict[str, Statement] = msgspec.field(default_factory=dict)
+    filters: dict[str, BirdStatement] = msgspec.field(default_factory=dict)
     static_default: bool = False
 
 
@@ -45,7 +45,7 @@ class _Exported(NamedTuple):
     wider: list[str]
 
 
-def redistribute(draft: Draft, line: Statement, others: Others) -> None:
+def redistribute(draft: Draft, line: BirdStatement, others: Others) -> None:
     """Put what ``export ...`` of a channel says into the draft. Raises ValueError."""
     found = _export(line, others)
     if found is None:
@@ -63,7 +63,7 @@ def redistribute(draft: Draft, line: Statement, others: Others) -> None:
         draft.differ(line.source, text)
 
 
-def _export(line: Statement, others: Others) -> _Exported | None:
+def _export(line: BirdStatement, others: Others) -> _Exported | None:
     match line.words[1:]:
         case ["none"]:
             return None
@@ -82,7 +82,7 @@ def _all(others: Others) -> list[str]:
     return [_KINDS[kind] for kind in others.kinds.values() if kind in _KINDS]
 
 
-def _filter(body: Sequence[Statement], others: Others) -> _Exported | None:
+def _filter(body: Sequence[BirdStatement], others: Others) -> _Exported | None:
     """Read ``if CONDITION then accept; reject;`` and the like."""
     match [each.words[0] for each in body]:
         case ["accept"]:
@@ -100,7 +100,7 @@ def _filter(body: Sequence[Statement], others: Others) -> _Exported | None:
     return found._replace(options=_options(first.inside or []))
 
 
-def _options(inside: Sequence[Statement]) -> dict[str, Any]:
+def _options(inside: Sequence[BirdStatement]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for each in inside[:-1]:
         match each.words:
@@ -177,7 +177,7 @@ def _prefixes(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
         yield str(network), whole or bounds == (network.prefixlen, longest)
 
 
-def static_default(protocol: Statement) -> bool:
+def static_default(protocol: BirdStatement) -> bool:
     """Whether a static protocol has a default route."""
     routes = [each.words for each in protocol.inside or ()]
     return any(words[:2] == ["route", "0.0.0.0/0"] for words in routes)

@@ -12,7 +12,7 @@ import msgspec
 
 from fared.core.ids import dotted, parse_area
 from fared.extensions.foreign.bird.export import Others, is_on, redistribute
-from fared.extensions.foreign.bird.parse import Statement
+from fared.extensions.foreign.bird.parse import BirdStatement
 from fared.extensions.foreign.draft import Draft, Path
 from fared.extensions.foreign.rules import Action, Rule, apply_rules, block, number, why
 
@@ -45,17 +45,21 @@ _PACKETS: Final = "fared sizes its packets and buffers by the MTU"
 _LOOPBACK: Final = "lo"
 
 
-class Port(msgspec.Struct):
+Settings = dict[Path, tuple[Any, BirdStatement]]
+"""By the path below the interface, with the line."""
+
+
+class BirdPort(msgspec.Struct):
     """The options of ``interface`` as far as they are read."""
 
     draft: Draft
-    settings: dict[Path, tuple[Any, Statement]] = msgspec.field(default_factory=dict)
+    settings: Settings = msgspec.field(default_factory=dict)
     dead_count: int = _DEAD_COUNT
-    mode: Statement | None = None
-    keys: list[tuple[dict[str, Any], Statement]] = msgspec.field(default_factory=list)
+    mode: BirdStatement | None = None
+    keys: list[tuple[dict[str, Any], BirdStatement]] = msgspec.field(default_factory=list)
 
 
-class Ospf(msgspec.Struct):
+class BirdOspf(msgspec.Struct):
     """The protocol: what its tables fill in."""
 
     draft: Draft
@@ -70,7 +74,7 @@ class Ospf(msgspec.Struct):
 
 
 def _keep(*path: str, read: Any = number) -> Action:  # noqa: ANN401
-    def keep(port: Port, line: Statement, word: str, *unit: str) -> None:
+    def keep(port: BirdPort, line: BirdStatement, word: str, *unit: str) -> None:
         if unit not in ((), ("s",)):
             raise ValueError("expected whole seconds")
         port.settings[path] = read(word), line
@@ -78,30 +82,30 @@ def _keep(*path: str, read: Any = number) -> Action:  # noqa: ANN401
     return keep
 
 
-def _passive(port: Port, line: Statement, *words: str) -> None:
+def _passive(port: BirdPort, line: BirdStatement, *words: str) -> None:
     if is_on(words):
         port.settings["passive",] = True, line
 
 
-def _type(port: Port, line: Statement, text: str) -> str | None:
+def _type(port: BirdPort, line: BirdStatement, text: str) -> str | None:
     if text not in _TYPES:
         return f"fared has no type {text}: ptp or broadcast"
     port.settings["network-type",] = _TYPES[text], line
     return None
 
 
-def _dead_count(port: Port, _line: Statement, text: str) -> None:
+def _dead_count(port: BirdPort, _line: BirdStatement, text: str) -> None:
     port.dead_count = number(text)
 
 
-def _ttl(port: Port, line: Statement, *words: str) -> None:
+def _ttl(port: BirdPort, line: BirdStatement, *words: str) -> None:
     if words == ("tx", "only"):
         port.settings["ttl-security",] = "tx-only", line
     elif is_on(words):
         port.settings["ttl-security",] = True, line
 
 
-def _bfd(port: Port, line: Statement, *words: str) -> None:
+def _bfd(port: BirdPort, line: BirdStatement, *words: str) -> None:
     if not is_on(words):
         return
     port.settings["bfd", "enabled"] = True, line
@@ -109,11 +113,11 @@ def _bfd(port: Port, line: Statement, *words: str) -> None:
         port.settings["bfd", path] = value, inner
 
 
-def read_bfd(draft: Draft, lines: Sequence[Statement]) -> list[tuple[str, Any, Statement]]:
+def read_bfd(draft: Draft, lines: Sequence[BirdStatement]) -> list[tuple[str, Any, BirdStatement]]:
     """Return the options of sessions."""
     names = {"min rx interval": ["min-rx"], "min tx interval": ["min-tx"]}
     names["interval"] = ["min-rx", "min-tx"]
-    found: list[tuple[str, Any, Statement]] = []
+    found: list[tuple[str, Any, BirdStatement]] = []
     for line in lines:
         match line.words:
             case ["multiplier", text]:
@@ -126,23 +130,23 @@ def read_bfd(draft: Draft, lines: Sequence[Statement]) -> list[tuple[str, Any, S
     return found
 
 
-def _mode(port: Port, line: Statement, *_words: str) -> None:
+def _mode(port: BirdPort, line: BirdStatement, *_words: str) -> None:
     port.mode = line
 
 
-def _password(port: Port, line: Statement, text: str) -> None:
+def _password(port: BirdPort, line: BirdStatement, text: str) -> None:
     key: dict[str, Any] = {"key-id": len(port.keys) + 1, "key": text, "algorithm": "md5"}
     for each in line.inside or ():
         _key_option(port.draft, key, each)
     port.keys.append((key, line))
 
 
-def _passwords(port: Port, line: Statement, *_words: str) -> None:
+def _passwords(port: BirdPort, line: BirdStatement, *_words: str) -> None:
     for each in line.inside or ():
         _password(port, each, each.words[-1])
 
 
-def _key_option(draft: Draft, key: dict[str, Any], line: Statement) -> None:
+def _key_option(draft: Draft, key: dict[str, Any], line: BirdStatement) -> None:
     *name, last = line.words
     match line.words:
         case ["id", text]:
@@ -184,8 +188,8 @@ _INTERFACE: Final = (
 )
 
 
-def _interface(ospf: Ospf, line: Statement, *_words: str) -> str | None:
-    port = Port(ospf.draft)
+def _interface(ospf: BirdOspf, line: BirdStatement, *_words: str) -> str | None:
+    port = BirdPort(ospf.draft)
     for inner in line.inside or ():
         if reason := apply_rules(_INTERFACE, port, inner):
             ospf.draft.leave(inner.source, reason)
@@ -193,7 +197,7 @@ def _interface(ospf: Ospf, line: Statement, *_words: str) -> str | None:
     return "; ".join(refused) or None
 
 
-def _patterns(line: Statement) -> list[str]:
+def _patterns(line: BirdStatement) -> list[str]:
     """Return the patterns of an interface: with a minus before the quotes, they exclude."""
     found, before = [], ""
     for token in line.tokens[1:]:
@@ -207,7 +211,7 @@ def _patterns(line: Statement) -> list[str]:
     return found or ["*"]
 
 
-def _pattern(ospf: Ospf, port: Port, line: Statement, name: str) -> str | None:
+def _pattern(ospf: BirdOspf, port: BirdPort, line: BirdStatement, name: str) -> str | None:
     if name[0] in "-?":
         return f"{name.lstrip('?')}: fared knows interfaces by name or pattern"
     first = next((each for each in ospf.patterns if fnmatch.fnmatchcase(name, each)), None)
@@ -228,8 +232,8 @@ def _pattern(ospf: Ospf, port: Port, line: Statement, name: str) -> str | None:
 
 
 def _speaking(
-    ospf: Ospf, port: Port, base: Path, line: Statement, name: str
-) -> dict[Path, tuple[Any, Statement]]:
+    ospf: BirdOspf, port: BirdPort, base: Path, line: BirdStatement, name: str
+) -> Settings:
     """Put defaults that BIRD and fared do not share; return the settings of the file."""
     settings = dict(port.settings)
     for key, value in (("network-type", "broadcast"), ("hello-interval", _HELLO)):
@@ -246,7 +250,7 @@ def _speaking(
     return settings
 
 
-def _authentication(ospf: Ospf, port: Port, settings: dict[Path, tuple[Any, Statement]]) -> None:
+def _authentication(ospf: BirdOspf, port: BirdPort, settings: Settings) -> None:
     mode = port.mode.words[1:] if port.mode else ["none"]
     keys = [dict(key) for key, _ in port.keys]
     if mode == ["none"] or port.mode is None:
@@ -264,7 +268,7 @@ def _authentication(ospf: Ospf, port: Port, settings: dict[Path, tuple[Any, Stat
 # Areas
 
 
-def _area(ospf: Ospf, line: Statement, text: str) -> None:
+def _area(ospf: BirdOspf, line: BirdStatement, text: str) -> None:
     ospf.area = dotted(parse_area(text))
     ospf.draft.put(("ospf", "areas", ospf.area), {}, line.source)
     for inner in line.inside or ():
@@ -273,25 +277,25 @@ def _area(ospf: Ospf, line: Statement, text: str) -> None:
             ospf.draft.leave(inner.source, block(inner, reason) if whole else reason)
 
 
-def _put_area(ospf: Ospf, line: Statement, key: str, value: object) -> None:
+def _put_area(ospf: BirdOspf, line: BirdStatement, key: str, value: object) -> None:
     ospf.draft.put(("ospf", "areas", ospf.area, key), value, line.source)
 
 
-def _stub(ospf: Ospf, line: Statement, *words: str) -> None:
+def _stub(ospf: BirdOspf, line: BirdStatement, *words: str) -> None:
     if is_on(words):
         _put_area(ospf, line, "type", "stub")
 
 
-def _summary(ospf: Ospf, line: Statement, *words: str) -> None:
+def _summary(ospf: BirdOspf, line: BirdStatement, *words: str) -> None:
     if not is_on(words):
         _put_area(ospf, line, "summary", False)
 
 
-def _default_cost(ospf: Ospf, line: Statement, text: str) -> None:
+def _default_cost(ospf: BirdOspf, line: BirdStatement, text: str) -> None:
     _put_area(ospf, line, "default-cost", number(text))
 
 
-def _networks(ospf: Ospf, line: Statement) -> None:
+def _networks(ospf: BirdOspf, line: BirdStatement) -> None:
     for each in line.inside or ():
         match each.words:
             case [prefix]:
@@ -327,13 +331,13 @@ _AREA: Final = (
 
 
 def _put(*path: str, read: Any = number) -> Action:  # noqa: ANN401
-    def keep(ospf: Ospf, line: Statement, word: str) -> None:
+    def keep(ospf: BirdOspf, line: BirdStatement, word: str) -> None:
         ospf.draft.put(("ospf", *path), read(word), line.source)
 
     return keep
 
 
-def _ecmp(ospf: Ospf, line: Statement, *words: str) -> None:
+def _ecmp(ospf: BirdOspf, line: BirdStatement, *words: str) -> None:
     match words:
         case (_, "limit", text):
             ospf.draft.put(("ospf", "max-paths"), number(text), line.source)
@@ -341,12 +345,12 @@ def _ecmp(ospf: Ospf, line: Statement, *words: str) -> None:
             ospf.draft.put(("ospf", "max-paths"), 1, line.source)
 
 
-def _stub_router(ospf: Ospf, line: Statement, *words: str) -> None:
+def _stub_router(ospf: BirdOspf, line: BirdStatement, *words: str) -> None:
     if is_on(words):
         ospf.draft.put(("ospf", "stub-router"), True, line.source)
 
 
-def _graceful(ospf: Ospf, line: Statement, *words: str) -> None:
+def _graceful(ospf: BirdOspf, line: BirdStatement, *words: str) -> None:
     at = ("ospf", "graceful-restart")
     match words:
         case ("time", text, *_):
@@ -358,11 +362,11 @@ def _graceful(ospf: Ospf, line: Statement, *words: str) -> None:
             ospf.draft.put((*at, "helper"), True, line.source)
 
 
-def _router_id(ospf: Ospf, line: Statement, text: str) -> None:
+def _router_id(ospf: BirdOspf, line: BirdStatement, text: str) -> None:
     ospf.draft.put(("router-id",), text, line.source)
 
 
-def _channel(ospf: Ospf, line: Statement, *_words: str) -> None:
+def _channel(ospf: BirdOspf, line: BirdStatement, *_words: str) -> None:
     for each in line.inside or ():
         match each.words:
             case ["export", *_]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from fared.extensions.foreign.draft import Source
+from fared.extensions.foreign.draft import SourceLine
 
 _TOKEN: Final = re.compile(
     r"""(?x)
@@ -45,11 +45,11 @@ class BirdError(ValueError):
     """The file is not one of BIRD; the text has the place."""
 
 
-class Statement(msgspec.Struct):
+class BirdStatement(msgspec.Struct):
     """What stands before a semicolon or a brace; ``inside`` is None without braces."""
 
     tokens: list[Token]
-    inside: list[Statement] | None
+    inside: list[BirdStatement] | None
 
     @property
     def words(self) -> list[str]:
@@ -57,11 +57,11 @@ class Statement(msgspec.Struct):
         return [token.text for token in self.tokens]
 
     @property
-    def source(self) -> Source:
+    def source(self) -> SourceLine:
         """The line for remarks."""
         first = self.tokens[0]
         written = [f'"{t.text}"' if t.quoted else t.text for t in self.tokens]
-        return Source(first.line, " ".join(written), first.file)
+        return SourceLine(first.line, " ".join(written), first.file)
 
     @property
     def lines(self) -> int:
@@ -73,9 +73,9 @@ Files = Callable[[Path], str]
 """Reads a file that is included. Raises OSError."""
 
 
-def read_statements(text: str, path: Path, read: Files) -> list[Statement]:
+def read_statements(text: str, path: Path, read: Files) -> list[BirdStatement]:
     """Read a file and all that it includes. Raises BirdError."""
-    reader = _Reader(path, read)
+    reader = _Tokens(path, read)
     tokens = list(reader.tokens(text, path, "", 0))
     statements, rest = _statements(tokens, 0, 0)
     if rest < len(tokens):
@@ -84,7 +84,7 @@ def read_statements(text: str, path: Path, read: Files) -> list[Statement]:
     return _with_templates([_defined(each, defined) for each in statements])
 
 
-class _Reader:
+class _Tokens:
     """Reads tokens, also of included files."""
 
     def __init__(self, path: Path, read: Files) -> None:
@@ -147,14 +147,14 @@ def _split(text: str, name: str) -> Iterator[Token]:
 
 
 def _place(token: Token) -> str:
-    return Source(token.line, "", token.file).place
+    return SourceLine(token.line, "", token.file).place
 
 
-def _statements(tokens: Sequence[Token], at: int, depth: int) -> tuple[list[Statement], int]:
+def _statements(tokens: Sequence[Token], at: int, depth: int) -> tuple[list[BirdStatement], int]:
     """Return the statements up to a closing brace, and where it stands."""
     if depth > _MOST_DEPTH:
         raise BirdError(f"{_place(tokens[at - 1])}: too many braces inside each other")
-    found: list[Statement] = []
+    found: list[BirdStatement] = []
     begun: list[Token] = []
     while at < len(tokens):
         token = tokens[at]
@@ -168,22 +168,22 @@ def _statements(tokens: Sequence[Token], at: int, depth: int) -> tuple[list[Stat
                 raise BirdError(f"{_place(token)}: a {{ that is not closed")
             at = end + 1
             if begun:
-                found.append(Statement(begun, inside))
+                found.append(BirdStatement(begun, inside))
                 begun = []
         elif sign != ";":
             begun.append(token)
         elif begun:
-            found.append(Statement(begun, None))
+            found.append(BirdStatement(begun, None))
             begun = []
     if begun:
-        found.append(Statement(begun, None))
+        found.append(BirdStatement(begun, None))
     return found, at
 
 
 # define and template
 
 
-def _definitions(statements: Sequence[Statement]) -> dict[str, list[Token]]:
+def _definitions(statements: Sequence[BirdStatement]) -> dict[str, list[Token]]:
     """Return what ``define NAME = ...`` stands for; earlier ones may be used in later ones."""
     known: dict[str, list[Token]] = {}
     for each in statements:
@@ -204,27 +204,27 @@ def _replaced(tokens: Sequence[Token], known: Mapping[str, list[Token]]) -> list
     return found
 
 
-def _defined(statement: Statement, known: Mapping[str, list[Token]]) -> Statement:
+def _defined(statement: BirdStatement, known: Mapping[str, list[Token]]) -> BirdStatement:
     if statement.words[0] == "define":
         return statement
     inside = statement.inside
-    return Statement(
+    return BirdStatement(
         _replaced(statement.tokens, known),
         None if inside is None else [_defined(each, known) for each in inside],
     )
 
 
-def _with_templates(statements: Sequence[Statement]) -> list[Statement]:
+def _with_templates(statements: Sequence[BirdStatement]) -> list[BirdStatement]:
     """Put what a template has before what a protocol has that is made from it."""
-    templates: dict[str, list[Statement]] = {}
-    found: list[Statement] = []
+    templates: dict[str, list[BirdStatement]] = {}
+    found: list[BirdStatement] = []
     for each in statements:
         words = each.words
         if "from" in words[1:-1] and words[0] in ("protocol", "template"):
             base = templates.get(words[words.index("from") + 1])
             if base is None:
                 raise BirdError(f"{each.source.place}: no template {words[-1]!r} before it")
-            each = Statement(each.tokens[: words.index("from")], [*base, *(each.inside or ())])  # noqa: PLW2901
+            each = BirdStatement(each.tokens[: words.index("from")], [*base, *(each.inside or ())])  # noqa: PLW2901
             words = each.words
         if words[0] == "template":
             templates[words[-1]] = each.inside or []

@@ -8,11 +8,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from fared.extensions.foreign.bird.export import Others, is_on, static_default
-from fared.extensions.foreign.bird.ospf import RULES, Ospf, read_bfd
-from fared.extensions.foreign.bird.parse import Files, Statement, read_statements
+from fared.extensions.foreign.bird.ospf import RULES, BirdOspf, read_bfd
+from fared.extensions.foreign.bird.parse import BirdStatement, Files, read_statements
 from fared.extensions.foreign.draft import Draft
 from fared.extensions.foreign.rules import NO_SETTING, apply_rules, block
 
+Sessions = dict[str, dict[str, Any]]
+"""Options of BFD by pattern of interfaces."""
 _NO_NEED: Final = "fared does so itself"
 _PROTOCOLS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -50,7 +52,7 @@ def read_bird(text: str, path: Path, read: Files) -> Draft:
     return draft
 
 
-def _others(statements: list[Statement]) -> Others:
+def _others(statements: list[BirdStatement]) -> Others:
     """Return what OSPF may refer to: other protocols, and filters."""
     others = Others()
     for each in statements:
@@ -68,9 +70,9 @@ def _others(statements: list[Statement]) -> Others:
     return others
 
 
-def _bfd(draft: Draft, statements: list[Statement]) -> dict[str, dict[str, Any]]:
+def _bfd(draft: Draft, statements: list[BirdStatement]) -> Sessions:
     """Return the options of BFD by pattern of interfaces."""
-    found: dict[str, dict[str, Any]] = {}
+    found: Sessions = {}
     for each in statements:
         if each.words[:2] != ["protocol", "bfd"]:
             continue
@@ -85,7 +87,12 @@ def _bfd(draft: Draft, statements: list[Statement]) -> dict[str, dict[str, Any]]
 
 
 def _ospf(
-    draft: Draft, head: Statement, others: Others, bfd: dict[str, dict[str, Any]], *, running: bool
+    draft: Draft,
+    head: BirdStatement,
+    others: Others,
+    bfd: dict[str, dict[str, Any]],
+    *,
+    running: bool,
 ) -> bool:
     """Read an instance; return whether one is taken now."""
     inside = head.inside or []
@@ -100,7 +107,7 @@ def _ospf(
         if holds:
             draft.leave(head.source, block(head, reason))
             return running
-    ospf = Ospf(draft, others, bfd)
+    ospf = BirdOspf(draft, others, bfd)
     for line in inside:
         why = apply_rules(RULES, ospf, line)
         if why is not None:
@@ -108,7 +115,7 @@ def _ospf(
     return True
 
 
-def _protocol(draft: Draft, head: Statement) -> None:
+def _protocol(draft: Draft, head: BirdStatement) -> None:
     kind = head.words[1] if len(head.words) > 1 else ""
     if kind == "bfd":
         return
@@ -116,7 +123,7 @@ def _protocol(draft: Draft, head: Statement) -> None:
     draft.leave(head.source, block(head, reason))
 
 
-def _router_id(draft: Draft, line: Statement) -> None:
+def _router_id(draft: Draft, line: BirdStatement) -> None:
     match line.words:
         case ["router", "id", text]:
             draft.put(("router-id",), text, line.source)
@@ -124,15 +131,15 @@ def _router_id(draft: Draft, line: Statement) -> None:
             draft.leave(line.source, "fared takes the highest address of a loopback, or an address")
 
 
-def _hostname(draft: Draft, line: Statement) -> None:
+def _hostname(draft: Draft, line: BirdStatement) -> None:
     draft.put(("hostname",), line.words[-1], line.source)
 
 
-def _own(draft: Draft, line: Statement) -> None:
+def _own(draft: Draft, line: BirdStatement) -> None:
     draft.leave(line.source, "about BIRD's own process")
 
 
-_HEADS: Final[Mapping[str, Callable[[Draft, Statement], None]]] = MappingProxyType(
+_HEADS: Final[Mapping[str, Callable[[Draft, BirdStatement], None]]] = MappingProxyType(
     {
         "router": _router_id,
         "hostname": _hostname,

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from fared.core.units import format_bandwidth
-from fared.extensions.foreign.draft import Path, Source
-from fared.extensions.foreign.frr.context import Frr, Given, Ospf, OspfPort, Port
+from fared.extensions.foreign.draft import Path, SourceLine
+from fared.extensions.foreign.frr.context import FrrFile, FrrOspf, FrrPort, Given, OspfPort
 from fared.extensions.foreign.frr.keys import authentication
 from fared.extensions.foreign.frr.policy import redistribute
 from fared.extensions.foreign.frr.routers import area_id
@@ -30,7 +30,7 @@ _MOST_COST: Final = 65535
 _NOT_HERE: Final = "this machine does not have the address, and fared sets none: 'ip address add'"
 
 
-def assemble(frr: Frr, machine: Machine) -> None:
+def assemble(frr: FrrFile, machine: Machine) -> None:
     """Put all settings into the draft, and list what remains."""
     ospf = frr.ospf
     router_id = ospf.settings.pop(("router-id",), None) if ospf else None
@@ -51,7 +51,7 @@ def assemble(frr: Frr, machine: Machine) -> None:
         _addresses(frr, port, machine)
 
 
-def _facts(frr: Frr, port: Port) -> None:
+def _facts(frr: FrrFile, port: FrrPort) -> None:
     rate = port.rate or port.bandwidth
     if rate is not None:
         at = ("interfaces", port.name, "bandwidth")
@@ -61,12 +61,12 @@ def _facts(frr: Frr, port: Port) -> None:
         frr.draft.put(at, port.delay.value, port.delay.statement.source)
 
 
-def _shown(port: Port) -> str:
+def _shown(port: FrrPort) -> str:
     told = [str(address) for address, _ in port.addresses]
     return ", ".join([*told, *([f'"{port.description}"'] if port.description else [])])
 
 
-def _addresses(frr: Frr, port: Port, machine: Machine) -> None:
+def _addresses(frr: FrrFile, port: FrrPort, machine: Machine) -> None:
     """List addresses that the machine lacks; all of them would be no news on another machine."""
     if port.name not in machine:
         return
@@ -79,11 +79,11 @@ def _addresses(frr: Frr, port: Port, machine: Machine) -> None:
 # OSPF
 
 
-def _networks(frr: Frr, ospf: Ospf, machine: Machine) -> None:
+def _networks(frr: FrrFile, ospf: FrrOspf, machine: Machine) -> None:
     """Give interfaces the area of the longest ``network`` that has one of their addresses."""
     for name, link in machine.items():
         if name not in frr.ports and any(_area_of(ospf, a) for a in link.addresses):
-            frr.ports[name] = Port(name, ospf.statement)
+            frr.ports[name] = FrrPort(name, ospf.statement)
     used: set[int] = set()
     for port in frr.ports.values():
         own = [address for address, _ in port.addresses]
@@ -98,7 +98,7 @@ def _networks(frr: Frr, ospf: Ospf, machine: Machine) -> None:
             frr.draft.leave(network.statement.source, reason)
 
 
-def _area_of(ospf: Ospf, address: object) -> Given | None:
+def _area_of(ospf: FrrOspf, address: object) -> Given | None:
     if not isinstance(address, IPv4Interface):
         return None
     inside = [network for network in ospf.networks if address.ip in network.prefix]
@@ -106,7 +106,7 @@ def _area_of(ospf: Ospf, address: object) -> Given | None:
     return None if best is None else Given(best.area, best.statement)
 
 
-def _ospf_port(frr: Frr, port: Port, machine: Machine) -> None:
+def _ospf_port(frr: FrrFile, port: FrrPort, machine: Machine) -> None:
     own, ospf = port.ospf, frr.ospf
     if own.area is None or ospf is None:
         lines = [given.statement for given in own.settings.values()]
@@ -133,7 +133,7 @@ def _ospf_port(frr: Frr, port: Port, machine: Machine) -> None:
         _speaking(frr, own, base, ospf.area_modes.get(area))
 
 
-def _is_passive(ospf: Ospf, port: Port) -> Source | None:
+def _is_passive(ospf: FrrOspf, port: FrrPort) -> SourceLine | None:
     """Return the line that makes an interface passive; None: hellos are sent."""
     if port.name == _LOOPBACK:
         return port.statement.source
@@ -141,7 +141,7 @@ def _is_passive(ospf: Ospf, port: Port) -> Source | None:
     return given.statement.source if given is not None and given.value else None
 
 
-def _cost(frr: Frr, port: Port, base: Path, machine: Machine) -> None:
+def _cost(frr: FrrFile, port: FrrPort, base: Path, machine: Machine) -> None:
     """FRR computes a cost that the file does not name from the speed of the interface."""
     given = port.ospf.settings.pop(("cost",), None)
     if given is not None:
@@ -161,7 +161,7 @@ def _cost(frr: Frr, port: Port, base: Path, machine: Machine) -> None:
     frr.draft.put((*base, "cost"), cost, source, whence)
 
 
-def _speaking(frr: Frr, own: OspfPort, base: Path, area_mode: Given | None) -> None:
+def _speaking(frr: FrrFile, own: OspfPort, base: Path, area_mode: Given | None) -> None:
     """Put the settings of an interface that sends hellos."""
     assert own.area is not None
     for name, value in _OSPF_DEFAULTS.items():
@@ -185,7 +185,7 @@ def _speaking(frr: Frr, own: OspfPort, base: Path, area_mode: Given | None) -> N
 # IS-IS
 
 
-def _isis(frr: Frr) -> None:
+def _isis(frr: FrrFile) -> None:
     isis, draft = frr.isis, frr.draft
     nets = [given.value for given in isis.nets] if isis else []
     if isis is None or not nets:
@@ -211,7 +211,7 @@ def _isis(frr: Frr) -> None:
             _leave_port(frr, port)
 
 
-def _leave_port(frr: Frr, port: Port) -> None:
+def _leave_port(frr: FrrFile, port: FrrPort) -> None:
     """List the lines of an interface on which IS-IS does not run."""
     lines = [given.statement for given in port.isis.settings.values()]
     lines += [given.statement for given in port.isis.families.values()]
@@ -220,7 +220,7 @@ def _leave_port(frr: Frr, port: Port) -> None:
         frr.draft.leave(line.source, f"IS-IS does not run on {port.name} in this file")
 
 
-def _families(frr: Frr) -> None:
+def _families(frr: FrrFile) -> None:
     """Route the families of all interfaces; FRR has them by interface."""
     assert frr.isis is not None
     tag = frr.isis.statement.words[2]
@@ -242,7 +242,7 @@ def _families(frr: Frr) -> None:
             frr.draft.differ(only.statement.source, text)
 
 
-def _isis_port(frr: Frr, port: Port) -> None:
+def _isis_port(frr: FrrFile, port: FrrPort) -> None:
     assert frr.isis is not None
     own, draft = port.isis, frr.draft
     base = ("isis", "interfaces", port.name)

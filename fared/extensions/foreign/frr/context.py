@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fared.extensions.foreign.draft import Draft
-from fared.extensions.foreign.frr.lines import Statement
+from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import Action
 
 
@@ -20,7 +20,7 @@ class Given(NamedTuple):
     """A value and its line."""
 
     value: Any
-    statement: Statement
+    statement: FrrStatement
 
 
 Settings = dict[tuple[str, ...], Given]
@@ -31,7 +31,7 @@ class Key(NamedTuple):
     """A key of authentication: its settings, and its line."""
 
     leaves: dict[str, Any]
-    statement: Statement
+    statement: FrrStatement
 
 
 class OspfPort(msgspec.Struct):
@@ -53,12 +53,12 @@ class IsisPort(msgspec.Struct):
     keys: list[Key] = msgspec.field(default_factory=list)
 
 
-class Port(msgspec.Struct):
+class FrrPort(msgspec.Struct):
     """An interface of the file."""
 
     name: str
-    statement: Statement
-    addresses: list[tuple[IPv4Interface | IPv6Interface, Statement]] = msgspec.field(
+    statement: FrrStatement
+    addresses: list[tuple[IPv4Interface | IPv6Interface, FrrStatement]] = msgspec.field(
         default_factory=list
     )
     description: str = ""
@@ -70,65 +70,65 @@ class Port(msgspec.Struct):
     isis: IsisPort = msgspec.field(default_factory=IsisPort)
 
 
-class Network(NamedTuple):
+class NetworkArea(NamedTuple):
     """A ``network PREFIX area AREA`` of OSPF."""
 
     prefix: IPv4Network
     area: str
-    statement: Statement
+    statement: FrrStatement
 
 
-class Redistributed(NamedTuple):
+class AskedSource(NamedTuple):
     """A source that is to be redistributed; ``words`` are its options."""
 
     source: str
     words: list[str]
-    statement: Statement
+    statement: FrrStatement
 
 
-class Ospf(msgspec.Struct):
+class FrrOspf(msgspec.Struct):
     """``router ospf``."""
 
-    statement: Statement
+    statement: FrrStatement
     settings: Settings = msgspec.field(default_factory=dict)
-    networks: list[Network] = msgspec.field(default_factory=list)
+    networks: list[NetworkArea] = msgspec.field(default_factory=list)
     passive_default: Given | None = None
     passive: dict[str, Given] = msgspec.field(default_factory=dict)
     area_modes: dict[str, Given] = msgspec.field(default_factory=dict)
-    redistributed: list[Redistributed] = msgspec.field(default_factory=list)
+    redistributed: list[AskedSource] = msgspec.field(default_factory=list)
     default_metric: int | None = None
     reference: float = 100e9
     """Bits/s at which an interface costs 1."""
 
 
-class Isis(msgspec.Struct):
+class FrrIsis(msgspec.Struct):
     """``router isis``, or what interfaces say of it."""
 
-    statement: Statement
+    statement: FrrStatement
     settings: Settings = msgspec.field(default_factory=dict)
     nets: list[Given] = msgspec.field(default_factory=list)
     level: str = "level-1-2"
     level_keys: dict[int, Key] = msgspec.field(default_factory=dict)
-    redistributed: list[Redistributed] = msgspec.field(default_factory=list)
+    redistributed: list[AskedSource] = msgspec.field(default_factory=list)
 
 
-class Frr(msgspec.Struct):
+class FrrFile(msgspec.Struct):
     """A whole file. Policies are its prefix lists, route maps and key chains, by name."""
 
     draft: Draft
-    ports: dict[str, Port] = msgspec.field(default_factory=dict)
-    ospf: Ospf | None = None
-    isis: Isis | None = None
+    ports: dict[str, FrrPort] = msgspec.field(default_factory=dict)
+    ospf: FrrOspf | None = None
+    isis: FrrIsis | None = None
     router_id: Given | None = None
-    prefix_lists: dict[str, list[Statement]] = msgspec.field(default_factory=dict)
-    route_maps: dict[str, list[Statement]] = msgspec.field(default_factory=dict)
+    prefix_lists: dict[str, list[FrrStatement]] = msgspec.field(default_factory=dict)
+    route_maps: dict[str, list[FrrStatement]] = msgspec.field(default_factory=dict)
     key_chains: dict[str, list[Key]] = msgspec.field(default_factory=dict)
 
 
 def setting(*path: str, read: Callable[[str], object] = str) -> Action:
     """Return an action that keeps a word as a setting, for a context with ``settings``."""
 
-    def keep(context: Any, statement: Statement, word: str) -> None:  # noqa: ANN401
+    def keep(context: Any, statement: FrrStatement, word: str) -> None:  # noqa: ANN401
         context.settings[path] = Given(read(word), statement)
 
     return keep
@@ -137,7 +137,7 @@ def setting(*path: str, read: Callable[[str], object] = str) -> Action:
 def switch(*path: str, value: object = True) -> Action:
     """Return an action that keeps a fixed value as a setting."""
 
-    def keep(context: Any, statement: Statement, *_words: str) -> None:  # noqa: ANN401
+    def keep(context: Any, statement: FrrStatement, *_words: str) -> None:  # noqa: ANN401
         context.settings[path] = Given(value, statement)
 
     return keep

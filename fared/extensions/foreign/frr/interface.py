@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_interface
 from typing import Final
 
-from fared.extensions.foreign.frr.context import Given, Key, Port, Settings, setting, switch
-from fared.extensions.foreign.frr.lines import Statement
+from fared.extensions.foreign.frr.context import FrrPort, Given, Key, Settings, setting, switch
+from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import Action, Rule, number, why
 
 _TYPES: Final = {"point-to-point": "point-to-point", "broadcast": "broadcast"}
@@ -16,20 +16,20 @@ _NO_LABELS: Final = "fared has no MPLS and no segment routing"
 _LINK: Final = "fared advertises it from what the kernel tells and measures"
 
 
-def _address(port: Port, line: Statement, text: str, *_rest: str) -> None:
+def _address(port: FrrPort, line: FrrStatement, text: str, *_rest: str) -> None:
     port.addresses.append((ip_interface(text), line))
 
 
-def _describe(port: Port, _line: Statement, *words: str) -> None:
+def _describe(port: FrrPort, _line: FrrStatement, *words: str) -> None:
     port.description = " ".join(words)
 
 
-def _bandwidth(port: Port, line: Statement, text: str) -> None:
+def _bandwidth(port: FrrPort, line: FrrStatement, text: str) -> None:
     """Mbit/s."""
     port.bandwidth = Given(number(text) * 1e6, line)
 
 
-def _link_params(port: Port, line: Statement) -> str | None:
+def _link_params(port: FrrPort, line: FrrStatement) -> str | None:
     """Bandwidths are bytes/s, the delay microseconds."""
     rest = []
     for inner in line.inside:
@@ -52,26 +52,26 @@ def _ospf(action: Action) -> Action:
     return lambda port, line, *words: action(port.ospf, line, *words)
 
 
-def _area(port: Port, line: Statement, text: str) -> None:
+def _area(port: FrrPort, line: FrrStatement, text: str) -> None:
     port.ospf.area = Given(text, line)
 
 
-def _network_type(port: Port, line: Statement, text: str, *rest: str) -> str | None:
+def _network_type(port: FrrPort, line: FrrStatement, text: str, *rest: str) -> str | None:
     if text not in _TYPES:
         return f"fared has no network type {text}: point-to-point or broadcast"
     port.ospf.settings["network-type",] = Given(_TYPES[text], line)
     return f"{' '.join(rest)} is ignored, the type is taken" if rest else None
 
 
-def _ospf_passive(port: Port, line: Statement, *_rest: str) -> None:
+def _ospf_passive(port: FrrPort, line: FrrStatement, *_rest: str) -> None:
     port.ospf.passive = Given(line.words[0] != "no", line)
 
 
-def _ospf_bfd(port: Port, line: Statement, *words: str) -> str | None:
+def _ospf_bfd(port: FrrPort, line: FrrStatement, *words: str) -> str | None:
     return _bfd(port.ospf.settings, line, words)
 
 
-def _bfd(settings: Settings, line: Statement, words: tuple[str, ...]) -> str | None:
+def _bfd(settings: Settings, line: FrrStatement, words: tuple[str, ...]) -> str | None:
     """``bfd``, ``bfd profile NAME``, and of older releases multiplier and intervals in ms."""
     settings["bfd", "enabled"] = Given(True, line)
     match words:
@@ -88,7 +88,7 @@ def _bfd(settings: Settings, line: Statement, words: tuple[str, ...]) -> str | N
     return None
 
 
-def _mode(port: Port, line: Statement, *words: str) -> str | None:
+def _mode(port: FrrPort, line: FrrStatement, *words: str) -> str | None:
     match words:
         case () | ("message-digest",) | ("null",) | ("key-chain", _):
             port.ospf.mode = Given(words, line)
@@ -96,11 +96,11 @@ def _mode(port: Port, line: Statement, *words: str) -> str | None:
     return _ONE_ADDRESS
 
 
-def _password(port: Port, line: Statement, text: str) -> None:
+def _password(port: FrrPort, line: FrrStatement, text: str) -> None:
     port.ospf.password = Key({"algorithm": "cleartext", "key": text}, line)
 
 
-def _digest(port: Port, line: Statement, identity: str, text: str) -> None:
+def _digest(port: FrrPort, line: FrrStatement, identity: str, text: str) -> None:
     leaves = {"algorithm": "md5", "key-id": number(identity), "key": text}
     port.ospf.digests.append(Key(leaves, line))
 
@@ -112,11 +112,11 @@ def _isis(action: Action) -> Action:
     return lambda port, line, *words: action(port.isis, line, *words)
 
 
-def _family(port: Port, line: Statement, version: str, tag: str) -> None:
+def _family(port: FrrPort, line: FrrStatement, version: str, tag: str) -> None:
     port.isis.families["ipv4" if version == "ip" else "ipv6"] = Given(tag, line)
 
 
-def _circuit(port: Port, line: Statement, text: str) -> None:
+def _circuit(port: FrrPort, line: FrrStatement, text: str) -> None:
     if text not in _LEVELS:
         raise ValueError("expected level-1, level-2-only or level-1-2")
     port.isis.settings["level",] = Given(_LEVELS[text], line)
@@ -125,7 +125,7 @@ def _circuit(port: Port, line: Statement, text: str) -> None:
 def _of_level(name: str) -> Action:
     """Return the action of a number that FRR has for each level, and fared for both."""
 
-    def keep(port: Port, line: Statement, *words: str) -> str | None:
+    def keep(port: FrrPort, line: FrrStatement, *words: str) -> str | None:
         before = port.isis.settings.get((name,))
         value = number(words[-1])
         port.isis.settings[name,] = Given(value, line)
@@ -136,17 +136,17 @@ def _of_level(name: str) -> Action:
     return keep
 
 
-def _isis_password(port: Port, line: Statement, form: str, text: str) -> None:
+def _isis_password(port: FrrPort, line: FrrStatement, form: str, text: str) -> None:
     port.isis.keys = [isis_key(form, text, line)]
 
 
-def isis_key(form: str, text: str, line: Statement) -> Key:
+def isis_key(form: str, text: str, line: FrrStatement) -> Key:
     """Return a key of IS-IS: a password, or HMAC-MD5."""
     algorithm = {"clear": "cleartext", "md5": "hmac-md5"}[form]
     return Key({"algorithm": algorithm, "key": text}, line)
 
 
-def _isis_bfd(port: Port, line: Statement, *words: str) -> str | None:
+def _isis_bfd(port: FrrPort, line: FrrStatement, *words: str) -> str | None:
     return _bfd(port.isis.settings, line, words)
 
 

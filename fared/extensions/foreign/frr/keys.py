@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from fared.extensions.foreign.draft import Draft
-from fared.extensions.foreign.frr.context import Frr, Given, Key, OspfPort
-from fared.extensions.foreign.frr.lines import Statement
+from fared.extensions.foreign.frr.context import FrrFile, Given, Key, OspfPort
+from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import NO_SETTING, number
 
 _ALGORITHMS: Final = frozenset(
@@ -21,7 +21,7 @@ _MONTHS: Final = (
 _TIME_ZONE: Final = "FRR reads times in the time zone of the machine: this one's was taken"
 
 
-def read_chain(draft: Draft, chain: Statement) -> list[Key]:
+def read_chain(draft: Draft, chain: FrrStatement) -> list[Key]:
     """Return the keys of ``key chain NAME``."""
     keys = []
     for each in chain.inside:
@@ -39,7 +39,7 @@ def read_chain(draft: Draft, chain: Statement) -> list[Key]:
     return keys
 
 
-def _leaf(draft: Draft, leaves: dict[str, Any], line: Statement) -> None:
+def _leaf(draft: Draft, leaves: dict[str, Any], line: FrrStatement) -> None:
     match line.words:
         case ["key-string", text]:
             leaves["key"] = text
@@ -82,7 +82,7 @@ def _written(time: datetime) -> str:
 
 
 def authentication(
-    frr: Frr, port: OspfPort, of_area: Given | None
+    frr: FrrFile, port: OspfPort, of_area: Given | None
 ) -> tuple[Any, Given | Key | None]:
     """Return the setting ``authentication`` of an interface, and whose line it is; None: none.
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from fared.extensions.foreign.draft import Source
+from fared.extensions.foreign.draft import SourceLine
 
 _ENDS: Final = frozenset(
     ("end", "exit", "exit-vrf", "exit-address-family", "exit-link-params", "exit-authentication")
@@ -80,12 +80,12 @@ _OPENS: Final = frozenset(
 """First words of lines that have lines inside."""
 
 
-class Statement(msgspec.Struct):
+class FrrStatement(msgspec.Struct):
     """A line, in words, and those inside of it."""
 
     number: int
     text: str
-    inside: list[Statement]
+    inside: list[FrrStatement]
 
     @property
     def words(self) -> list[str]:
@@ -93,9 +93,9 @@ class Statement(msgspec.Struct):
         return self.text.split()
 
     @property
-    def source(self) -> Source:
+    def source(self) -> SourceLine:
         """The line for remarks."""
-        return Source(self.number, self.text)
+        return SourceLine(self.number, self.text)
 
     @property
     def lines(self) -> int:
@@ -103,13 +103,13 @@ class Statement(msgspec.Struct):
         return sum(1 + each.lines for each in self.inside)
 
 
-def read_statements(text: str) -> list[Statement]:
+def read_statements(text: str) -> list[FrrStatement]:
     """Read a file of any of FRR's daemons, or the integrated one.
 
     Lines that are not indented belong to the block that is open, as FRR reads them.
     """
-    top: list[Statement] = []
-    stack: list[tuple[int, Statement]] = []
+    top: list[FrrStatement] = []
+    stack: list[tuple[int, FrrStatement]] = []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words or words[0][0] in "!#":
@@ -118,7 +118,7 @@ def read_statements(text: str) -> list[Statement]:
             _close(stack, words[0])
             continue
         depth = len(line) - len(line.lstrip())
-        statement = Statement(number, " ".join(words), [])
+        statement = FrrStatement(number, " ".join(words), [])
         while stack and not _belongs(words, depth, stack):
             stack.pop()
         (stack[-1][1].inside if stack else top).append(statement)
@@ -127,7 +127,7 @@ def read_statements(text: str) -> list[Statement]:
     return top
 
 
-def _close(stack: list[tuple[int, Statement]], word: str) -> None:
+def _close(stack: list[tuple[int, FrrStatement]], word: str) -> None:
     """Leave the innermost block, or all of them."""
     while stack and stack[-1][1].words[0] not in _OPENS:
         stack.pop()
@@ -137,7 +137,7 @@ def _close(stack: list[tuple[int, Statement]], word: str) -> None:
         stack.pop()
 
 
-def _belongs(words: Sequence[str], depth: int, stack: list[tuple[int, Statement]]) -> bool:
+def _belongs(words: Sequence[str], depth: int, stack: list[tuple[int, FrrStatement]]) -> bool:
     """Whether a line belongs to the innermost statement of the stack."""
     above, statement = stack[-1]
     if depth:
@@ -158,8 +158,8 @@ def _stands_alone(words: Sequence[str]) -> bool:
 
 
 def interface_addresses(
-    statements: Sequence[Statement],
-) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, Statement]]:
+    statements: Sequence[FrrStatement],
+) -> Iterator[tuple[str, IPv4Interface | IPv6Interface, FrrStatement]]:
     """Yield the addresses of interfaces, with their lines; those of VRFs too."""
     for head in statements:
         words = head.words

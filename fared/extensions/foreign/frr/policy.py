@@ -7,8 +7,8 @@ from ipaddress import ip_network
 from typing import Any, Final, NamedTuple
 
 from fared.extensions.foreign.draft import Draft
-from fared.extensions.foreign.frr.context import Frr, Redistributed
-from fared.extensions.foreign.frr.lines import Statement
+from fared.extensions.foreign.frr.context import AskedSource, FrrFile
+from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import number
 
 _SOURCES: Final = {
@@ -32,11 +32,13 @@ class _Filter(NamedTuple):
 
     prefixes: list[str] | None
     options: dict[str, Any]
-    wider: list[tuple[Statement, str]]
+    wider: list[tuple[FrrStatement, str]]
     """Lines of prefix lists that say less than fared takes."""
 
 
-def redistribute(frr: Frr, proto: str, asked: Sequence[Redistributed], metric: int | None) -> None:
+def redistribute(
+    frr: FrrFile, proto: str, asked: Sequence[AskedSource], metric: int | None
+) -> None:
     """Put the sources of a protocol into the draft; ``metric``: of those that name none."""
     families: dict[str, set[str]] = {}
     for each in asked:
@@ -49,7 +51,7 @@ def redistribute(frr: Frr, proto: str, asked: Sequence[Redistributed], metric: i
 
 
 def _one(
-    frr: Frr, proto: str, asked: Redistributed, metric: int | None, families: dict[str, set[str]]
+    frr: FrrFile, proto: str, asked: AskedSource, metric: int | None, families: dict[str, set[str]]
 ) -> None:
     if asked.source not in _SOURCES:
         known = "connected, static (and kernel) and default"
@@ -81,11 +83,11 @@ def _one(
 
 
 def _options(
-    frr: Frr, source: str, words: list[str], family: str
-) -> tuple[dict[str, Any], list[tuple[Statement, str]]]:
+    frr: FrrFile, source: str, words: list[str], family: str
+) -> tuple[dict[str, Any], list[tuple[FrrStatement, str]]]:
     """Return the settings of a source, and remarks. Raises ValueError."""
     options: dict[str, Any] = {}
-    wider: list[tuple[Statement, str]] = []
+    wider: list[tuple[FrrStatement, str]] = []
     while words:
         match words:
             case ["metric" | "metric-type" | "tag" as name, text, *rest]:
@@ -103,8 +105,8 @@ def _options(
 
 
 def _filtered(
-    frr: Frr, source: str, name: str, family: str, options: dict[str, Any]
-) -> list[tuple[Statement, str]]:
+    frr: FrrFile, source: str, name: str, family: str, options: dict[str, Any]
+) -> list[tuple[FrrStatement, str]]:
     """Put what a route map says into the settings of a source; return remarks."""
     found = _route_map(frr, name, family)
     options |= found.options
@@ -127,7 +129,7 @@ def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:
 # Route maps and prefix lists
 
 
-def _route_map(frr: Frr, name: str, family: str) -> _Filter:
+def _route_map(frr: FrrFile, name: str, family: str) -> _Filter:
     entries = frr.route_maps.get(name)
     if not entries:
         raise ValueError(f"the file has no route-map {name}")
@@ -151,10 +153,10 @@ def _route_map(frr: Frr, name: str, family: str) -> _Filter:
     )
 
 
-def _entry(frr: Frr, name: str, entry: Statement, family: str) -> _Filter:
+def _entry(frr: FrrFile, name: str, entry: FrrStatement, family: str) -> _Filter:
     prefixes: list[str] | None = None
     options: dict[str, Any] = {}
-    wider: list[tuple[Statement, str]] = []
+    wider: list[tuple[FrrStatement, str]] = []
     for line in entry.inside:
         match line.words:
             case ["match", "ip" | "ipv6", "address", "prefix-list", wanted]:
@@ -178,7 +180,7 @@ def _entry(frr: Frr, name: str, entry: Statement, family: str) -> _Filter:
 
 
 def _prefix_list(
-    frr: Frr, name: str, family: str, wider: list[tuple[Statement, str]]
+    frr: FrrFile, name: str, family: str, wider: list[tuple[FrrStatement, str]]
 ) -> Iterator[str]:
     """Yield the prefixes inside one of which a route must be. Raises ValueError."""
     entries = frr.prefix_lists.get(name)
@@ -204,7 +206,7 @@ def _prefix_list(
 
 
 def _permitted(
-    entry: Statement, prefix: str, bounds: list[str], wider: list[tuple[Statement, str]]
+    entry: FrrStatement, prefix: str, bounds: list[str], wider: list[tuple[FrrStatement, str]]
 ) -> Iterator[str]:
     network = ip_network(prefix, strict=False)
     longest = network.max_prefixlen

@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from fared.core.ids import dotted, parse_area
 from fared.extensions.foreign.frr.context import (
+    AskedSource,
+    FrrIsis,
+    FrrOspf,
     Given,
-    Isis,
-    Network,
-    Ospf,
-    Redistributed,
+    NetworkArea,
     setting,
     switch,
 )
 from fared.extensions.foreign.frr.interface import isis_key
-from fared.extensions.foreign.frr.lines import Statement
+from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import Action, Rule, number, why
 
 _ALWAYS: Final = "fared does so always"
@@ -34,24 +34,24 @@ def area_id(text: str) -> str:
 # OSPF
 
 
-def _network(ospf: Ospf, line: Statement, prefix: str, area: str) -> None:
+def _network(ospf: FrrOspf, line: FrrStatement, prefix: str, area: str) -> None:
     found = ip_network(prefix, strict=False)
     if not isinstance(found, IPv4Network):
         raise ValueError("expected an IPv4 prefix")  # noqa: TRY004 - a value of the file
-    ospf.networks.append(Network(found, area_id(area), line))
+    ospf.networks.append(NetworkArea(found, area_id(area), line))
 
 
 def _area(*path: str, value: object = None, read: Any = str) -> Action:  # noqa: ANN401
     """Return an action that keeps a setting of an area."""
 
-    def keep(ospf: Ospf, line: Statement, area: str, *words: str) -> None:
+    def keep(ospf: FrrOspf, line: FrrStatement, area: str, *words: str) -> None:
         for_area = ("areas", area_id(area), *path)
         ospf.settings[for_area] = Given(read(words[0]) if value is None else value, line)
 
     return keep
 
 
-def _stub(ospf: Ospf, line: Statement, area: str, *words: str) -> str | None:
+def _stub(ospf: FrrOspf, line: FrrStatement, area: str, *words: str) -> str | None:
     ospf.settings["areas", area_id(area), "type"] = Given("stub", line)
     match words:
         case ():
@@ -62,11 +62,11 @@ def _stub(ospf: Ospf, line: Statement, area: str, *words: str) -> str | None:
     return f"the stub is taken, {' '.join(words)} is not"
 
 
-def _area_mode(ospf: Ospf, line: Statement, area: str, *words: str) -> None:
+def _area_mode(ospf: FrrOspf, line: FrrStatement, area: str, *words: str) -> None:
     ospf.area_modes[area_id(area)] = Given(words, line)
 
 
-def _range(ospf: Ospf, line: Statement, area: str, prefix: str, *words: str) -> str | None:
+def _range(ospf: FrrOspf, line: FrrStatement, area: str, prefix: str, *words: str) -> str | None:
     at = ("areas", area_id(area), "ranges", str(ip_network(prefix)))
     rest = list(words)
     options: dict[str, object] = {}
@@ -84,7 +84,7 @@ def _range(ospf: Ospf, line: Statement, area: str, prefix: str, *words: str) -> 
     return None
 
 
-def _passive(ospf: Ospf, line: Statement, name: str, *_address: str) -> None:
+def _passive(ospf: FrrOspf, line: FrrStatement, name: str, *_address: str) -> None:
     given = Given(line.words[0] != "no", line)
     if name == "default":
         ospf.passive_default = given
@@ -92,19 +92,19 @@ def _passive(ospf: Ospf, line: Statement, name: str, *_address: str) -> None:
         ospf.passive[name] = given
 
 
-def _redistribute(router: Ospf | Isis, line: Statement, source: str, *words: str) -> None:
-    router.redistributed.append(Redistributed(source, list(words), line))
+def _redistribute(router: FrrOspf | FrrIsis, line: FrrStatement, source: str, *words: str) -> None:
+    router.redistributed.append(AskedSource(source, list(words), line))
 
 
-def _default_metric(ospf: Ospf, _line: Statement, text: str) -> None:
+def _default_metric(ospf: FrrOspf, _line: FrrStatement, text: str) -> None:
     ospf.default_metric = number(text)
 
 
-def _reference(ospf: Ospf, _line: Statement, text: str) -> None:
+def _reference(ospf: FrrOspf, _line: FrrStatement, text: str) -> None:
     ospf.reference = number(text) * 1e6
 
 
-def _throttle(ospf: Ospf, line: Statement, first: str, hold: str, most: str) -> None:
+def _throttle(ospf: FrrOspf, line: FrrStatement, first: str, hold: str, most: str) -> None:
     """Delay of the first run, and the least and most between runs, in ms (RFC 8405)."""
     initial, short = number(first), max(number(first), number(hold))
     delays = {"initial-delay": initial, "short-delay": short}
@@ -113,13 +113,13 @@ def _throttle(ospf: Ospf, line: Statement, first: str, hold: str, most: str) -> 
         ospf.settings["spf", name] = Given(f"{value}ms", line)
 
 
-def _max_metric(ospf: Ospf, line: Statement, when: str, *words: str) -> None:
+def _max_metric(ospf: FrrOspf, line: FrrStatement, when: str, *words: str) -> None:
     name = {"administrative": "stub-router"}.get(when, f"stub-router-{when}")
     value: object = True if when == "administrative" else f"{number(words[0])}s"
     ospf.settings[name,] = Given(value, line)
 
 
-def _graceful(ospf: Ospf, line: Statement, *words: str) -> str | None:
+def _graceful(ospf: FrrOspf, line: FrrStatement, *words: str) -> str | None:
     settings = ospf.settings
     match words:
         case ():
@@ -185,11 +185,11 @@ OSPF: Final = (
 # IS-IS
 
 
-def _net(isis: Isis, line: Statement, text: str) -> None:
+def _net(isis: FrrIsis, line: FrrStatement, text: str) -> None:
     isis.nets.append(Given(text, line))
 
 
-def _level(isis: Isis, line: Statement, text: str) -> None:
+def _level(isis: FrrIsis, line: FrrStatement, text: str) -> None:
     if text not in _LEVELS:
         raise ValueError("expected level-1, level-2-only or level-1-2")
     isis.level = _LEVELS[text]
@@ -199,7 +199,7 @@ def _level(isis: Isis, line: Statement, text: str) -> None:
 def _of_levels(*path: str) -> Action:
     """Return an action for a number that FRR has for each level too."""
 
-    def keep(isis: Isis, line: Statement, *words: str) -> str | None:
+    def keep(isis: FrrIsis, line: FrrStatement, *words: str) -> str | None:
         before = isis.settings.get(path)
         value = number(words[-1])
         isis.settings[path] = Given(value, line)
@@ -210,7 +210,7 @@ def _of_levels(*path: str) -> Action:
 
 
 def _level_password(level: int) -> Action:
-    def keep(isis: Isis, line: Statement, form: str, text: str, *words: str) -> str | None:
+    def keep(isis: FrrIsis, line: FrrStatement, form: str, text: str, *words: str) -> str | None:
         isis.level_keys[level] = isis_key(form, text, line)
         if list(words) == ["authenticate", "snp", "validate"]:
             return None
@@ -219,7 +219,7 @@ def _level_password(level: int) -> Action:
     return keep
 
 
-def _overload(isis: Isis, line: Statement, *words: str) -> None:
+def _overload(isis: FrrIsis, line: FrrStatement, *words: str) -> None:
     match words:
         case ("on-startup", seconds):
             isis.settings["overload-on-startup",] = Given(f"{number(seconds)}s", line)
@@ -227,22 +227,22 @@ def _overload(isis: Isis, line: Statement, *words: str) -> None:
             isis.settings["overload",] = Given(True, line)
 
 
-def _delays(isis: Isis, line: Statement, *words: str) -> None:
+def _delays(isis: FrrIsis, line: FrrStatement, *words: str) -> None:
     given = dict(zip(words[::2], words[1::2], strict=True))
     names = {"init-delay": "initial-delay"}
     for name, value in given.items():
         isis.settings["spf", names.get(name, name)] = Given(f"{number(value)}ms", line)
 
 
-def _isis_redistribute(isis: Isis, line: Statement, family: str, *words: str) -> None:
+def _isis_redistribute(isis: FrrIsis, line: FrrStatement, family: str, *words: str) -> None:
     _redistribute(isis, line, words[0], family, *words[1:])
 
 
-def _isis_default(isis: Isis, line: Statement, family: str, *words: str) -> None:
+def _isis_default(isis: FrrIsis, line: FrrStatement, family: str, *words: str) -> None:
     _redistribute(isis, line, "default", family, *words)
 
 
-def _metric_style(_isis: Isis, _line: Statement, style: str) -> str | None:
+def _metric_style(_isis: FrrIsis, _line: FrrStatement, style: str) -> str | None:
     return None if style == "wide" else f"fared has wide metrics only: {style} is no neighbor"
 
 
