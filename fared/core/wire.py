@@ -19,8 +19,8 @@ _U32 = struct.Struct(">I")
 class DecodeError(ValueError):
     """A packet violates its format.
 
-    ``code`` is one of truncated, length, checksum, version, type, tlv, auth; ``offset`` counts
-    bytes from the start of the decoder's input.
+    ``code`` is one of truncated, length, checksum, version, type, tlv, auth, message; ``offset``
+    counts bytes from the start of the decoder's input.
     """
 
     def __init__(self, code: str, offset: int, what: str) -> None:

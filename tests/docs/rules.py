@@ -31,6 +31,7 @@ _BASES = [
     (package, document, re.compile(sections))
     for package, document, sections in (
         ("fared/protocols/ospf/", "RFC 2328", r"[89]\.?|1\d\.?|[A-G]"),
+        ("fared/protocols/bgp/", "RFC 4271", r"[4-9]\b|10$"),
         ("fared/protocols/i", "ISO 10589", r"7\.[23]\.\d|8\.[24]|9\.\d|10\.1$"),
         ("fared/", "RFC 2328", r"10\.\d|1[1-6]\b"),
     )

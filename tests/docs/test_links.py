@@ -47,11 +47,11 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
 def test_every_class_that_the_terms_name_is_in_its_package() -> None:
     named = _CLASS.findall((_ROOT / "docs/terms.md").read_text())
     assert len(named) > 50
-    folders = [init.parent for init in (_ROOT / "fared").rglob("__init__.py")]
-    folders.sort(key=lambda path: -len(path.parts))
-    places = {path.name: path for path in folders}  # of two, the one above
+    places: dict[str, list[Path]] = {}  # two protocols may each have a package of one name
+    for init in (_ROOT / "fared").rglob("__init__.py"):
+        places.setdefault(init.parent.name, []).append(init.parent)
     sources = {
-        package: "".join(path.read_text() for path in places[package].rglob("*.py"))
+        package: "".join(path.read_text() for one in places[package] for path in one.rglob("*.py"))
         for package, _ in named
     }
     missing = [

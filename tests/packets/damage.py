@@ -8,7 +8,7 @@ from typing import Any
 
 from fared.core.wire import DecodeError
 
-CODES = {"truncated", "length", "checksum", "version", "type", "tlv", "auth"}
+CODES = {"truncated", "length", "checksum", "version", "type", "tlv", "auth", "message"}
 _BYTES = (0, 1, 0x7F, 0x80, 0xFF)
 
 

@@ -1,0 +1,114 @@
+"""Communities (RFC 1997, 4360, 8092), and the Link Bandwidth extended community (RFC 10005).
+
+A bandwidth is bytes/s. Several of one route count as the lowest; a negative one, and what is no
+number, is ignored, zero is not (RFC 10005 §4). The AS number in it means nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from fared.core.json_text import render_number
+from fared.core.wire import U32, Format
+from fared.protocols.bgp.packet.coded import AS_TRANS, MAX_TWO_OCTET_AS, Json
+
+_WELL_KNOWN: Final = {
+    0xFFFF0000: "graceful-shutdown",
+    0xFFFF0001: "accept-own",
+    0xFFFF0006: "llgr-stale",
+    0xFFFF0007: "no-llgr",
+    0xFFFF029A: "blackhole",
+    0xFFFFFF01: "no-export",
+    0xFFFFFF02: "no-advertise",
+    0xFFFFFF03: "no-export-subconfed",
+    0xFFFFFF04: "no-peer",
+}
+GRACEFUL_SHUTDOWN: Final = 0xFFFF0000
+"""RFC 8326: this route will soon be withdrawn."""
+_SUB_TYPE: Final = 0x04
+_NON_TRANSITIVE: Final = 0x40
+_BANDWIDTH = struct.Struct(">BBHf")
+
+
+def community_text(value: int) -> str:
+    """Write a community: ``65001:100``, or its name (RFC 1997 and others)."""
+    return _WELL_KNOWN.get(value, f"{value >> 16}:{value & 0xFFFF}")
+
+
+class LargeCommunity(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Three numbers (RFC 8092 §3)."""
+
+    administrator: int
+    first: int
+    second: int
+
+    def __str__(self) -> str:
+        return f"{self.administrator}:{self.first}:{self.second}"
+
+
+class LinkBandwidth(msgspec.Struct, frozen=True, gc=False):
+    """The Link Bandwidth community (RFC 10005 §2), in bytes/s, of either type."""
+
+    number: int
+    bandwidth: float
+    transitive: bool = True
+
+    @property
+    def raw(self) -> bytes:
+        """Its eight octets. Raises OverflowError for a bandwidth beyond single precision."""
+        kind = 0 if self.transitive else _NON_TRANSITIVE
+        # RFC 10005 §2: AS_TRANS for a number of four octets
+        number = self.number if self.number <= MAX_TWO_OCTET_AS else AS_TRANS
+        return _BANDWIDTH.pack(kind, _SUB_TYPE, number, self.bandwidth)
+
+    @property
+    def valid(self) -> bool:
+        """Whether it counts (RFC 10005 §4)."""
+        return math.isfinite(self.bandwidth) and self.bandwidth >= 0
+
+
+def read_link_bandwidth(raw: bytes) -> LinkBandwidth | None:
+    """Return the Link Bandwidth community that eight octets are, of either type; else None."""
+    if raw[1] != _SUB_TYPE or raw[0] not in (0, _NON_TRANSITIVE):
+        return None
+    kind, _, number, bandwidth = _BANDWIDTH.unpack(raw)
+    return LinkBandwidth(number, bandwidth, kind != _NON_TRANSITIVE)
+
+
+def link_bandwidth(communities: Iterable[bytes]) -> float | None:
+    """Return the bandwidth of a route, bytes/s: the lowest valid one; None without one."""
+    found = [one for one in map(read_link_bandwidth, communities) if one is not None and one.valid]
+    return min([one.bandwidth for one in found], default=None)
+
+
+def with_link_bandwidth(communities: Iterable[bytes], *own: LinkBandwidth) -> tuple[bytes, ...]:
+    """Return the communities with these instead of any Link Bandwidth, as RFC 10005 §3.3 allows."""
+    others = [raw for raw in communities if read_link_bandwidth(raw) is None]
+    return (*others, *[one.raw for one in own])
+
+
+def _extended_document(raw: bytes) -> Json:
+    found = read_link_bandwidth(raw)
+    if found is None:
+        return {"hex": raw.hex()}
+    return {
+        "hex": raw.hex(),
+        "link_bandwidth": render_number(found.bandwidth),
+        "as": found.number,
+        "transitive": found.transitive,
+    }
+
+
+COMMUNITY: Final = U32.shown(community_text)
+EXTENDED_COMMUNITY: Final = Format("8s", text=_extended_document)
+LARGE_COMMUNITY: Final = Format(
+    "12s",
+    lambda raw: LargeCommunity(*struct.unpack(">III", raw)),
+    lambda one: struct.pack(">III", one.administrator, one.first, one.second),
+    str,
+)
