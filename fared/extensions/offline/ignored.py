@@ -12,7 +12,7 @@ class Ignored(NamedTuple):
     """An LSA, LSP, link or node that is not used.
 
     ``reason``: maxage, checksum, malformed, unsupported, no-first-fragment, one-way, overload
-    or unreachable.
+    or unreachable; truncated: FRR has printed its beginning only, which is used.
     """
 
     key: str

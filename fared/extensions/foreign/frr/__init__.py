@@ -1,4 +1,4 @@
-"""FRR's configuration.
+"""FRR's configuration, and in ``database`` what it prints of its database.
 
 ``lines`` knows the form of the file, ``interface`` and ``routers`` are tables of its statements,
 which fill in ``context``; ``policy`` has filters, ``keys`` authentication. ``assemble`` makes

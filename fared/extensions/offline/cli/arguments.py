@@ -19,6 +19,7 @@ from fared.extensions.offline.world import World
 
 V = TypeVar("V")
 _SHOWN = 8
+LSDB = "Output of 'show lsdb --json', or JSON of FRR."
 FAIL_LINK = click.option(
     "--fail-link", "fail_links", metavar="A-B", multiple=True, help="Fail the link."
 )

@@ -21,6 +21,7 @@ from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import (
     FAIL_LINK,
     FAIL_NODE,
+    LSDB,
     SET_BANDWIDTH,
     Names,
     WhatIf,
@@ -53,9 +54,7 @@ Exit codes: 0 ok, 1 bad file or no tree, 2 usage.
 
 
 @click.command(epilog=_EPILOG)
-@click.option(
-    "--lsdb", "source", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'."
-)
+@click.option("--lsdb", "source", metavar="FILE|-", required=True, help=LSDB)
 @click.option("--workers", metavar="A,B:4,...", required=True, help="Where the workers are.")
 @click.option("--nic", metavar="100G", help="Bandwidth of each worker (default: unlimited).")
 @FAIL_LINK

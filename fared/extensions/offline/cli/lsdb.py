@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from fared.extensions.offline.isis.gather import IsisCapture, gather_isis
+from fared.extensions.offline.ospf.capture import others
 from fared.extensions.offline.ospf.gather import OspfCapture, gather_ospf
 from fared.extensions.offline.pcap import CaptureError
 from fared.management.cli.session import Failure
@@ -55,10 +56,18 @@ def from_pcap(file: Path, *, proto: str | None, as_json: bool) -> None:
     if not whole:
         wanted = {"ospf": "LS updates", "isis": "LSPs"}
         text = f"{file}: no {' and no '.join(wanted[name] for name in chosen)}"
-        raise Failure(text, _CAPTURES)
+        raise Failure("; ".join([text, *_seen(file)]), _CAPTURES)
     if len(whole) > 1:
         raise click.UsageError(f"{file} has LS updates of OSPF and LSPs of IS-IS: use --proto")
     click.echo(json.dumps(whole[0].document(), indent=2))
+
+
+def _seen(file: Path) -> list[str]:
+    """Return what a capture has of OSPF in a form that is not read."""
+    try:
+        return [f"{number} x {what}" for what, number in others(file).items()]
+    except CaptureError:  # a link type that carries no IP
+        return []
 
 
 def _left_out(found: list[OspfCapture | IsisCapture]) -> Counter[str]:

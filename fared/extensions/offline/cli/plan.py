@@ -15,7 +15,7 @@ import msgspec
 
 from fared.core.units import parse_bandwidth
 from fared.extensions.offline.changes import Changes
-from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
+from fared.extensions.offline.cli.arguments import LSDB, Names, WhatIf, read_changes
 from fared.extensions.offline.cli.plan_arguments import (
     Doubles,
     PlanProgress,
@@ -92,9 +92,7 @@ plan.add_lazy(
 class FailuresAsked(NamedTuple):
     """What ``plan failures`` was asked."""
 
-    source: Annotated[
-        str, opt("--lsdb", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'.")
-    ]
+    source: Annotated[str, opt("--lsdb", metavar="FILE|-", required=True, help=LSDB)]
     links: Annotated[bool, opt(is_flag=True, help="Each link fails.")]
     nodes: Annotated[bool, opt(is_flag=True, help="Each router fails.")]
     group_file: Annotated[

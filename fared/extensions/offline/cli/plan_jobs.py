@@ -13,6 +13,7 @@ from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import (
     FAIL_LINK,
     FAIL_NODE,
+    LSDB,
     SET_BANDWIDTH,
     Names,
     WhatIf,
@@ -65,7 +66,7 @@ class _ShiftedJobs(NamedTuple):
 @click.command(epilog=_EPILOG)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--example", is_flag=True, help="Plan two jobs of 40 and 60 ms instead of a FILE.")
-@click.option("--lsdb", "source", metavar="FILE|-", help="Output of 'show lsdb --json'.")
+@click.option("--lsdb", "source", metavar="FILE|-", help=LSDB)
 @click.option(
     "--from-load",
     "loads",

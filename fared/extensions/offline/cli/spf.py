@@ -15,6 +15,7 @@ from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import (
     FAIL_LINK,
     FAIL_NODE,
+    LSDB,
     SET_BANDWIDTH,
     Names,
     WhatIf,
@@ -34,8 +35,8 @@ from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
 
 _DATABASES = (
-    "'fared-cli show lsdb --json > FILE' on a router writes a database, and 'fared-cli lsdb"
-    " from-pcap' makes one from a capture"
+    "'fared-cli show lsdb --json > FILE' on a router writes a database, 'fared-cli lsdb"
+    " from-pcap' makes one from a capture, and FRR's JSON is read (docs/offline.md)"
 )
 
 _PIPE_WIDTH = 160
@@ -62,7 +63,11 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 
 @click.command(epilog=_EPILOG)
 @click.option(
-    "--lsdb", "source", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'."
+    "--lsdb",
+    "source",
+    metavar="FILE|-",
+    required=True,
+    help=LSDB,
 )
 @click.option("--root", metavar="ID", help="Compute as this router (default: the file's).")
 @click.option("--all", "every", is_flag=True, help="Compute as every router.")
@@ -215,6 +220,8 @@ def _compute(
         return difference(routes_document(before, node, settings), document, given.described())
 
     if every:
+        if not after.routers:
+            raise Failure(f"no {_ROUTERS[database.proto]} in the database", _DATABASES)
         return RoutesAll(roots=[answer(node) for node in after.routers])
     return answer(_root(database, names, root, after))
 
@@ -256,6 +263,10 @@ def _area(database: SavedDatabase, area: str | None, level: int | None) -> int |
 _PARTS = {"ospf": _area, "isis": _level}
 _DESCRIPTIONS = {"ospf": "router LSA of {0}", "isis": "LSP of {0} that routes IPv{1}"}
 """The entry of the database without which a router has no routes of a family."""
+
+
+_ROUTERS = {"ospf": "router LSA", "isis": "LSP"}
+"""What a router of the database has."""
 
 
 def _family(database: SavedDatabase, af: str) -> int:

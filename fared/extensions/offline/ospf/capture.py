@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,9 @@ from fared.core.wire import DecodeError
 from fared.extensions.offline.pcap import COOKED, ETHERNET, VLAN_TAGS, frames
 
 OSPF_PROTOCOL: Final = 89
+_GRE: Final = 47
 _ETHERTYPE_IPV4: Final = 0x0800
+_ETHERTYPE_IPV6: Final = 0x86DD
 _IPV4 = struct.Struct(">BBHHHBBHII")
 _MORE_FRAGMENTS: Final = 0x2000
 _OFFSET_MASK: Final = 0x1FFF
@@ -101,6 +104,19 @@ def read_capture(path: Path) -> Iterator[Datagram]:
             )
 
 
+def others(path: Path) -> Counter[str]:
+    """Count the packets of a capture that hold OSPF in a form that is not read."""
+    found: Counter[str] = Counter()
+    for _, _, link_type, data in frames(path, _LINK_TYPES):
+        kind, start = _network_layer(link_type, data)
+        packet = data[start:]
+        if kind == _ETHERTYPE_IPV6 and packet[6:7] == bytes([OSPF_PROTOCOL]):
+            found["OSPFv3: fared reads OSPFv2"] += 1
+        elif kind == _ETHERTYPE_IPV4 and packet[9:10] == bytes([_GRE]):
+            found["GRE: capture on the tunnel itself"] += 1
+    return found
+
+
 def _join(parts: list[tuple[_IpFragment, Datagram]]) -> bytes | None:
     """The payload once all fragments have arrived, else None."""
     payload = b""
@@ -122,11 +138,17 @@ def _ip_packets(path: Path) -> Iterator[tuple[int, float, bytes]]:
 
 
 def _ip_offset(link_type: int, data: bytes) -> int | None:
+    kind, start = _network_layer(link_type, data)
+    return start if kind == _ETHERTYPE_IPV4 else None
+
+
+def _network_layer(link_type: int, data: bytes) -> tuple[int, int]:
+    """The EtherType of a frame, and where its payload begins."""
     if link_type in _RAW_IP:
-        return 0
+        return _ETHERTYPE_IPV6 if data[:1] and data[0] >> 4 == 6 else _ETHERTYPE_IPV4, 0
     at, start = (12, 14) if link_type == ETHERNET else COOKED[link_type]
     kind = int.from_bytes(data[at : at + 2], "big")
     while link_type == ETHERNET and kind in VLAN_TAGS:
         start += 4
         kind = int.from_bytes(data[start - 2 : start], "big")
-    return start if kind == _ETHERTYPE_IPV4 else None
+    return kind, start

@@ -1,0 +1,167 @@
+"""A fabric of FRR becomes one of fared: its files are imported, and the kernels have its routes.
+
+The small fabric runs both protocols at once. With ``FARED_TEST_SOAK=1`` FRR runs 4x8 from the same
+files first, with one protocol after the other, and every kernel of fared must have FRR's next hops.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fared.extensions.lab.addressing import NodePlan
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.kernel_view import Hop
+from fared.extensions.lab.kinds import frr
+from fared.management.api.client import ControlClient
+from fared.management.cli.main import main
+from tests.peers.peers import await_all_paths, fared
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.netns, pytest.mark.peers]
+
+KEYS = {
+    "ospfd": " ip ospf authentication message-digest\n ip ospf message-digest-key 7 md5 fabric\n"
+    " ip ospf bfd\n",
+    "isisd": " isis password md5 fabric\n isis bfd\n",
+}
+NETWORK = {"ospfd": "ip ospf network", "isisd": "isis network"}
+
+
+def topology(spines: int, leaves: int, kind: str, proto: str, startup: str = "") -> str:
+    """A Clos fabric with a host at each leaf; ``startup``: the ending of each router's file."""
+    routers = [f"S{i + 1}" for i in range(spines)] + [f"L{i + 1}" for i in range(leaves)]
+    lines = [
+        "name: imported",
+        "topology:",
+        f"  defaults: {{labels: {{fared-lab.rate: 100M, fared-lab.protocol: {proto}}}}}",
+        "  nodes:",
+    ]
+    for name in routers:
+        file = f", startup-config: {name}.{startup}" if startup else ""
+        lines.append(f"    {name}: {{kind: {kind}{file}}}")
+    lines += [f"    h{i + 1}: {{kind: linux}}" for i in range(leaves)]
+    lines.append("  links:")
+    pairs = [(f"S{s + 1}", f"L{i + 1}") for i in range(leaves) for s in range(spines)]
+    pairs += [(f"L{i + 1}", f"h{i + 1}") for i in range(leaves)]
+    lines += [f'    - endpoints: ["{a}:{b}", "{b}:{a}"]' for a, b in pairs]
+    return "\n".join(lines) + "\n"
+
+
+def frr_conf(plan: NodePlan, daemons: tuple[str, ...]) -> str:
+    """The integrated file of a router, with keys and BFD on links to routers."""
+    lines = [f"hostname {plan.name}", "frr version 8.4.4"]
+    for port in plan.ports:
+        lines += [f"interface {port.name}", f" ip address {port.address}"]
+    lines += ["interface lo", f" ip address {plan.router_id}/32"]
+    for daemon in daemons:
+        for line in {"ospfd": frr._ospfd, "isisd": frr._isisd}[daemon](plan):
+            lines.append(line)
+            if line.strip().startswith(NETWORK[daemon]):
+                lines.append(KEYS[daemon].rstrip("\n"))
+    return "\n".join(lines) + "\n"
+
+
+def write_files(
+    directory: Path, plans: list[NodePlan], daemons: tuple[str, ...], fabric: Path
+) -> None:
+    """Write ``NAME.conf`` of FRR for each router, and ``NAME.yaml`` imported from it."""
+    for plan in plans:
+        source = directory / f"{plan.name}.conf"
+        source.write_text(frr_conf(plan, daemons))
+        done = CliRunner().invoke(main, ["config", "import", str(source)])
+        assert done.exit_code == 0, done.stderr
+        place = fabric / "nodes" / plan.name
+        of_lab = f"state-directory: {place}\napi: {{socket: {place}/fared.sock}}\n"
+        (directory / f"{plan.name}.yaml").write_text(done.stdout + of_lab)
+
+
+@contextmanager
+def running(directory: Path, text: str) -> Iterator[Fabric]:
+    file = directory / "topology.clab.yml"
+    file.write_text(text)
+    fabric = Fabric.from_file(file, directory=directory / "state")
+    try:
+        fabric.build()
+        fabric.start()
+        yield fabric
+    finally:
+        fabric.stop()
+
+
+def next_hops(fabric: Fabric, proto: str) -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
+    """Interfaces and gateways by router and prefix, of routes with gateways."""
+    found = {}
+    for plan in fabric.plan.routers:
+        view = fabric.view(plan.name)
+        routes = view.routes() | (view.routes6() if proto == "isis" else {})
+        for prefix, hops in routes.items():
+            if gateways := [hop for hop in hops if hop.gateway]:
+                found[plan.name, prefix] = frozenset((h.interface, _side(h)) for h in gateways)
+    return found
+
+
+def _side(hop: Hop) -> str:
+    """The gateway; a link-local one is that of the interface, and differs from run to run."""
+    gateway = str(hop.gateway)
+    return "" if ip_address(gateway).is_link_local else gateway
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    for parent in (tmp_path, tmp_path.parent):
+        parent.chmod(0o755)  # FRR's daemons are not root
+    return tmp_path
+
+
+def test_a_fabric_with_imported_files_has_all_paths_over_both_protocols(directory: Path):
+    planned = directory / "planned.clab.yml"
+    planned.write_text(topology(2, 2, "fared", "isis"))
+    plans = Fabric.from_file(planned, directory=directory / "planned").plan.routers
+    write_files(directory, plans, ("ospfd", "isisd"), directory / "state")
+    with running(directory, topology(2, 2, "fared", "isis", "yaml")) as fabric:
+        await_all_paths(fabric)  # IPv4 by OSPF, which is preferred, and IPv6 by IS-IS
+        for plan in fabric.plan.routers:
+            client = fared(fabric.node(plan.name))
+            wait_for(lambda c=client: states(c) == WHOLE, 20.0, lambda c=client: f"{states(c)}")
+
+
+WHOLE = {("Full", "Up"): 2, ("Up", "Up, Up"): 2}
+"""Neighbors of OSPF, and those of IS-IS with sessions in both families."""
+
+
+def states(client: ControlClient) -> dict[tuple[str, str], int]:
+    """How many neighbors have a state, and sessions of BFD in these states."""
+    rows = client.request("show neighbors")["neighbors"]
+    bfd = [row["bfd"] if isinstance(row["bfd"], dict) else {"ipv4": row["bfd"]} for row in rows]
+    found = zip(rows, bfd, strict=True)
+    return Counter((row["state"], ", ".join(map(str, of.values()))) for row, of in found)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("proto", ["ospf", "isis"])
+def test_fared_has_the_next_hops_of_frr_in_every_kernel_of_4x8(proto: str, directory: Path):
+    daemons = ({"ospf": "ospfd", "isis": "isisd"}[proto],)
+    planned = directory / "planned.clab.yml"
+    planned.write_text(topology(4, 8, "frr", proto))
+    plans = Fabric.from_file(planned, directory=directory / "planned").plan.routers
+    of_frr, of_fared = directory / "frr", directory / "fared"
+    for place in (of_frr, of_fared):
+        place.mkdir()
+        write_files(place, plans, daemons, place / "state")
+    with running(of_frr, topology(4, 8, "frr", proto, "conf")) as fabric:
+        await_all_paths(fabric, 90.0)
+        wanted = next_hops(fabric, proto)
+    with running(of_fared, topology(4, 8, "fared", proto, "yaml")) as fabric:
+        await_all_paths(fabric, 90.0)
+        wait_for(
+            lambda: next_hops(fabric, proto) == wanted,
+            30.0,
+            lambda: f"FRR's next hops, but {next_hops(fabric, proto).items() ^ wanted.items()}",
+        )
