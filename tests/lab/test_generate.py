@@ -217,7 +217,7 @@ def test_a_generated_file_can_be_piped_into_the_demo(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sandbox, "run", lambda _: 0)
     load = topology.load
 
-    def noted(path: Path) -> topology.LabTopology:
+    def noted(path: Path, *_: object, **__: object) -> topology.LabTopology:
         source = load(path)
         shown.append(source.name)
         return source

@@ -106,8 +106,10 @@ def test_an_integrated_frr_config_is_loaded_through_vtysh(tmp_path: Path):
     """As FRR's own start script does, after both daemons are up."""
     own = tmp_path / "frr.conf"
     own.write_text("router ospf\n")
-    commands = kind_of("frr").commands(plan_of("frr", **{"startup-config": str(own)}), tmp_path)
-    assert commands[-1].arguments[-2:] == ("-f", str(own))
+    plan = plan_of("frr", **{"startup-config": str(own)})
+    commands = kind_of("frr").commands(plan, tmp_path)
+    assert commands[-1].arguments[-2:] == ("-f", str(tmp_path / "startup.conf"))
+    assert kind_of("frr").files(plan, tmp_path)["startup.conf"] == "router ospf\n"
     assert not commands[-1].lasting
 
 

@@ -88,7 +88,7 @@ def test_the_demo_of_no_fabric_is_that_of_clos3_and_ends_with_how_to_keep_it(mon
     monkeypatch.setattr(program.sandbox, "problem", lambda: None)
     monkeypatch.setattr(program.sandbox, "run", lambda _: 0)
     load = topology.load
-    monkeypatch.setattr(topology, "load", lambda path: shown.append(path) or load(path))
+    monkeypatch.setattr(topology, "load", lambda path, *_, **__: shown.append(path) or load(path))
     monkeypatch.setattr(sys, "argv", ["fared-lab"])
     result = CliRunner().invoke(main, ["demo"])
     assert (result.exit_code, shown) == (0, [shipped.files()["clos3"]])

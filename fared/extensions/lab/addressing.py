@@ -3,6 +3,10 @@
 - router N (in the order of the file): router id and loopback 10.255.(N/256).(N%256)/32
 - router to router links, in order: /31s from 10.128.0.0/16, the even address at the first end
 - router to host links, in order: 10.(K/256).(K%256).0/24 from K = 1, the router .1, the host .2
+- LAN segments, with the same numbers as hosts: routers from .1, in the order of their links, then
+  hosts, whose gateway is the first router
+- addresses that the file gives (``addresses`` of links, the label ``fared-lab.loopback``) take the
+  place of these; subnets that overlap them are passed over
 - where IS-IS runs, also fd00::N/128 on the loopback of router N, and 2001:db8:K::/64 toward the
   host with the router ::1 and the host ::2; links between routers have link-local addresses only
 - BFR-ids, where BIER runs: hosts from 1 in the order of their addresses, then routers
@@ -13,7 +17,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import (
     IPv4Address,
@@ -29,10 +33,10 @@ from fared.core.ids import BACKBONE, AreaId
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.errors import LabError, TopologyError
 from fared.extensions.lab.labels import ISIS
-from fared.extensions.lab.topology import LabLink, LabNode, LabTopology
+from fared.extensions.lab.model import LabLink, LabNode, LabTopology
+from fared.extensions.lab.subnets import Ends, Subnets
 
 _LOOPBACKS = IPv4Network("10.255.0.0/16")
-_FABRIC = IPv4Network("10.128.0.0/16")
 _HOSTS = IPv4Network("10.0.0.0/9")
 _LOOPBACKS6 = IPv6Network("fd00::/64")
 _HOSTS6 = IPv6Network("2001:db8::/32")
@@ -47,7 +51,9 @@ _HASH_SPREAD = 2654435761
 class PortAddresses:
     """One end of a link, from the view of its node.
 
-    ``rate`` is its egress shaper, bytes/s; ``delay`` that of the link, seconds.
+    ``rate`` is its egress shaper, bytes/s; ``delay`` that of the link, seconds. The peer of a
+    router at a LAN segment (``lan``) is the segment, the peer of a host there its gateway.
+    ``to_host``: no other router is there; ``serves``: hosts are, and have it as their gateway.
     """
 
     node: str
@@ -66,6 +72,8 @@ class PortAddresses:
     delay: float = 0.0
     address6: IPv6Interface | None = None
     peer_address6: IPv6Address | None = None
+    lan: bool = False
+    serves: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,12 +143,12 @@ class NodePlan:
     @property
     def host_prefixes(self) -> tuple[IPv4Network, ...]:
         """The subnets of the hosts behind this router."""
-        return tuple(port.address.network for port in self.ports if port.to_host)
+        return tuple(port.address.network for port in self.ports if port.serves)
 
     @property
     def host_prefixes6(self) -> tuple[IPv6Network, ...]:
         """The IPv6 subnets of the hosts behind this router, where IS-IS runs."""
-        return tuple(p.address6.network for p in self.ports if p.to_host and p.address6)
+        return tuple(p.address6.network for p in self.ports if p.serves and p.address6)
 
 
 @dataclass(frozen=True)
@@ -156,8 +164,8 @@ class AddressPlan:
 
     @property
     def hosts(self) -> tuple[NodePlan, ...]:
-        """The nodes without a daemon."""
-        return tuple(node for node in self.nodes.values() if not node.node.is_router)
+        """The nodes without a daemon, LAN segments aside."""
+        return tuple(node for node in self.nodes.values() if node.node.is_host)
 
     @property
     def leaves(self) -> tuple[NodePlan, ...]:
@@ -198,49 +206,88 @@ class AddressPlan:
         less = {name: replace(self.nodes[name], ports=ports) for name, ports in kept.items()}
         return AddressPlan({**self.nodes, **less})
 
-    def distances(self, target: str) -> dict[str, int]:
-        """Return the hops from every router to ``target``, by breadth-first search."""
-        found = {target: 0}
-        queue = deque([target])
+    def distances(self, *targets: str) -> dict[str, int]:
+        """Return the hops from every router to the nearest target, by breadth-first search.
+
+        A LAN segment is no hop of its own: it is as far as the nearest router at it.
+        """
+        found = dict.fromkeys(targets, 0)
+        queue = deque(targets)
         while queue:
             name = queue.popleft()
             for port in self.nodes[name].fabric_ports:
-                if port.peer not in found:
-                    found[port.peer] = found[name] + 1
-                    queue.append(port.peer)
+                if port.peer in found:
+                    continue
+                far = self.nodes[port.peer].node.is_segment
+                found[port.peer] = found[name] + (0 if far else 1)
+                (queue.appendleft if far else queue.append)(port.peer)
         return found
 
-    def equal_cost_ports(self, source: str, target: str) -> tuple[PortAddresses, ...]:
-        """Return the ports of ``source`` on shortest paths to ``target``, for equal link costs."""
-        far = self.distances(target)
-        return tuple(
-            port
-            for port in self.nodes[source].fabric_ports
-            if far.get(port.peer, len(far)) == far.get(source, 0) - 1
-        )
+    def onward(self, name: str, far: Mapping[str, int]) -> tuple[PortAddresses, ...]:
+        """Return the ports of a node on shortest paths, by the ``distances`` of all nodes."""
+        node = self.nodes[name]
+        near = far.get(name, 0) - (0 if node.node.is_segment else 1)
+        return tuple(port for port in node.fabric_ports if far.get(port.peer) == near)
+
+    def equal_cost_ports(self, source: str, *targets: str) -> tuple[PortAddresses, ...]:
+        """Return the ports of ``source`` on shortest paths to ``targets``, for equal link costs."""
+        return self.onward(source, self.distances(*targets))
+
+    def destinations(self, *, loopbacks: bool) -> dict[str, tuple[str, ...]]:
+        """Return the prefixes that all routers need, with the routers that have them.
+
+        These are the subnets of hosts, and, if asked for, the loopbacks.
+        """
+        found: dict[str, list[str]] = {}
+        for leaf in self.leaves:
+            for prefix in (*leaf.host_prefixes, *leaf.host_prefixes6):
+                found[str(prefix)] = [leaf.name]
+        for router in self.routers:
+            for port in router.ports:
+                for address in (port.address, port.address6):
+                    owners = found.get(str(address and address.network), [router.name])
+                    if router.name not in owners:
+                        owners.append(router.name)
+            if loopbacks:
+                found[f"{router.router_id}/32"] = [router.name]
+                if router.loopback6 is not None:
+                    found[f"{router.loopback6}/128"] = [router.name]
+        return {prefix: tuple(owners) for prefix, owners in found.items()}
 
 
 def make_plan(topology: LabTopology) -> AddressPlan:
     """Assign addresses to all nodes. Raises TopologyError if the pools are too small."""
     loopbacks = _numbers(topology)
     ports: dict[str, list[PortAddresses]] = {name: [] for name in topology.nodes}
-    fabric = _FABRIC.subnets(new_prefix=31)
-    hosts = _HOSTS.subnets(new_prefix=24)
-    next(hosts)  # subnets count from 10.0.1.0/24
+    subnets = Subnets(topology)
     index = _FIRST_INDEX
     for link in topology.links:
-        first, second = _addresses(topology, link, fabric, hosts)
-        for mine, theirs, address, far in ((0, 1, first, second), (1, 0, second, first)):
-            port = _port(topology, link, (mine, theirs), (address, far), index)
+        for mine, addresses in enumerate(subnets.of(link)):
+            port = _port(topology, link, mine, addresses, index)
             ports[port.node].append(port)
             index += 1
     plans = {}
     for name, node in topology.nodes.items():
         number = loopbacks.get(name, 0)
-        loopback = _LOOPBACKS[number] if number else None
+        loopback = (node.loopback or _LOOPBACKS[number]) if number else None
         plans[name] = NodePlan(node, number, loopback, tuple(ports[name]))
+    _check_distinct(topology, plans.values())
     plans = {name: _with_home_area(plan) for name, plan in plans.items()}
     return AddressPlan({**plans, **_with_bfr_ids(plans)})
+
+
+def _check_distinct(topology: LabTopology, plans: Iterable[NodePlan]) -> None:
+    """Raise TopologyError for an address that two nodes have; a file can give such."""
+    known: dict[IPv4Address, str] = {}
+    for plan in plans:
+        if plan.node.is_segment:
+            continue
+        own = [port.address.ip for port in plan.ports]
+        for address in (*own, *([plan.loopback] if plan.loopback else [])):
+            other = known.setdefault(address, plan.name)
+            if other != plan.name:
+                told = f"{address} is an address of {other} and of {plan.name}"
+                raise TopologyError(f"{topology.origin}: {told}")
 
 
 def _with_bfr_ids(plans: Mapping[str, NodePlan]) -> dict[str, NodePlan]:
@@ -263,82 +310,57 @@ def _numbers(topology: LabTopology) -> dict[str, int]:
     return {name: number for number, name in enumerate(routers, 1)}
 
 
-def _addresses(
-    topology: LabTopology,
-    link: LabLink,
-    fabric: Iterator[IPv4Network],
-    hosts: Iterator[IPv4Network],
-) -> tuple[IPv4Interface, IPv4Interface]:
-    routers = [topology.nodes[end.node].is_router for end in link.ends]
-    pool = fabric if all(routers) else hosts
-    try:
-        subnet = next(pool)
-    except StopIteration:
-        raise TopologyError(f"{topology.origin}: more links than addresses") from None
-    if all(routers):
-        low, high = subnet[0], subnet[1]
-    else:
-        low, high = (subnet[1], subnet[2]) if routers[0] else (subnet[2], subnet[1])
-    length = subnet.prefixlen
-    return IPv4Interface((low, length)), IPv4Interface((high, length))
-
-
 def _port(
     topology: LabTopology,
     link: LabLink,
-    ends: tuple[int, int],
-    addresses: tuple[IPv4Interface, IPv4Interface],
+    mine: int,
+    ends: Ends,
     index: int,
 ) -> PortAddresses:
-    mine, theirs = link.ends[ends[0]], link.ends[ends[1]]
-    node = topology.nodes[mine.node]
-    to_host = not topology.nodes[theirs.node].is_router
+    here, there = link.ends[mine], link.ends[1 - mine]
+    node = topology.nodes[here.node]
+    peer = ends.gateway if node.is_host and ends.gateway is not None else there
     rate = link.rate
-    if rate is None and link.shaped and node.is_router and not to_host:
+    if rate is None and link.shaped and node.is_router and not ends.to_host:
         rate = node.rate
-    level = link.level or topology.nodes[mine.node].isis_level
-    six = _addresses6(topology, link, ends, addresses)
+    six = _addresses6(topology, ends)
     return PortAddresses(
-        node=mine.node,
-        name=mine.interface,
+        node=here.node,
+        name=here.interface,
         index=index,
-        address=addresses[0],
-        peer=theirs.node,
-        peer_port=theirs.interface,
-        peer_address=addresses[1].ip,
-        to_host=to_host,
+        address=ends.address,
+        peer=peer.node,
+        peer_port=peer.interface,
+        peer_address=ends.far.ip,
+        to_host=ends.to_host,
         rate=rate,
         area=BACKBONE if link.area is None else link.area,
         cost=link.cost,
         mtu=link.mtu,
-        level=level,
+        level=link.level or node.isis_level,
         delay=link.delay,
         address6=six and six[0],
         peer_address6=six and six[1].ip,
+        lan=ends.lan,
+        serves=ends.serves,
     )
 
 
-def _addresses6(
-    topology: LabTopology,
-    link: LabLink,
-    ends: tuple[int, int],
-    addresses: tuple[IPv4Interface, IPv4Interface],
-) -> tuple[IPv6Interface, IPv6Interface] | None:
-    """The IPv6 addresses of a host link, derived from the IPv4 ones; None without IPv6."""
-    nodes = [topology.nodes[link.ends[end].node] for end in ends]
-    if all(node.is_router for node in nodes) or not any(node.protocol == ISIS for node in nodes):
+def _addresses6(topology: LabTopology, ends: Ends) -> tuple[IPv6Interface, IPv6Interface] | None:
+    """The IPv6 addresses where hosts are, derived from the IPv4 ones; None without IPv6."""
+    if not ends.hosts or not any(topology.nodes[name].protocol == ISIS for name in ends.nodes):
         return None
-    subnet = int(addresses[0].network.network_address) >> 8 & 0xFFFF
-    base = int(_HOSTS6.network_address) | subnet << _HOST_BITS6
-    mine, far = (IPv6Interface((base | int(a.ip) & 0xFF, 64)) for a in addresses)
+    network = int(ends.address.network.network_address)
+    first = network >> 24
+    base = int(_HOSTS6.network_address) | (network >> 8 & 0xFFFF) << _HOST_BITS6
+    if first != int(_HOSTS.network_address) >> 24:
+        base |= first << _HOST_BITS6 - 16
+    mine, far = (IPv6Interface((base | int(a.ip) & 0xFF, 64)) for a in (ends.address, ends.far))
     return mine, far
 
 
 def _with_home_area(plan: NodePlan) -> NodePlan:
     """Put the host ports of a router into its home area."""
     home = plan.home_area
-    ports = tuple(
-        PortAddresses(**{**vars(port), "area": home}) if port.to_host else port
-        for port in plan.ports
-    )
-    return NodePlan(plan.node, plan.number, plan.loopback, ports)
+    ports = tuple(replace(port, area=home) if port.to_host else port for port in plan.ports)
+    return replace(plan, ports=ports)

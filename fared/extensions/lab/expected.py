@@ -58,11 +58,10 @@ def path_capacities(
     if source not in far:
         return {}
     graph: nx.DiGraph[str] = nx.DiGraph()
-    for name, distance in far.items():
-        for port in plan.nodes[name].fabric_ports:
-            if far.get(port.peer) == distance - 1:
-                known = graph.get_edge_data(name, port.peer, {"capacity": 0.0})["capacity"]
-                graph.add_edge(name, port.peer, capacity=known + (rate(port) or VETH_RATE))
+    for name in far:
+        for port in plan.onward(name, far):
+            known = graph.get_edge_data(name, port.peer, {"capacity": 0.0})["capacity"]
+            graph.add_edge(name, port.peer, capacity=known + (rate(port) or VETH_RATE))
     result = {}
     for port in plan.equal_cost_ports(source, target):
         bundle = graph.edges[source, port.peer]["capacity"]

@@ -94,8 +94,8 @@ class Fabric:
         cls, path: Path | str, *, as_kind: str | None = None, directory: Path | None = None
     ) -> Fabric:
         """Read a topology file; ``as_kind`` makes all routers that kind. Raises TopologyError."""
-        source = topology.load(Path(path))
-        return cls.from_topology(source, as_kind=as_kind, directory=directory)
+        source = topology.load(Path(path), as_kind)
+        return cls.from_topology(source, directory=directory)
 
     @classmethod
     def from_topology(

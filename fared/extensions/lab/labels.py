@@ -14,6 +14,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Any, Final, Generic, TypeVar
 
 import yaml
@@ -26,11 +27,13 @@ SECTIONS: Final = ("adaptive",)
 """Sections of fared's configuration whose settings are labels."""
 ROUTER_KINDS: Final = ("fared", "frr", "bird")
 HOST_KIND: Final = "linux"
+SEGMENT_KIND: Final = "bridge"
 OSPF, ISIS = "ospf", "isis"
 ON, OFF, PHP = "on", "off", "php"
 SINGLE, OFFLOAD = "single", "offload"
 LEVELS: Final = ("level-1", "level-2", "level-1-2")
 _NONE: Final = "none"
+_AUTO: Final = "auto"
 _UNSHAPED: Final = (_NONE, "off")
 _LONGEST_DELAY: Final = 1.0
 _ISIS_AREA: Final = re.compile(r"[0-9a-fA-F]{2}(?:\.?[0-9a-fA-F]{2}){0,12}")
@@ -104,6 +107,10 @@ def _tree(text: str) -> str | None:
     return None if text == _NONE else text
 
 
+def _loopback(text: str) -> IPv4Address | None:
+    return None if text == _AUTO else IPv4Address(text)
+
+
 KIND = _one_of(
     "kind",
     (*ROUTER_KINDS, HOST_KIND),
@@ -121,6 +128,13 @@ PROTOCOL = _one_of("protocol", (OSPF, ISIS), OSPF, "of a router; IS-IS routes IP
 HELLO = Label("hello-interval", "seconds", "1", "four without a hello end an adjacency", _seconds)
 LEVEL = _one_of("isis-level", LEVELS, "level-2", "levels of an IS-IS router")
 AREA = Label("isis-area", "area address", "49.0000", "area of an IS-IS router", _isis_area)
+LOOPBACK = Label(
+    "loopback",
+    "IPv4 address, `auto`",
+    _AUTO,
+    "router id of a router, and address of its loopback",
+    _loopback,
+)
 SEGMENTATION = _one_of(
     "segmentation",
     (SINGLE, OFFLOAD),
@@ -153,6 +167,7 @@ LABELS: Final[tuple[Label[Any], ...]] = (
     HELLO,
     LEVEL,
     AREA,
+    LOOPBACK,
     SEGMENTATION,
     BIER,
     INA,

@@ -76,21 +76,38 @@ _as_kind = click.option(
     "--as",
     "as_kind",
     type=click.Choice(labels.ROUTER_KINDS),
-    help="Run every router as this kind instead of its own.",
+    help="Run every router as this kind instead of its own, a vendor's among them.",
 )
+_keep_addresses = click.option(
+    "--keep-addresses",
+    is_flag=True,
+    help="Take addresses from frr.conf and `ip addr add` of the file where they agree.",
+)
+
+
+def _load(file: Path, as_kind: str | None, *, keep_addresses: bool) -> topology.LabTopology:
+    """Read a topology; tell what the lab does otherwise than containerlab."""
+    source = topology.load(file, as_kind, keep_addresses=keep_addresses)
+    for note in source.notes:
+        click.echo(note, err=True)
+    return source
 
 
 @main.command()
 @shipped.argument()
 @_as_kind
+@_keep_addresses
 @click.option("--wait", default=0.0, metavar="SECONDS", help="Wait so long for all routes.")
 @click.pass_obj
-def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
+def up(
+    name: str | None, *, file: Path, as_kind: str | None, keep_addresses: bool, wait: float
+) -> None:
     """Build a fabric and leave it running.
 
-    TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name.
+    TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name. Any
+    topology file of containerlab will do: with --as, routers of all vendors are replaced.
     """
-    source = topology.load(file)
+    source = _load(file, as_kind, keep_addresses=keep_addresses)
     if name is not None:
         source = topology.renamed(source, name)
     lab = holder.up(source, as_kind)
@@ -237,6 +254,7 @@ main.add_command(completion_of(main, "fared-lab"))
 @main.command()
 @shipped.argument(default=shipped.DEFAULT)
 @_as_kind
+@_keep_addresses
 @click.option(
     "--act", type=ActName(), help=f"Play another act instead: {', '.join(ACTS)}.", metavar="ACT"
 )
@@ -247,7 +265,14 @@ main.add_command(completion_of(main, "fared-lab"))
     metavar="FILE",
     help="Draw what it measured: a .png or .svg.",
 )
-def demo(file: Path, as_kind: str | None, act: str | None, picture: Path | None) -> None:
+def demo(
+    *,
+    file: Path,
+    as_kind: str | None,
+    keep_addresses: bool,
+    act: str | None,
+    picture: Path | None,
+) -> None:
     """Demonstrate the daemon on a fabric. Removes everything at the end.
 
     TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name; the
@@ -259,7 +284,7 @@ def demo(file: Path, as_kind: str | None, act: str | None, picture: Path | None)
     from fared.extensions.lab.demo import run_demo  # noqa: PLC0415
     from fared.extensions.lab.ina_demo import run_ina_demo  # noqa: PLC0415
 
-    source = topology.load(file)
+    source = _load(file, as_kind, keep_addresses=keep_addresses)
     if act is not None:
         refuse(source, act, as_kind)
     problem = sandbox.problem()
@@ -275,6 +300,7 @@ def demo(file: Path, as_kind: str | None, act: str | None, picture: Path | None)
         code = sandbox.run(lambda: run_demo(source, as_kind, picture))
     if code == 0 and file != topology.STDIN:
         as_ = "" if as_kind is None else f" --as {as_kind}"
+        as_ += " --keep-addresses" if keep_addresses else ""
         click.echo(f"  keep it: {_program()} up {_typed(file)}{as_}")
     _exit(code)
 

@@ -21,6 +21,7 @@ from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.delay import set_netem
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kinds import NodeKind, kind_of
+from fared.extensions.lab.kinds.bridge import bridge_commands
 from fared.extensions.lab.namespaces import CurrentNetns, Netns
 from fared.extensions.lab.shaping import shape_command
 from fared.extensions.lab.source_routes import host_routes, set_rules
@@ -35,7 +36,7 @@ _IDLE = ("sh", "-c", "trap 'kill $!; exit 0' TERM INT; sleep infinity & wait")
 
 def configure_interfaces(netns: Netns, plan: NodePlan) -> None:
     """Give a node's interfaces addresses, routes and rates and bring them up. Raises LabError."""
-    netns.batch("ip", _address_commands(plan))
+    netns.batch("ip", _interface_commands(plan))
     set_rules(netns, plan)
     netns.batch(
         "tc", [shape_command(port, port.rate) for port in plan.ports if port.rate is not None]
@@ -122,6 +123,10 @@ def _execute(arguments: Sequence[str]) -> NoReturn:
         os.execvp(arguments[0], list(arguments))  # noqa: S606 - the point: signals reach the daemon itself
     except OSError as error:
         raise LabError(f"{arguments[0]}: {error.strerror}") from error
+
+
+def _interface_commands(plan: NodePlan) -> Iterator[str]:
+    return bridge_commands(plan) if plan.node.is_segment else _address_commands(plan)
 
 
 def _address_commands(plan: NodePlan) -> Iterator[str]:

@@ -74,7 +74,7 @@ def rank_of(plan: AddressPlan, name: str) -> Rank:
     """Return the rank of that name. Raises LabError."""
     host, number = _split(plan, name)
     nics = plan.node(host).ports
-    if plan.node(host).node.is_router or not nics:
+    if not plan.node(host).node.is_host or not nics:
         raise LabError(f"{host} is not a host with a link")
     if number is None and len(nics) > 1:
         raise LabError(f"{host} has {len(nics)} NICs: name one of {host}.1 to {host}.{len(nics)}")
@@ -141,7 +141,7 @@ def _split(plan: AddressPlan, name: str) -> tuple[str, int | None]:
 def _meant(plan: AddressPlan, word: str) -> Iterator[str]:
     if _WILD.isdisjoint(word):
         node = plan.nodes.get(word)
-        server = node is not None and not node.node.is_router and len(node.ports) > 1
+        server = node is not None and node.node.is_host and len(node.ports) > 1
         found = _ranks(node) if node is not None and server else (rank_of(plan, word),)
     else:
         found = tuple(rank for rank in all_ranks(plan) if fnmatchcase(rank.name, word))

@@ -19,12 +19,12 @@ _FIRST = 1000
 
 def routed_by_source(plan: NodePlan) -> bool:
     """Whether a node is a host with several links."""
-    return not plan.node.is_router and len(plan.ports) > 1
+    return plan.node.is_host and len(plan.ports) > 1
 
 
 def host_routes(plan: NodePlan) -> Iterator[str]:
     """Yield the idempotent ``ip`` commands of a host's routes; none for a router."""
-    if plan.node.is_router:
+    if not plan.node.is_host:
         return
     for number, port in enumerate(plan.ports, 1):
         tables = [""] if number == 1 else []

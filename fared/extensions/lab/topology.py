@@ -12,252 +12,163 @@ Links of a host go to routers. Several are the NICs of a server, one a GPU (``ra
 The lab also reads these places, which containerlab leaves to the user:
 
 - link ``vars``: ``rate`` (``100M``, ``none``), ``delay`` (``20ms``, in each direction), ``cost``,
-  ``area`` (OSPF), ``level`` (IS-IS)
+  ``area`` (OSPF), ``level`` (IS-IS), ``addresses`` (of the ends, ``[10.1.0.1/30, 10.1.0.2/30]``)
 - labels ``fared-lab.*`` of a node, which ``labels`` declares
+
+Files that know nothing of the lab are read as well: ``clab`` finds what each node is.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Interface
 from pathlib import Path
-from typing import Any
 
 import pydantic
-import yaml
 
 from fared.core.ids import BACKBONE, AreaId, parse_area
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab import labels
-from fared.extensions.lab.errors import TopologyError
-from fared.extensions.lab.labels import HOST_KIND, ROUTER_KINDS, nearest
-from fared.extensions.lab.topology_file import File, LinkConfig, NodeConfig, TopologyConfig
+from fared.extensions.lab.clab import addresses, ignored, roles, text, wires
+from fared.extensions.lab.clab.faults import Faults
+from fared.extensions.lab.clab.text import STDIN, Lines
+from fared.extensions.lab.model import Endpoint, LabLink, LabNode, LabTopology
+from fared.extensions.lab.topology_file import File, NodeConfig, inherited
 
-STDIN = Path("-")
-"""Names standard input."""
+__all__ = ["STDIN", "Endpoint", "LabLink", "LabNode", "LabTopology", "from_document", "load"]
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
-_INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
 _SYSCTL = re.compile(r"net\.[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)+")
+_LARGEST_CONFIG = 4 << 20
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """One end of a link, written ``node:interface`` in the file."""
-
-    node: str
-    interface: str
-
-    def __str__(self) -> str:
-        return f"{self.node}:{self.interface}"
-
-
-@dataclass(frozen=True)
-class LabLink:
-    """A link between two nodes; ``rate`` overrides the nodes' own, ``shaped`` False means none.
-
-    ``delay``: seconds in each direction.
-    """
-
-    ends: tuple[Endpoint, Endpoint]
-    rate: BytesPerSecond | None = None
-    shaped: bool = True
-    area: AreaId | None = None
-    cost: int = 10
-    mtu: int = 1500
-    level: str | None = None
-    delay: float = 0.0
-
-
-@dataclass(frozen=True)
-class LabNode:
-    """A node with all inherited settings."""
-
-    name: str
-    kind: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    startup_config: Path | None = None
-    sysctls: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def rate(self) -> BytesPerSecond | None:
-        """The rate of its links to other routers, None if they are not shaped."""
-        return labels.RATE.of(self.labels)
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The sections of fared's configuration that its labels set, as in the file."""
-        return labels.settings(self.labels)
-
-    @property
-    def single_segments(self) -> bool:
-        """Whether each TCP segment leaves it as a packet of its own."""
-        return labels.SEGMENTATION.of(self.labels) == labels.SINGLE
-
-    @property
-    def ina(self) -> bool:
-        """Whether it sums packets of in-network aggregation."""
-        return self.kind == "fared" and labels.INA.of(self.labels) == labels.ON
-
-    @property
-    def tree(self) -> str | None:
-        """The tree that the demonstration of aggregation shows beside the planned one."""
-        return labels.TREE.of(self.labels) if self.ina else None
-
-    @property
-    def worker(self) -> bool:
-        """Whether the demonstration of aggregation has a worker in this host."""
-        return self.kind == HOST_KIND and labels.INA.of(self.labels) == labels.ON
-
-    @property
-    def bier(self) -> bool:
-        """Whether it forwards BIER packets."""
-        return self.kind == "fared" and labels.BIER.of(self.labels) != labels.OFF
-
-    @property
-    def bier_php(self) -> bool:
-        """Whether its hosts get the payload of BIER packets without the header."""
-        return self.bier and labels.BIER.of(self.labels) == labels.PHP
-
-    @property
-    def hello_interval(self) -> int:
-        """Its hello interval, seconds."""
-        return labels.HELLO.of(self.labels)
-
-    @property
-    def dead_interval(self) -> int:
-        """Its dead interval, seconds."""
-        return 4 * self.hello_interval
-
-    @property
-    def is_router(self) -> bool:
-        """Whether a routing daemon runs in it."""
-        return self.kind in ROUTER_KINDS
-
-    @property
-    def protocol(self) -> str:
-        """The protocol of its daemon."""
-        return labels.PROTOCOL.of(self.labels)
-
-    @property
-    def isis_level(self) -> str:
-        """The levels of an IS-IS router."""
-        return labels.LEVEL.of(self.labels)
-
-    @property
-    def isis_area(self) -> str:
-        """The area address of an IS-IS router."""
-        return labels.AREA.of(self.labels)
-
-
-@dataclass(frozen=True)
-class LabTopology:
-    """A checked topology: every endpoint names a node, no interface is used twice."""
-
-    name: str
-    nodes: Mapping[str, LabNode]
-    links: tuple[LabLink, ...]
-    origin: Path
-    document: Mapping[str, Any]
-
-
-def load(path: Path) -> LabTopology:
+def load(path: Path, as_kind: str | None = None, *, keep_addresses: bool = False) -> LabTopology:
     """Read a topology file, or standard input. Raises TopologyError, listing every fault found."""
-    try:
-        document = yaml.safe_load(sys.stdin if path == STDIN else path.read_text("utf-8"))
-    except OSError as error:
-        raise TopologyError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TopologyError(f"{path}: not YAML: {error}") from error
-    if document is None:
-        raise TopologyError(f"{path}: is empty")
-    return from_document(document, path)
+    document, lines = text.read(path, os.environ)
+    return from_document(document, path, as_kind, lines=lines, keep_addresses=keep_addresses)
 
 
-def from_document(document: object, origin: Path, as_kind: str | None = None) -> LabTopology:
+def from_document(
+    document: object,
+    origin: Path,
+    as_kind: str | None = None,
+    *,
+    lines: Lines | None = None,
+    keep_addresses: bool = False,
+) -> LabTopology:
     """Check a parsed file; ``as_kind`` runs every router as that kind instead of its own.
 
-    Paths in it are relative to ``origin``. Raises TopologyError.
+    Paths in it are relative to ``origin``; ``lines`` are for the messages. ``keep_addresses`` takes
+    addresses from the file's own configuration. Raises TopologyError.
     """
-    try:
-        file = File.model_validate(document)
-    except pydantic.ValidationError as error:
-        raise TopologyError(_listing(origin, map(_pydantic_fault, error.errors()))) from error
-    faults: list[str] = []
-    nodes = {name: _node(name, file.topology, origin, faults) for name in file.topology.nodes}
-    links = [_link(number, raw, faults) for number, raw in enumerate(file.topology.links, 1)]
-    topology = LabTopology(
-        file.name,
-        {name: _as(node, as_kind) for name, node in nodes.items()},
-        tuple(link for link in links if link is not None),
-        origin,
-        document if isinstance(document, dict) else {},
-    )
-    _check_links(topology, faults)
-    if faults:
-        raise TopologyError(_listing(origin, faults))
+    faults = Faults(origin, lines)
+    file = _checked(document, faults)
+    written = {name: inherited(name, file.topology) for name in file.topology.nodes}
+    _check_groups(file, written, faults)
+    found, left_out = wires.read(file.topology.links, written, faults)
+    role = roles.decide(written, wires.neighbors(found, written), as_kind, faults)
+    found, bridged = wires.joined(found, role.kinds, faults)
+    found, called = wires.named(found)
+    notes = [*role.notes, *left_out, *bridged, *called]
+    kept = addresses.Kept()
+    if keep_addresses:
+        kept = addresses.kept(written, found, role.kinds, origin.parent)
+        notes += kept.notes
+    if not roles.labelled(written):
+        notes += ignored.notes(file, written, keeps_addresses=keep_addresses)
+    at_wires = {end.node for wire in found for end in wire.ends}
+    nodes = {
+        name: _node(name, node, role, kept, directory=origin.parent, faults=faults)
+        for name, node in written.items()
+        if role.kinds[name] != roles.OUTSIDE
+        and (role.kinds[name] != labels.SEGMENT_KIND or name in at_wires)
+    }
+    links = tuple(_link(wire, kept.of(wire, role.kinds), faults) for wire in found)
+    topology = LabTopology(file.name, nodes, links, origin, tuple(notes))
+    _check_links(topology, found, faults)
+    faults.report()
     return topology
 
 
 def renamed(topology: LabTopology, name: str) -> LabTopology:
     """Return the topology as a lab of another name. Raises TopologyError for an invalid name."""
-    return from_document({**topology.document, "name": name}, topology.origin)
-
-
-def _as(node: LabNode, kind: str | None) -> LabNode:
-    if kind is None or not node.is_router or node.kind == kind:
-        return node
-    return replace(node, kind=kind, startup_config=None)
+    made = from_document({**topology.document, "name": name}, topology.origin)
+    return LabTopology(made.name, made.nodes, made.links, made.origin, topology.notes)
 
 
 # -- checks ----------------------------------------------------------------------------------
 
 
-def _pydantic_fault(error: Mapping[str, Any]) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    return f"{place or 'file'}: {error['msg']}"
+def _checked(document: object, faults: Faults) -> File:
+    """Return the file, if its shape is right. Raises TopologyError."""
+    try:
+        return File.model_validate(document)
+    except pydantic.ValidationError as error:
+        for fault in error.errors():
+            place = fault["loc"]
+            path = [int(p) if isinstance(p, int) else p for p in place]
+            faults.add(f"{'.'.join(map(str, place)) or 'file'}: {fault['msg']}", *path)
+    faults.report()
+    raise AssertionError
 
 
-def _listing(origin: Path, faults: Iterable[str]) -> str:
-    listed = list(faults)
-    if len(listed) == 1:
-        return f"{origin}: {listed[0]}"
-    return "\n".join([f"{origin}: {len(listed)} faults", *(f"  {fault}" for fault in listed)])
+def _check_groups(file: File, nodes: Mapping[str, NodeConfig], faults: Faults) -> None:
+    """A group that is not declared is a name for drawings, unless it looks like one that is."""
+    groups = file.topology.groups
+    for name, node in nodes.items():
+        near = labels.nearest(node.group or "", groups)
+        if near and node.group not in groups:
+            place = "topology", "nodes", name, "group"
+            faults.add(f"node {name}: no group {node.group!r}{near}", *place)
 
 
-def _node(name: str, topology: TopologyConfig, origin: Path, faults: list[str]) -> LabNode:
-    own = topology.nodes[name] or NodeConfig()
-    defaults = topology.defaults
-    kind = own.kind or defaults.kind or HOST_KIND
-    group = own.group or defaults.group
-    if group is not None and topology.groups and group not in topology.groups:
-        faults.append(f"node {name}: no group {group!r}{nearest(group, topology.groups)}")
-    layers = [
-        defaults,
-        topology.kinds.get(kind) or NodeConfig(),
-        (topology.groups.get(group) if group else None) or NodeConfig(),
-        own,
-    ]
-    kind = next((layer.kind for layer in reversed(layers) if layer.kind), HOST_KIND)
-    own_labels = {key: value for layer in layers for key, value in layer.labels.items()}
+def _node(
+    name: str,
+    node: NodeConfig,
+    role: roles.Roles,
+    kept: addresses.Kept,
+    *,
+    directory: Path,
+    faults: Faults,
+) -> LabNode:
+    kind, own_labels = role.kinds[name], dict(node.labels)
+    if name in kept.loopbacks:
+        own_labels.setdefault(labels.LOOPBACK.key, str(kept.loopbacks[name]))
     wrong = list(labels.faults(own_labels))
-    if kind not in (*ROUTER_KINDS, HOST_KIND):
-        wrong.append(f"kind {kind!r} is none of {', '.join((*ROUTER_KINDS, HOST_KIND))}")
-    kind = own_labels.get(labels.KIND.key, kind) if kind == HOST_KIND else kind
     if kind == "bird" and own_labels.get(labels.PROTOCOL.key) == labels.ISIS:
         wrong.append("BIRD does not support IS-IS")
+    startup = None
+    if node.startup_config is not None and (name in role.own or kind == labels.HOST_KIND):
+        startup = _startup(node.startup_config, directory, wrong)
+    wrong.extend(_sysctl_faults(node.sysctls))
     if not _NODE_NAME.fullmatch(name):
-        faults.append(f"node {name!r}: not a name (letters, digits, '-', '_', '.', at most 31)")
-    startup = next((s for layer in reversed(layers) if (s := layer.startup_config)), None)
-    path = origin.parent / startup if startup else None
-    if path is not None and not path.is_file():
-        wrong.append(f"startup-config {startup}: no such file")
-    sysctls = {key: value for layer in layers for key, value in layer.sysctls.items()}
-    wrong.extend(_sysctl_faults(sysctls))
-    faults.extend(f"node {name}: {fault}" for fault in wrong)
-    return LabNode(name, kind, own_labels, path, sysctls)
+        told = f"node {name!r}: not a name (letters, digits, '-', '_', '.', at most 31)"
+        faults.add(told, "topology", "nodes", name)
+    for fault in wrong:
+        faults.add(f"node {name}: {fault}", "topology", "nodes", name)
+    return LabNode(name, kind, own_labels, startup, dict(node.sysctls))
+
+
+def _startup(written: str, directory: Path, wrong: list[str]) -> str | None:
+    """Return a configuration: a text of several lines is itself one, as in containerlab."""
+    if "\n" in written:
+        return written
+    try:
+        with (directory / written).open("rb") as file:
+            content = file.read(_LARGEST_CONFIG + 1)
+        if len(content) <= _LARGEST_CONFIG:
+            return content.decode("utf-8").rstrip("\n") + "\n"
+        wrong.append(f"startup-config {written}: larger than {_LARGEST_CONFIG >> 20} MiB")
+    except FileNotFoundError:
+        wrong.append(f"startup-config {written}: no such file")
+    except OSError as error:
+        wrong.append(f"startup-config {written}: {error.strerror}")
+    except UnicodeDecodeError:
+        wrong.append(f"startup-config {written}: not UTF-8")
+    return None
 
 
 def _sysctl_faults(sysctls: Mapping[str, str]) -> Iterator[str]:
@@ -266,66 +177,86 @@ def _sysctl_faults(sysctls: Mapping[str, str]) -> Iterator[str]:
             yield f"sysctls: {key!r} is not a name such as net.ipv4.tcp_reordering"
 
 
-def _link(number: int, raw: LinkConfig, faults: list[str]) -> LabLink | None:
-    place = f"link {number}"
-    ends = []
-    for text in raw.endpoints:
-        node, colon, interface = text.partition(":")
-        if not colon or not node or not _INTERFACE_NAME.fullmatch(interface):
-            faults.append(
-                f"{place}: endpoint {text!r} is not node:interface"
-                " (interface of 1 to 15 characters)"
-            )
-        else:
-            ends.append(Endpoint(node, interface))
+def _link(wire: wires.Wire, kept: tuple[IPv4Interface, ...] | None, faults: Faults) -> LabLink:
+    told = wire.config.vars
+    place, at = f"link {wire.number}", (*wire.path, "vars")
     rate: BytesPerSecond | None = None
     try:
-        rate = None if raw.vars.rate is None else labels.read_rate(raw.vars.rate)
+        rate = None if told.rate is None else labels.read_rate(told.rate)
     except ValueError as error:
-        faults.append(f"{place}: rate: {error}")
-    shaped = raw.vars.rate is None or rate is not None
+        faults.add(f"{place}: rate: {error}", *at, "rate")
     delay = 0.0
     try:
-        delay = 0.0 if raw.vars.delay is None else labels.read_delay(raw.vars.delay)
+        delay = 0.0 if told.delay is None else labels.read_delay(told.delay)
     except ValueError as error:
-        faults.append(f"{place}: delay: {error}")
+        faults.add(f"{place}: delay: {error}", *at, "delay")
     area: AreaId | None = None
-    if raw.vars.area is not None:
+    if told.area is not None:
         try:
-            area = parse_area(raw.vars.area)
+            area = parse_area(told.area)
         except ValueError as error:
-            faults.append(f"{place}: area {raw.vars.area!r}: {error}")
+            faults.add(f"{place}: area {told.area!r}: {error}", *at, "area")
             area = BACKBONE
-    if len(ends) != 2:
-        return None
+    given = kept if told.addresses is None else tuple(told.addresses)
+    written = told.model_dump(mode="json", exclude_unset=True)
+    if given is not None:
+        written["addresses"] = [str(address) for address in given]
+    first, second = (Endpoint(end.node, end.here) for end in wire.ends)
     return LabLink(
-        (ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu, raw.vars.level, delay
+        ends=(first, second),
+        rate=rate,
+        shaped=told.rate is None or rate is not None,
+        area=area,
+        cost=told.cost,
+        mtu=wire.config.mtu,
+        level=told.level,
+        delay=delay,
+        addresses=given,
+        written=written,
     )
 
 
-def _check_links(topology: LabTopology, faults: list[str]) -> None:
+def _check_links(topology: LabTopology, found: Sequence[wires.Wire], faults: Faults) -> None:
     used: dict[Endpoint, int] = {}
-    host_links: dict[str, int] = {}
-    for number, link in enumerate(topology.links, 1):
-        for end in link.ends:
-            if end.node not in topology.nodes:
-                near = nearest(end.node, topology.nodes)
-                faults.append(f"link {number}: no node {end.node!r}{near}")
-                continue
-            if end.interface == "lo":
-                faults.append(f"link {number}: {end}: lo is the loopback")
-            if end in used:
-                faults.append(f"link {number}: {end} is used by link {used[end]} already")
-            used.setdefault(end, number)
-            if not topology.nodes[end.node].is_router:
-                host_links[end.node] = host_links.get(end.node, 0) + 1
-        if link.ends[0].node == link.ends[1].node:
-            faults.append(f"link {number}: both ends are at {link.ends[0].node}")
-        elif all(e.node in topology.nodes and e.node in host_links for e in link.ends):
-            faults.append(f"link {number}: connects two hosts; a host requires a router")
-    faults.extend(
-        f"node {name}.{number}: this is the name of NIC {number} of host {name}"
-        for name, count in host_links.items()
-        for number in range(1, count + 1)
-        if count > 1 and f"{name}.{number}" in topology.nodes
-    )
+    for wire, link in zip(found, topology.links, strict=True):
+        for fault in (*_end_faults(link, used), *_link_faults(topology, link)):
+            faults.add(f"link {wire.number}: {fault}", *wire.path)
+        used |= {end: wire.number for end in link.ends if end not in used}
+    ends = (end.node for link in topology.links for end in link.ends)
+    nics = Counter(name for name in ends if topology.nodes[name].is_host)
+    for name, count in nics.items():
+        for number in range(1, count + 1):
+            if count > 1 and f"{name}.{number}" in topology.nodes:
+                told = f"node {name}.{number}: this is the name of NIC {number} of host {name}"
+                faults.add(told, "topology", "nodes", f"{name}.{number}")
+
+
+def _end_faults(link: LabLink, used: Mapping[Endpoint, int]) -> Iterator[str]:
+    for end in link.ends:
+        if end.interface == "lo":
+            yield f"{end}: lo is the loopback"
+        if end in used:
+            yield f"{end} is used by link {used[end]} already"
+
+
+def _link_faults(topology: LabTopology, link: LabLink) -> Iterator[str]:
+    a, b = (topology.nodes[end.node] for end in link.ends)
+    if a.name == b.name:
+        yield f"both ends are at {a.name}"
+    elif a.is_host and b.is_host:
+        yield f"connects two hosts; a host requires a router ({a.name} and {b.name})"
+    for fault in _address_faults(link, segment=a.is_segment or b.is_segment):
+        yield f"addresses: {fault}"
+
+
+def _address_faults(link: LabLink, *, segment: bool) -> Iterator[str]:
+    given = link.addresses
+    if given is None:
+        return
+    ends = 1 if segment else 2
+    if len(given) != ends:
+        yield f"expected {ends}, such as 10.1.0.1/30, of each end that is no bridge"
+    elif len({address.network for address in given}) > 1:
+        yield f"{' and '.join(map(str, given))} are not of one subnet"
+    elif len({address.ip for address in given}) < ends:
+        yield f"{given[0]} is at both ends"

@@ -63,22 +63,23 @@ def interfaces(hops: Iterable[Hop]) -> set[str]:
 
 
 def has_all_paths(fabric: Fabric) -> Accepts:
-    """Return the condition that a router holds every leaf's prefix over all equal-cost ports.
+    """Return the condition that a router holds every host's prefix over all equal-cost ports.
 
-    Cost is counted in hops: links with individual costs require a different condition.
+    In a fabric that has hosts behind fewer than two routers, it also holds all loopbacks. Cost is
+    counted in hops: links with individual costs require a different condition.
     """
     plan = fabric.plan
+    destinations = plan.destinations(loopbacks=len(plan.leaves) < 2)
 
     def accepts(name: str, view: KernelView) -> bool:
         routes = view.routes()
         if plan.nodes[name].isis:
             routes |= view.routes6()
         return all(
-            interfaces(routes.get(str(prefix), ()))
-            == {port.name for port in plan.equal_cost_ports(name, leaf.name)}
-            for leaf in plan.leaves
-            if leaf.name != name
-            for prefix in (*leaf.host_prefixes, *leaf.host_prefixes6)
+            interfaces(routes.get(prefix, ()))
+            == {port.name for port in plan.equal_cost_ports(name, *owners)}
+            for prefix, owners in destinations.items()
+            if name not in owners
         )
 
     return accepts

@@ -57,6 +57,8 @@ def choose(fabric: Fabric) -> Cast:
     Raises LabError.
     """
     plan = fabric.plan
+    if any(node.node.is_segment for node in plan.nodes.values()):
+        raise DemoError("the demonstration requires links between two nodes, without LAN segments")
     source, target = map(plan.node, plan.farthest_leaves())
     if len(plan.equal_cost_ports(source.name, target.name)) < 2:
         one = f"{source.name} has only one shortest path to {target.name}"

@@ -35,6 +35,8 @@ def changed(
     }
     nodes = document["topology"]["nodes"]
     for name, node in source.nodes.items():
+        if node.is_segment:
+            continue
         own = nodes[name] = dict(nodes[name] or {})
         for part, added in (routers if node.is_router else hosts or {}).items():
             own[part] = {**(own.get(part) or {}), **added}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fared.extensions.lab.kinds.base import NodeKind
 from fared.extensions.lab.kinds.bird import Bird
+from fared.extensions.lab.kinds.bridge import Bridge
 from fared.extensions.lab.kinds.fared import Fared
 from fared.extensions.lab.kinds.frr import Frr
 from fared.extensions.lab.kinds.linux import Linux
@@ -18,5 +19,6 @@ def kind_of(name: str) -> NodeKind:
         "frr": Frr(),
         "bird": Bird(),
         "linux": Linux(),
+        "bridge": Bridge(),
     }
     return kinds[name]

@@ -29,7 +29,7 @@ class Bird:
         """Return bird.conf: the startup-config unchanged, or a generated one."""
         del directory
         if plan.node.startup_config is not None:
-            return {_CONFIG: plan.node.startup_config.read_text("utf-8")}
+            return {_CONFIG: plan.node.startup_config}
         return {_CONFIG: "\n".join(_config(plan)) + "\n"}
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
@@ -70,5 +70,6 @@ def _config(plan: NodePlan) -> Iterator[str]:
 def _interface(port: PortAddresses, hello: int) -> str:
     if port.to_host:
         return f'interface "{port.name}" {{ stub yes; cost {port.cost}; }};'
+    network = f"type {'bcast' if port.lan else 'ptp'};"
     timers = f"hello {hello}; dead count 4; retransmit 2; rx buffer 65535;"
-    return f'interface "{port.name}" {{ type ptp; cost {port.cost}; check link yes; {timers} }};'
+    return f'interface "{port.name}" {{ {network} cost {port.cost}; check link yes; {timers} }};'

@@ -35,7 +35,7 @@ class Fared:
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
         """Return the daemon's YAML file."""
         if plan.node.startup_config is not None:
-            return {_CONFIG: plan.node.startup_config.read_text("utf-8")}
+            return {_CONFIG: plan.node.startup_config}
         text = yaml.safe_dump(configuration(plan, directory / _SOCKET), sort_keys=False)
         return {_CONFIG: text}
 
@@ -84,6 +84,10 @@ def _link(port: PortAddresses) -> dict[str, Any]:
     return {"bandwidth": "auto", **delay}
 
 
+def _network(port: PortAddresses) -> str:
+    return "broadcast" if port.lan else "point-to-point"
+
+
 def _bier(bfr: BfrPlan, *, php: bool) -> dict[str, Any]:
     hosts = {str(address): bfr_id for address, bfr_id in bfr.hosts.items()}
     found = {"sub-domain": SUB_DOMAIN, "bfr-id": bfr.bfr_id, "bsl": bfr.length, "hosts": hosts}
@@ -101,7 +105,7 @@ def _isis(plan: NodePlan) -> dict[str, Any]:
             interfaces[port.name] = {"passive": True, "metric": port.cost}
         else:
             interfaces[port.name] = {
-                "network-type": "point-to-point",
+                "network-type": _network(port),
                 "level": port.level,
                 "metric": port.cost,
                 "hello-interval": plan.node.hello_interval,
@@ -128,7 +132,7 @@ def _ospf(plan: NodePlan) -> dict[str, Any]:
             area(port.area)[port.name] = {"passive": True, "cost": port.cost}
         else:
             area(port.area)[port.name] = {
-                "network-type": "point-to-point",
+                "network-type": _network(port),
                 "cost": port.cost,
                 "hello-interval": plan.node.hello_interval,
                 "dead-interval": plan.node.dead_interval,

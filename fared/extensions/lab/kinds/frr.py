@@ -10,6 +10,7 @@ from fared.core.ids import dotted
 from fared.extensions.lab.addressing import NodePlan, PortAddresses
 from fared.extensions.lab.kinds.base import Command, router_sysctls
 
+_STARTUP = "startup.conf"
 _DAEMONS = Path("/usr/lib/frr")
 _VETH_RATE = 10e9 / 8
 _FRR_LEVELS = {"level-2": "level-2-only"}
@@ -30,11 +31,15 @@ class Frr:
         return router_sysctls(plan)
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
-        """Return zebra.conf and the protocol's; both are empty with a startup-config."""
+        """Return zebra.conf and the protocol's; a startup-config is in a file of its own."""
         del directory
         daemon = _daemon(plan)
         if plan.node.startup_config is not None:
-            return {"zebra.conf": f"hostname {plan.name}\n", f"{daemon}.conf": ""}
+            return {
+                "zebra.conf": f"hostname {plan.name}\n",
+                f"{daemon}.conf": "",
+                _STARTUP: plan.node.startup_config,
+            }
         lines = _isisd(plan) if plan.isis else _ospfd(plan)
         return {
             "zebra.conf": "\n".join(_zebra(plan)) + "\n",
@@ -61,7 +66,7 @@ class Frr:
             for name in ("zebra", protocol)
         ]
         if plan.node.startup_config is not None:
-            load = tuple(self.cli(directory, ["-f", str(plan.node.startup_config)]))
+            load = tuple(self.cli(directory, ["-f", str(directory / _STARTUP)]))
             daemons.append(Command("vtysh", load, lasting=False))
         return daemons
 
@@ -119,7 +124,7 @@ def _ospfd(plan: NodePlan) -> Iterator[str]:
         if port.to_host:
             yield " ip ospf passive"
             continue
-        yield " ip ospf network point-to-point"
+        yield f" ip ospf network {'broadcast' if port.lan else 'point-to-point'}"
         yield f" ip ospf hello-interval {plan.node.hello_interval}"
         yield f" ip ospf dead-interval {plan.node.dead_interval}"
         yield " ip ospf retransmit-interval 1"
@@ -160,7 +165,8 @@ def _isisd(plan: NodePlan) -> Iterator[str]:
         if port.to_host:
             yield " isis passive"
             continue
-        yield " isis network point-to-point"
+        if not port.lan:
+            yield " isis network point-to-point"
         yield f" isis circuit-type {_FRR_LEVELS.get(port.level, port.level)}"
         yield f" isis hello-interval {plan.node.hello_interval}"
         yield " isis hello-multiplier 4"

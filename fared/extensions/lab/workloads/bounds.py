@@ -127,14 +127,13 @@ def _edges(plan: AddressPlan, rate: Rate, source: str, target: str) -> dict[tupl
     queue, seen = [source], {source}
     while queue:
         name = queue.pop()
-        for port in plan.nodes[name].fabric_ports:
-            if name in far and far.get(port.peer) == far[name] - 1:
-                own = rate(port)
-                known = result.get((name, port.peer), 0.0)
-                result[name, port.peer] = known + (VETH_RATE if own is None else own)
-                if port.peer not in seen:
-                    seen.add(port.peer)
-                    queue.append(port.peer)
+        for port in plan.onward(name, far):
+            own = rate(port)
+            known = result.get((name, port.peer), 0.0)
+            result[name, port.peer] = known + (VETH_RATE if own is None else own)
+            if port.peer not in seen:
+                seen.add(port.peer)
+                queue.append(port.peer)
     return result
 
 
