@@ -78,7 +78,7 @@ def from_document(
         kept = addresses.kept(written, found, role.kinds, origin.parent)
         notes += kept.notes
     if not roles.labelled(written):
-        notes += ignored.notes(file, written, keeps_addresses=keep_addresses)
+        notes += ignored.notes(file, written, role.own, keeps_addresses=keep_addresses)
     at_wires = {end.node for wire in found for end in wire.ends}
     nodes = {
         name: _node(name, node, role, kept, directory=origin.parent, faults=faults)
@@ -141,7 +141,8 @@ def _node(
     if kind == "bird" and own_labels.get(labels.PROTOCOL.key) == labels.ISIS:
         wrong.append("BIRD does not support IS-IS")
     startup = None
-    if node.startup_config is not None and (name in role.own or kind == labels.HOST_KIND):
+    linux = kind == labels.HOST_KIND and node.kind in (None, labels.HOST_KIND)
+    if node.startup_config is not None and (name in role.own or linux):
         startup = _startup(node.startup_config, directory, wrong)
     wrong.extend(_sysctl_faults(node.sysctls))
     if not _NODE_NAME.fullmatch(name):

@@ -49,12 +49,16 @@ def kept(
 ) -> Kept:
     """Read what the nodes, and files in ``directory``, give."""
     found = Kept()
+    missing: list[str] = []
     for name, node in nodes.items():
-        for text in _configurations(name, node, directory, found.notes):
-            _read_frr(name, text, found)
+        if kinds[name] in ROUTER_KINDS:
+            for text in _configurations(name, node, directory, missing):
+                _read_frr(name, text, found)
         for command in node.exec_:
             for interface, address in _added(command):
                 _keep(name, interface, address, found)
+    if missing:
+        found.notes.append(f"addresses: not read: {listed(missing)}")
     links = list(wires)
     for wire in links:
         for end, given in zip(wire.ends, given_ipv4(wire.config), strict=True):
@@ -77,9 +81,9 @@ def _keep(node: str, interface: str, address: IPv4Interface, found: Kept) -> Non
 
 
 def _configurations(
-    name: str, node: NodeConfig, directory: Path, notes: list[str]
+    name: str, node: NodeConfig, directory: Path, missing: list[str]
 ) -> Iterator[str]:
-    """Yield the texts of FRR's configuration of a node."""
+    """Yield the texts of FRR's configuration of a node; note which files cannot be read."""
     startup = node.startup_config
     if startup is not None and "\n" in startup:
         yield startup
@@ -96,7 +100,7 @@ def _configurations(
             with (directory / path).open("rb") as file:
                 yield file.read(_LARGEST).decode("utf-8", "replace")
         except OSError as error:
-            notes.append(f"addresses: {path} of {name}: {error.strerror}")
+            missing.append(f"{path} ({error.strerror})")
 
 
 def _read_frr(node: str, text: str, found: Kept) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from fared.extensions.lab.topology_file import File, NodeConfig
 
-_READ = {"kind", "group", "labels", "sysctls", "startup-config"}
-"""Of nodes; ``startup-config`` has a line of its own, where another program stands in."""
+_READ = {"kind", "group", "labels", "sysctls"}
 _SILENT = {"image", "type", "license", "position", "image-pull-policy", "runtime", "id"}
 """Choose a container, or are for drawings."""
 _WHY = {
@@ -19,8 +18,9 @@ _WHY = {
     "stages": "all nodes start together",
     "startup-delay": "all nodes start together",
     "wait-for": "all nodes start together",
-    "mgmt-ipv4": "there is no management network",
-    "mgmt-ipv6": "there is no management network",
+    "startup-config": "another program runs",
+    **dict.fromkeys(("mgmt-ipv4", "mgmt_ipv4"), "there is no management network"),
+    **dict.fromkeys(("mgmt-ipv6", "mgmt_ipv6"), "there is no management network"),
     "network-mode": "each node has a network namespace of its own",
     "cmd": "routers run their daemon, hosts nothing",
     "entrypoint": "routers run their daemon, hosts nothing",
@@ -29,14 +29,24 @@ _OTHER = "of containers only"
 _TOLD = 6
 
 
-def notes(file: File, nodes: Mapping[str, NodeConfig], *, keeps_addresses: bool) -> Iterator[str]:
-    """Yield a line for each key that the lab passes over, with the nodes that have it."""
+def notes(
+    file: File,
+    nodes: Mapping[str, NodeConfig],
+    configured: Container[str],
+    *,
+    keeps_addresses: bool,
+) -> Iterator[str]:
+    """Yield a line for each key that the lab passes over, with the nodes that have it.
+
+    ``configured``: the nodes whose ``startup-config`` is used.
+    """
     if "mgmt" in (file.model_extra or {}):
         yield "ignored: mgmt: there is no management network"
     having: dict[str, list[str]] = {}
     for name, node in nodes.items():
         for key, value in node.model_dump(by_alias=True, exclude_unset=True).items():
-            if key not in _READ and key not in _SILENT and value not in (None, [], {}):
+            read = key in _READ or (key == "startup-config" and name in configured)
+            if not read and key not in _SILENT and value not in (None, [], {}):
                 having.setdefault(key, []).append(name)
     why = dict(_WHY)
     if keeps_addresses:

@@ -40,6 +40,10 @@ _DOCUMENTS: Final[tuple[tuple[Callable[[_Keys], bool], str], ...]] = (
         "a topology of KNE (Kubernetes Network Emulation)",
     ),
     (
+        lambda keys: "Duts" in keys,
+        "a topology of containerlab before 0.8, which no present one reads",
+    ),
+    (
         lambda keys: "services" in keys and "topology" not in keys,
         "a Docker Compose file: it has services and networks, but no links",
     ),

@@ -8,6 +8,9 @@ does not run in a network namespace. A node is a router if
 - it is of kind ``linux`` and forwards: by a sysctl, by a command, or because it has several links
   of which one leads to another host
 - it is of a kind that the lab does not know, and has several links
+
+A node of kind ``linux`` whose commands make a bridge of its links is a LAN segment, as are those of
+kind ``bridge``.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ from fared.extensions.lab.labels import HOST_KIND, KIND, ROUTER_KINDS, SEGMENT_K
 from fared.extensions.lab.topology_file import NodeConfig
 
 _SEGMENTS: Final = (SEGMENT_KIND, "ovs-bridge")
-_HOSTS: Final = (HOST_KIND, "k8s-kind", "ext-container", "keysight_ixia-c-one", "ixia-c-one")
+_HOSTS: Final = (
+    *(HOST_KIND, "vr_linux", "vr-linux", "generic_vm", "freebsd", "openbsd"),
+    *("k8s-kind", "ext-container", "keysight_ixia-c-one", "ixia-c-one"),
+)
 OUTSIDE: Final = "host"
 """containerlab's kind for the machine itself: its links are left out."""
 _STANDS_IN: Final = "?"
@@ -37,6 +43,8 @@ _VENDOR_IMAGES: Final = re.compile(
     r"|openbgpd|quagga"
 )
 _FORWARDS: Final = re.compile(r"\bnet[./]ipv[46][./](?:ip_forward|conf[./]all[./]forwarding)\b")
+_BRIDGE: Final = re.compile(r"\bip link add\b.*\btype bridge\b")
+_MEMBER: Final = re.compile(r"\bip link set\b.*\bmaster\b")
 _SWITCHED_ON: Final = re.compile(_FORWARDS.pattern + r"\s*=\s*\"?'?1")
 
 
@@ -82,7 +90,7 @@ def decide(
         roles.notes += [
             f"{as_kind} in place of {what}: {listed(n)}" for what, n in replaced.items()
         ]
-    roles.notes += _host_notes(nodes, roles.kinds)
+    roles.notes += _other_notes(nodes, roles.kinds)
     return roles
 
 
@@ -133,7 +141,11 @@ def _linux(node: NodeConfig, *, told: bool) -> str:
     label = node.labels.get(KIND.key, HOST_KIND)
     if told:
         return label if label in ROUTER_KINDS else HOST_KIND
-    return _of_image(node) or (_STANDS_IN if _forwards(node) else HOST_KIND)
+    if kind := _of_image(node):
+        return kind
+    if _forwards(node):
+        return _STANDS_IN
+    return SEGMENT_KIND if _bridges(node) else HOST_KIND
 
 
 def _of_image(node: NodeConfig) -> str | None:
@@ -149,6 +161,13 @@ def _forwards(node: NodeConfig) -> bool:
     return by_sysctl or any(_SWITCHED_ON.search(command) for command in node.exec_)
 
 
+def _bridges(node: NodeConfig) -> bool:
+    """Whether commands of a node make a bridge of its links."""
+    return any(_BRIDGE.search(command) for command in node.exec_) and any(
+        _MEMBER.search(command) for command in node.exec_
+    )
+
+
 def _written(node: NodeConfig) -> str:
     """Return what a router says that it is."""
     kind = node.kind or HOST_KIND
@@ -157,10 +176,15 @@ def _written(node: NodeConfig) -> str:
     return f"image {node.image}" if _of_image(node) else "kind linux that forwards"
 
 
-def _host_notes(nodes: Mapping[str, NodeConfig], kinds: Mapping[str, str]) -> Iterator[str]:
+def _other_notes(nodes: Mapping[str, NodeConfig], kinds: Mapping[str, str]) -> Iterator[str]:
     by_kind: dict[str, list[str]] = {}
+    switches = []
     for name, node in nodes.items():
         if kinds[name] == HOST_KIND and node.kind not in (None, HOST_KIND):
             by_kind.setdefault(node.kind or "", []).append(name)
+        if kinds[name] == SEGMENT_KIND and node.kind not in _SEGMENTS:
+            switches.append(name)
     for kind, names in by_kind.items():
         yield f"hosts, with no program: {listed(names)} (kind {kind})"
+    if switches:
+        yield f"LAN segments, without VLANs: {listed(switches)} (bridges, by their commands)"

@@ -15,7 +15,7 @@ from fared.extensions.lab.clab.roles import OUTSIDE
 from fared.extensions.lab.labels import HOST_KIND, SEGMENT_KIND, nearest
 from fared.extensions.lab.topology_file import EndpointConfig, LinkConfig, NodeConfig
 
-_ELSEWHERE = {"host", "mgmt-net", "macvlan", "dummy", "vxlan", "vxlan-stitch"}
+_ELSEWHERE = {"host", "mgmt-net", "macvlan", "macvtap", "container", "dummy", "vxlan"}
 """Ends of brief links that are no nodes, and types of extended ones."""
 
 
