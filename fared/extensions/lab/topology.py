@@ -34,7 +34,7 @@ from fared.core.units import BytesPerSecond
 from fared.extensions.lab import labels
 from fared.extensions.lab.clab import addresses, ignored, roles, text, wires
 from fared.extensions.lab.clab.faults import Faults
-from fared.extensions.lab.clab.text import STDIN, Lines
+from fared.extensions.lab.clab.text import STDIN, FileLines
 from fared.extensions.lab.model import Endpoint, LabLink, LabNode, LabTopology
 from fared.extensions.lab.topology_file import File, NodeConfig, inherited
 
@@ -56,7 +56,7 @@ def from_document(
     origin: Path,
     as_kind: str | None = None,
     *,
-    lines: Lines | None = None,
+    lines: FileLines | None = None,
     keep_addresses: bool = False,
 ) -> LabTopology:
     """Check a parsed file; ``as_kind`` runs every router as that kind instead of its own.
@@ -73,7 +73,7 @@ def from_document(
     found, bridged = wires.joined(found, role.kinds, faults)
     found, called = wires.named(found)
     notes = [*role.notes, *left_out, *bridged, *called]
-    kept = addresses.Kept()
+    kept = addresses.KeptAddresses()
     if keep_addresses:
         kept = addresses.kept(written, found, role.kinds, origin.parent)
         notes += kept.notes
@@ -129,7 +129,7 @@ def _node(
     name: str,
     node: NodeConfig,
     role: roles.Roles,
-    kept: addresses.Kept,
+    kept: addresses.KeptAddresses,
     *,
     directory: Path,
     faults: Faults,

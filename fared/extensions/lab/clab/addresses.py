@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 
 from fared.extensions.lab.clab.ignored import listed
-from fared.extensions.lab.clab.wires import End, Wire, given_ipv4
+from fared.extensions.lab.clab.wires import Wire, WireEnd, given_ipv4
 from fared.extensions.lab.labels import ROUTER_KINDS, SEGMENT_KIND
 from fared.extensions.lab.topology_file import NodeConfig
 
@@ -27,7 +27,7 @@ _HOST_BITS = 32
 
 
 @dataclass
-class Kept:
+class KeptAddresses:
     """Addresses by interface, as named in the file, and loopbacks of routers, which are ids too."""
 
     interfaces: dict[tuple[str, str], IPv4Interface] = field(default_factory=dict)
@@ -46,9 +46,9 @@ def kept(
     wires: Iterable[Wire],
     kinds: Mapping[str, str],
     directory: Path,
-) -> Kept:
+) -> KeptAddresses:
     """Read what the nodes, and files in ``directory``, give."""
-    found = Kept()
+    found = KeptAddresses()
     missing: list[str] = []
     for name, node in nodes.items():
         if kinds[name] in ROUTER_KINDS:
@@ -69,7 +69,7 @@ def kept(
     return found
 
 
-def _keep(node: str, interface: str, address: IPv4Interface, found: Kept) -> None:
+def _keep(node: str, interface: str, address: IPv4Interface, found: KeptAddresses) -> None:
     if interface in _LOOPBACKS:
         if not address.ip.is_loopback:
             found.loopbacks.setdefault(node, address.ip)
@@ -103,7 +103,7 @@ def _configurations(
             missing.append(f"{path} ({error.strerror})")
 
 
-def _read_frr(node: str, text: str, found: Kept) -> None:
+def _read_frr(node: str, text: str, found: KeptAddresses) -> None:
     """Read addresses of interfaces, and the router id where the loopback has none."""
     interface = None
     identity = None
@@ -141,7 +141,7 @@ def _address(text: str) -> IPv4Interface | None:
 # -- which links keep theirs -----------------------------------------------------------------------
 
 
-def _check(wires: list[Wire], kinds: Mapping[str, str], found: Kept) -> None:
+def _check(wires: list[Wire], kinds: Mapping[str, str], found: KeptAddresses) -> None:
     """Drop addresses of links whose ends do not agree; note what is kept."""
     lans: dict[str, list[Wire]] = {}
     for wire in wires:
@@ -162,7 +162,7 @@ def _check(wires: list[Wire], kinds: Mapping[str, str], found: Kept) -> None:
         )
 
 
-def _agree(ends: Iterable[End], found: Kept) -> bool:
+def _agree(ends: Iterable[WireEnd], found: KeptAddresses) -> bool:
     given = [found.interfaces.get((end.node, end.interface)) for end in ends]
     addresses = [address for address in given if address is not None]
     return (

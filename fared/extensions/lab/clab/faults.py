@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fared.extensions.lab.clab.text import Lines
+from fared.extensions.lab.clab.text import FileLines
 from fared.extensions.lab.errors import TopologyError
 
 
 class Faults:
     """The faults found so far in one file."""
 
-    def __init__(self, origin: Path, lines: Lines | None = None) -> None:
+    def __init__(self, origin: Path, lines: FileLines | None = None) -> None:
         """Begin without any; without ``lines`` none is reported with its line."""
-        self._origin, self._lines = origin, lines or Lines()
+        self._origin, self._lines = origin, lines or FileLines()
         self._found: list[tuple[int | None, str]] = []
 
     def add(self, text: str, *path: str | int) -> None:

@@ -23,7 +23,7 @@ _VARIABLE = re.compile(
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Lines:
+class FileLines:
     """The line of each part of a file, by its path: keys of mappings, and numbers in lists."""
 
     def __init__(self, root: yaml.Node | None = None) -> None:
@@ -52,7 +52,7 @@ def _child(node: yaml.Node | None, step: str | int) -> tuple[int, yaml.Node] | N
     return None
 
 
-def read(path: Path, environment: Mapping[str, str]) -> tuple[object, Lines]:
+def read(path: Path, environment: Mapping[str, str]) -> tuple[object, FileLines]:
     """Return the document of a file, or of standard input, and its lines. Raises TopologyError."""
     text = substituted(_text(path), environment)
     others.refuse_text(path, text)
@@ -66,7 +66,7 @@ def read(path: Path, environment: Mapping[str, str]) -> tuple[object, Lines]:
     if document is None:
         raise TopologyError(f"{path}: is empty")
     others.refuse_document(path, document)
-    return document, Lines(root)
+    return document, FileLines(root)
 
 
 def _text(path: Path) -> str:

@@ -20,7 +20,7 @@ _ELSEWHERE = {"host", "mgmt-net", "macvlan", "macvtap", "container", "dummy", "v
 
 
 @dataclass(frozen=True)
-class End:
+class WireEnd:
     """One end of a wire: the interface is that of the file, ``here`` its name in the lab."""
 
     node: str
@@ -36,7 +36,7 @@ class Wire:
     """A link between two nodes; ``number`` is that of the link in the file, from 1."""
 
     number: int
-    ends: tuple[End, End]
+    ends: tuple[WireEnd, WireEnd]
     config: LinkConfig
 
     @property
@@ -72,7 +72,7 @@ def _elsewhere(link: LinkConfig, nodes: Mapping[str, NodeConfig]) -> str | None:
 
 def _ends(
     number: int, link: LinkConfig, nodes: Mapping[str, NodeConfig], faults: Faults
-) -> tuple[End, End] | None:
+) -> tuple[WireEnd, WireEnd] | None:
     place = "topology", "links", number - 1
     given = link.endpoints or []
     for end in given:
@@ -82,7 +82,7 @@ def _ends(
             faults.add(f"link {number}: no node {end.node!r}{nearest(end.node, nodes)}", *place)
     if not all(end.interface and end.node in nodes for end in given):
         return None
-    first, second = (End(end.node, end.interface) for end in given)
+    first, second = (WireEnd(end.node, end.interface) for end in given)
     return first, second
 
 
@@ -137,7 +137,7 @@ def _segments(wires: Iterable[Wire], kinds: Mapping[str, str]) -> dict[str, str]
     return home
 
 
-def _member(wire: Wire, bridges: Mapping[str, str]) -> End:
+def _member(wire: Wire, bridges: Mapping[str, str]) -> WireEnd:
     return wire.ends[0] if wire.ends[1].node in bridges else wire.ends[1]
 
 
@@ -161,7 +161,7 @@ def _segment(
             faults.add(f"bridge {bridge}: {end.node} is at it with several links", *place)
         known.add(end.node)
     return [
-        replace(wire, ends=(end, End(bridge, f"p{number}")))
+        replace(wire, ends=(end, WireEnd(bridge, f"p{number}")))
         for number, (wire, end) in enumerate(zip(ports, members, strict=True), 1)
     ]
 
