@@ -34,7 +34,7 @@ from fared.core.units import BytesPerSecond
 from fared.extensions.lab.errors import LabError, TopologyError
 from fared.extensions.lab.labels import ISIS
 from fared.extensions.lab.model import LabLink, LabNode, LabTopology
-from fared.extensions.lab.subnets import Ends, LinkSubnets
+from fared.extensions.lab.subnets import Ends, SubnetPools
 
 _LOOPBACKS = IPv4Network("10.255.0.0/16")
 _HOSTS = IPv4Network("10.0.0.0/9")
@@ -259,7 +259,7 @@ def make_plan(topology: LabTopology) -> AddressPlan:
     """Assign addresses to all nodes. Raises TopologyError if the pools are too small."""
     loopbacks = _numbers(topology)
     ports: dict[str, list[PortAddresses]] = {name: [] for name in topology.nodes}
-    subnets = LinkSubnets(topology)
+    subnets = SubnetPools(topology)
     index = _FIRST_INDEX
     for link in topology.links:
         for mine, addresses in enumerate(subnets.of(link)):

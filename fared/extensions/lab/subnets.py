@@ -31,7 +31,7 @@ class Ends:
     gateway: Endpoint | None = None
 
 
-class LinkSubnets:
+class SubnetPools:
     """Gives links their addresses, in the order in which they are asked for."""
 
     def __init__(self, topology: LabTopology) -> None:
