@@ -50,6 +50,7 @@ def notes(
                 having.setdefault(key, []).append(name)
     why = dict(_WHY)
     if keeps_addresses:
+        why["startup-config"] = "another program runs, only addresses of FRR are read"
         why["exec"] = "only addresses are read, other commands are not run"
         why["binds"] = "only addresses in frr.conf are read"
     rest = [key for key in having if key not in why]
