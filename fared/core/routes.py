@@ -56,13 +56,11 @@ def is_martian(prefix: Prefix) -> bool:
     return (network >> 118 == _LINK_LOCAL6 and length >= 10) or (network <= 1 and length == 128)
 
 
-def redistributable(prefix: Prefix, inside: tuple[Prefix, ...]) -> bool:
-    """Whether a prefix may be redistributed: no martian, not link-local, inside one of ``inside``.
+def redistributable(prefix: Prefix) -> bool:
+    """Whether a prefix may be redistributed: no martian, not link-local.
 
-    An empty ``inside`` permits all. The caller decides about default routes.
+    The caller decides about default routes, and filters.
     """
     if is_martian(prefix) or _LINK_LOCAL.covers(prefix):
         return False
-    if prefix.family != FAMILY_IPV4 and prefix.length > 0 and prefix.network <= _SPECIAL:
-        return False
-    return not inside or any(outer.covers(prefix) for outer in inside)
+    return prefix.family == FAMILY_IPV4 or prefix.length == 0 or prefix.network > _SPECIAL
