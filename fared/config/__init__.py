@@ -4,8 +4,8 @@
 ``fared.daemon.change.settings`` converts a ``Config`` to engine settings.
 
 - Sections: ``model`` is the whole file, with ``ospf`` and ``isis``, and what both have: ``igp``,
-  ``authentication``, ``bfd``; ``bier``, ``link_health``. ``section`` is the base of all: fields,
-  defaults, and the effect of a reload.
+  ``authentication``, ``bfd``, ``filters``; ``bier``, ``link_health``. ``section`` is the base of
+  all: fields, defaults, and the effect of a reload.
 - Values: ``shapes`` reads them by the annotations of a field; ``values`` and ``quantities`` are
   their types, ``globs`` the keys that name interfaces, ``secrets`` the keys of authentication.
 - Reading: ``document`` keeps lines and columns of YAML, ``files`` opens files with limits,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from fared.config import values
 from fared.config.document import PathKey, Places
 from fared.config.errors import (
@@ -17,12 +19,16 @@ from fared.config.errors import (
     format_path,
     show_value,
 )
+from fared.config.filters import FILTER, FILTERS, names_in
 from fared.config.globs import GlobIndex, TooManyGlobsError, is_glob
+from fared.config.hints import nearest
 from fared.config.model import Config
 from fared.config.traps import Trap, traps
 from fared.core.ids import BACKBONE, AreaId, dotted, parse_area
+from fared.core.text import printable
 
 _LOOPBACK = "lo"
+_NAMES_SHOWN = 8
 Compare = Callable[[Config, Places], Iterable[Trap]]
 
 
@@ -31,6 +37,7 @@ def cross_checks(file: str, data: object, places: Places) -> Iterator[ConfigErro
     yield from _check_areas(file, data, places)
     yield from _check_interfaces(file, data, places)
     yield from _check_profiles(file, data, places)
+    yield from _check_filters(file, data, places)
 
 
 def warnings_of(
@@ -110,7 +117,29 @@ def _check_profiles(file: str, data: object, places: Places) -> Iterator[ConfigE
         if isinstance(name, str):  # else reported by the schema
             where = (*path, "bfd", "profile")
             expected = "the name of a profile in bfd: profiles"
-            yield error_at(file, where, places.value(where), expected, show_value(name))
+            error = error_at(file, where, places.value(where), expected, show_value(name))
+            yield _naming(error, name, profiles)
+
+
+def _check_filters(file: str, data: object, places: Places) -> Iterator[ConfigError]:
+    """Refuse names of filters that do not exist."""
+    known = _mapping(_mapping(data).get(FILTERS))
+    for path, given in places.find(FILTER):
+        for below, name in names_in(given):
+            if path[0] != FILTERS and name not in known:
+                expected = f"the name of a filter in {FILTERS}:"
+                where = (*path, *below)
+                error = error_at(file, where, places.value(where), expected, show_value(name))
+                yield _naming(error, name, known)
+
+
+def _naming(error: ConfigError, name: str, known: Iterable[object]) -> ConfigError:
+    """Return the error of an unknown name with some of those that are known."""
+    words = tuple(sorted(word for word in known if isinstance(word, str)))
+    more = ["..."] if len(words) > _NAMES_SHOWN else []
+    listed = ", ".join([*map(printable, words[:_NAMES_SHOWN]), *more]) or "there is none"
+    expected = f"{error.expected} ({listed})"
+    return replace(error, expected=expected, nearest=nearest(name, words))
 
 
 def _check_areas(file: str, data: object, places: Places) -> Iterator[ConfigError]:

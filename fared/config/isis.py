@@ -13,6 +13,7 @@ from msgspec import field
 from fared.config import quantities, values
 from fared.config.authentication import IsisAuthentication
 from fared.config.bfd import BfdOptions
+from fared.config.filters import FilterName, PropagationFilter
 from fared.config.globs import MostExact
 from fared.config.igp import FloodingOptions, Sources, SpfDelays
 from fared.config.section import Reload, Section
@@ -164,6 +165,7 @@ class LevelPropagation(Section, frozen=True):
 
     level1_to_level2: bool = _ENGINE.level1_to_level2
     level2_to_level1: bool = False
+    filter: PropagationFilter = PropagationFilter()
 
 
 class _IsisSource(Section, frozen=True):
@@ -175,9 +177,13 @@ class _IsisSource(Section, frozen=True):
 
 
 class IsisRedistributed(_IsisSource, frozen=True):
-    """How IS-IS advertises routes of one source. ``prefixes`` empty: all of them."""
+    """How IS-IS advertises routes of one source.
+
+    ``prefixes`` empty: all of them that ``filter`` permits.
+    """
 
     prefixes: list[values.AnyPrefixText] = field(default_factory=list)
+    filter: FilterName | None = None
 
 
 class IsisRedistributedDefault(_IsisSource, frozen=True):

@@ -18,12 +18,14 @@ from msgspec import field
 from fared.config import quantities, values
 from fared.config.bfd import BfdRouter
 from fared.config.bier import BierRouter
+from fared.config.filters import FilterItems, FilterName
 from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
 from fared.config.link_health import LinkHealth
 from fared.config.ospf import Ospf, OspfInterface
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
+from fared.core.filters import Filter
 from fared.core.ids import AreaId
 from fared.paths.fib.settings import MAIN_TABLE, METRIC, PROTOCOL, FibSettings, SpraySettings
 from fared.paths.te.advertise import DEFAULT_ADVERTISE
@@ -126,6 +128,7 @@ class Config(Section, frozen=True):
     hostname: values.Hostname | None = None
     state_directory: Annotated[values.Directory, Reload.RESTART] = DEFAULT_STATE_DIRECTORY
     interfaces: dict[values.InterfaceGlob, LinkFacts] = field(default_factory=dict)
+    filters: dict[FilterName, FilterItems] = field(default_factory=dict)
     ospf: Annotated[Ospf | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     isis: Annotated[Isis | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     bfd: BfdRouter = BfdRouter()
@@ -145,6 +148,14 @@ class Config(Section, frozen=True):
     @functools.cached_property
     def _facts(self) -> MostExact[LinkFacts]:
         return MostExact(self.interfaces)
+
+    @functools.cached_property
+    def _compiled(self) -> dict[str, Filter]:
+        return {name: Filter(name, items) for name, items in self.filters.items()}
+
+    def filter(self, name: str | None) -> Filter | None:
+        """Return the filter of a name that the file declares; None of no name."""
+        return None if name is None else self._compiled[name]
 
     @property
     def protocols(self) -> dict[str, Ospf | Isis]:

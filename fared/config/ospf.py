@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from fared.config import quantities, values
 from fared.config.authentication import OspfAuthentication
 from fared.config.bfd import BfdOptions, BfdRouter
+from fared.config.filters import AreaFilter, FilterName
 from fared.config.globs import MostExact
 from fared.config.igp import FloodingOptions, Sources, SpfDelays
 from fared.config.section import Reload, Section
@@ -106,6 +107,7 @@ class OspfArea(Section, frozen=True):
     summary: bool = _AREA.summary
     default_cost: Annotated[int, values.whole(0, _LAST_METRIC)] = _AREA.default_cost
     ranges: dict[values.PrefixText, OspfRange] = field(default_factory=dict)
+    filter: AreaFilter = AreaFilter()
     interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], Reload.BOUNCE] = field(
         default_factory=dict
     )
@@ -117,12 +119,16 @@ class OspfArea(Section, frozen=True):
 
 
 class Redistributed(Section, frozen=True):
-    """How to advertise routes of one source (RFC 2328 §A.4.5). ``prefixes`` empty: all of them."""
+    """How to advertise routes of one source (RFC 2328 §A.4.5).
+
+    ``prefixes`` empty: all of them that ``filter`` permits.
+    """
 
     metric: Annotated[int, values.whole(0, _LAST_METRIC)] = Redistribution().metric
     metric_type: Annotated[int, values.whole(1, 2)] = 2
     tag: Annotated[int, values.whole(0, 0xFFFFFFFF)] = 0
     prefixes: list[values.PrefixText] = field(default_factory=list)
+    filter: FilterName | None = None
 
 
 class RedistributedDefault(Section, frozen=True):

@@ -204,6 +204,8 @@ class _Items(msgspec.Struct, frozen=True, eq=False):
 class Field(msgspec.Struct, frozen=True, eq=False):
     """One key of a section: ``name`` of the attribute, ``key`` of the file.
 
+    A name that Python reserves has an underscore behind it (``in_``).
+
     ``hint`` is its annotation, ``reload`` the effect of a change.
     """
 
@@ -311,7 +313,7 @@ def fields_of(kind: type[Section]) -> Mapping[str, Field]:
 def _field(name: str, hint: Any) -> Field:  # noqa: ANN401 - an annotation
     notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
     reload = next((note for note in notes if isinstance(note, Reload)), Reload.UPDATE)
-    return Field(name, name.replace("_", "-"), hint, shape_of(hint), reload)
+    return Field(name, name.rstrip("_").replace("_", "-"), hint, shape_of(hint), reload)
 
 
 def section_in(hint: Any) -> type[Section] | None:  # noqa: ANN401 - an annotation

@@ -9,13 +9,17 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fared.config.document import PathKey, Places
+from fared.config.filters import FILTER, FILTERS, names_in
 from fared.config.model import Config
+from fared.core.filters import Filter
 from fared.core.ids import ADDRESS_BITS, parse_prefix
 
 _LARGE: Final = 10
 """Seconds, for intervals that other routers take in milliseconds."""
 _MILLISECONDS: Final = ("min-tx", "min-rx", "initial-delay", "short-delay", "long-delay")
 _EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - addresses to warn of
+
+_LEAKING: Final = "inter-level-propagation-policies"
 
 Trap = tuple[PathKey, str]
 """The path of an entry, and what is wrong with it."""
@@ -27,6 +31,7 @@ def traps(config: Config, places: Places) -> Iterator[Trap]:
     yield from _milliseconds(places)
     yield from _host_bits(places)
     yield from _empty(places)
+    yield from _filters(config, places)
     listen = config.api.http
     if listen is not None and listen.host in _EVERYWHERE:
         message = "everybody who reaches this machine can read and ask: 127.0.0.1 is the default"
@@ -78,3 +83,46 @@ def _empty(places: Places) -> Iterator[Trap]:
     for path, given in places.find("isis"):
         if path == ("isis",) and not (given or {}).get("interfaces"):
             yield path, "no interface: IS-IS runs on none"
+
+
+def _filters(config: Config, places: Places) -> Iterator[Trap]:
+    """Items that decide nothing, filters that nothing uses, and places that use none."""
+    used = dict.fromkeys(config.filters, False)
+    for path, given in places.find(FILTER):
+        for below, name in names_in(given) if path[0] != FILTERS else ():
+            used[name] = True
+            here = (*path, *below)
+            if path[:2] != ("isis", _LEAKING):
+                yield from _tags(config, name, here)
+            elif not _leaks(config, below[-1]):
+                yield here, f"ignored: {below[-1]} is off, or the level is not level-1-2"
+    for name, is_used in used.items():
+        if not is_used:
+            yield (FILTERS, name), "no setting uses this filter"
+        yield from _items(config, name, places)
+
+
+def _items(config: Config, name: str, places: Places) -> Iterator[Trap]:
+    items = config.filters[name]
+    for at, before in Filter(name, items).unreachable():
+        message = f"never reached: item {before + 1} ({items[before]}) matches all of it"
+        yield (FILTERS, name, at), message
+    given: Any = next(data for path, data in places.find(FILTERS) if len(path) == 1)
+    for at, text in enumerate(given[name]):
+        word = next((word for word in text.split() if "/" in word), None)
+        if word is not None and (used := _without_host_bits(word)) is not None:
+            yield (FILTERS, name, at), f"bits of a host are ignored: {used} is used"
+
+
+def _tags(config: Config, name: str, path: PathKey) -> Iterator[Trap]:
+    """Items with a tag where no prefix has one."""
+    found = [at for at, item in enumerate(config.filters[name], 1) if item.tag]
+    if found:
+        yield path, f"item {found[0]} of {name} matches nothing: prefixes have no tags here"
+
+
+def _leaks(config: Config, direction: str) -> bool:
+    isis = config.isis
+    if isis is None or isis.level != "level-1-2":
+        return False
+    return bool(getattr(isis.inter_level_propagation_policies, direction.replace("-", "_")))

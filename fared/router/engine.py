@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from fared.core.ids import AreaId, NodeId, Prefix
+from fared.core.filters import Withheld
+from fared.core.ids import NodeId, Prefix
 from fared.core.routes import TagOf
 from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted import events as ted
@@ -80,6 +81,9 @@ class Engine(Protocol):
     def tags(self) -> TagOf:
         """A function that returns the administrative tags of prefixes as they are now."""
 
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """Yield the places that filters keep a prefix out of, with the reason."""
+
     def borders(self) -> Iterator[tuple[int, NodeId]]:
         """The routers of each area, or level, that say that they are in others as well."""
 
@@ -125,5 +129,5 @@ class Engine(Protocol):
         """The limit of the prefixes that LSAs or LSPs list."""
 
     @property
-    def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
+    def ranges(self) -> tuple[ted.AreaRange, ...]:
         """The area ranges that this router advertises: each gets a discard route."""

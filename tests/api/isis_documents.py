@@ -440,6 +440,7 @@ ISIS_EXPLAIN: Json = {
     "granularity": "flow",
     "summary": "2001:db8:0:2::/64 is behind 0102.5500.0008, 2 next hops at metric 30.",
     "missing": [],
+    "withheld": [],
     "last_change": {
         "at": NOW - 12,
         "causes": [f"lsp {system(1)}.00-00 seq 0x00000004"],

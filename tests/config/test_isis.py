@@ -9,6 +9,7 @@ import yaml
 
 from fared.config import ConfigErrors, diff, load_text
 from fared.config.isis import parse_net
+from fared.core.filters import within
 from fared.core.ids import parse_prefix
 from fared.daemon.change.isis_settings import circuit_settings, isis_settings
 from fared.protocols.igp.keys import Algorithm
@@ -130,7 +131,7 @@ def test_sources_that_are_named_are_redistributed_in_the_highest_level():
         assert load_text(yaml.safe_dump(config.document())) == config
         return isis_settings(config, 1, None).redistribute
 
-    inside = (parse_prefix("10.0.0.0/8"), parse_prefix("2001:db8::/32"))
+    inside = (within((parse_prefix("10.0.0.0/8"), parse_prefix("2001:db8::/32"))),)
     for name, levels in (
         ("level-1", LevelSet.ONE),
         ("level-2", LevelSet.TWO),

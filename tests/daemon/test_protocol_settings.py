@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from fared.config import ConfigErrors, load_text
+from fared.core.filters import within
 from fared.core.ids import AreaId, RouterId, ipv4_prefix, parse_prefix
 from fared.daemon.change.ospf_settings import interface_settings, ospf_settings
 from fared.protocols.igp.reduction import Reduction, ReductionSettings
@@ -109,8 +110,8 @@ def test_only_listed_sources_are_redistributed_and_omitted_settings_have_default
     config = load_text(f"ospf: {{redistribute: {sources}}}")
     settings = ospf_settings(config, 1, None).redistribute
     assert settings.connected == Redistribution(metric=20, type_2=True)
-    prefixes = (parse_prefix("10.1.0.0/16"), parse_prefix("10.2.0.0/16"))
-    assert settings.static == Redistribution(metric=20, type_2=False, prefixes=prefixes)
+    inside = within((parse_prefix("10.1.0.0/16"), parse_prefix("10.2.0.0/16")))
+    assert settings.static == Redistribution(metric=20, type_2=False, filters=(inside,))
     assert settings.default is None
     assert not ospf_settings(load_text("ospf: {redistribute: }"), 1, None).redistribute
 

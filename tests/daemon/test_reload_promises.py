@@ -74,10 +74,11 @@ COMMON: Document = {
     "bfd": PROFILES,
     "bier": {"bfr-id": 201, "hosts": {"10.0.0.1": 1}},
     "link-health": {"interfaces": {"e*": {}}},
+    "filters": {"used": ["permit 10.0.0.0/8 le 32"], "other": ["permit any"]},
 }
 SOURCES: Document = {
-    "connected": {"prefixes": ["10.1.0.0/16"]},
-    "static": {"prefixes": ["10.2.0.0/16"]},
+    "connected": {"prefixes": ["10.1.0.0/16"], "filter": "used"},
+    "static": {"prefixes": ["10.2.0.0/16"], "filter": "used"},
     "default": {},
 }
 BASES: dict[str, Document] = {
@@ -88,6 +89,7 @@ BASES: dict[str, Document] = {
                 "0.0.0.1": {
                     "type": "stub",
                     "ranges": {"10.9.0.0/16": {"cost": 5}},
+                    "filter": {"in": "used", "out": "used"},
                     "interfaces": {"e*": {"authentication": {"keys": KEYS}, "bfd": BFD}},
                 }
             },
@@ -103,11 +105,17 @@ BASES: dict[str, Document] = {
             "level-1": {"authentication": {"keys": ISIS_KEYS}},
             "level-2": {"authentication": {"keys": ISIS_KEYS}},
             "redistribute": SOURCES,
+            "inter-level-propagation-policies": {
+                "filter": {"level1-to-level2": "used", "level2-to-level1": "used"}
+            },
         },
     },
 }
 OTHER: dict[str, Any] = {
     "profile": "other",
+    "filter": "other",
+    "used": ["deny any"],
+    "other": ["deny any"],
     "net": "49.0002.0100.0000.0001.00",
     "router-id": "10.0.0.9",
     "bandwidth": "25G",
@@ -144,6 +152,7 @@ IN_THE_DAEMON = {
     ("fib", "on-exit"),
     ("api", "http-names"),
     ("api", "change-group"),
+    ("filters", "other"),
     ("ospf", "stub-router-on-shutdown"),
     ("isis", "overload-on-shutdown"),
 }
@@ -367,7 +376,7 @@ def test_every_setting_was_tried():
 
 def _general(path: Path) -> Path:
     """A path with ``*`` in place of what an operator names."""
-    named = {"interfaces", "areas", "ranges", "keys", "steps", "profiles", "hosts"}
+    named = {*["interfaces", "areas", "ranges", "keys", "steps", "profiles", "hosts", "filters"]}
     return tuple("*" if at and path[at - 1] in named else key for at, key in enumerate(path))
 
 

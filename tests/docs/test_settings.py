@@ -56,9 +56,11 @@ _PLACES: list[tuple[object, ...]] = [
     ("ospf", "areas", 1),
     ("ospf", "graceful-restart"),
     ("ospf", "redistribute", "default"),
+    ("ospf", "redistribute", "static"),
     _INTERFACE,
     (*_INTERFACE, "bfd"),
     ("isis", "graceful-restart"),
+    ("isis", "inter-level-propagation-policies"),
     ("isis", "interfaces", "x"),
     ("link-health", "interfaces", "x"),
 ]
@@ -77,6 +79,7 @@ def refused(keys: tuple[object, ...], value: object) -> bool:
         document["isis"].setdefault("net", "49.0001.0102.5500.0001.00")
     if keys[:3] == ("ospf", "areas", 1):
         document["ospf"]["areas"][1].setdefault("type", "stub")
+    document.setdefault("filters", {"NAME": ["permit any"], "servers": ["permit any"]})
     try:
         load_text(yaml.safe_dump(document))
     except ConfigErrors as errors:

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from fared.core.filters import within
 from fared.core.ids import Prefix, parse_prefix
 from fared.core.links import InterfaceAddress, Link
 from fared.core.routes import LocalRoute, RouteSource
@@ -72,7 +73,7 @@ def test_both_families_are_announced_and_marked_external(multi_topology):
 def test_a_reload_changes_metric_and_prefixes_in_place():
     net = neighbors(static(metric=30))
     tell(net, 1, OUTSIDE, OUTSIDE6)
-    configure(net, 1, static(metric=5, prefixes=(parse_prefix("2001:db8::/32"),)))
+    configure(net, 1, static(metric=5, filters=(within((parse_prefix("2001:db8::/32"),)),)))
     net.run(5)
     assert announced(net, OUTSIDE) is None
     assert announced(net, OUTSIDE6).metric == 5

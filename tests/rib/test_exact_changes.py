@@ -17,6 +17,7 @@ from fared.paths.rib import prefixes
 from fared.paths.rib.model import DISCARD, Route, RouteDelta
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.rib.solver import RouteSolver, WeightMode
+from fared.paths.ted.events import AreaRange
 from fared.paths.ted.model import PathType, PrefixReachability
 from tests.rib.test_incremental import _MAKERS, _NEWS, _SHARED, tell
 from tests.ted.fabrics import AREA, three_stage
@@ -63,7 +64,9 @@ def test_after_any_changes_those_that_differ_are_reported(name, place, batches):
         for what, draw in batch:
             match what:
                 case "ranges":
-                    solver.set_ranges(tuple(at for n, at in enumerate(RANGES) if draw >> n & 1))
+                    solver.set_ranges(
+                        tuple(AreaRange(*at) for n, at in enumerate(RANGES) if draw >> n & 1)
+                    )
                 case "settings":
                     few = SolverSettings(max_paths=1 + draw % 3, mode=list(WeightMode)[draw % 2])
                     solver.apply_settings(few)
@@ -101,7 +104,7 @@ def covered(kind: PathType) -> tuple[RouteSolver, Prefix, Route]:
     fabric = three_stage(2, 2)
     fabric.anycast(inside, "L2")
     solver = fabric.solver("S1")
-    solver.set_ranges(((AREA, wide),))
+    solver.set_ranges((AreaRange(AREA, wide),))
     announced = PrefixReachability(wide, 20, kind)
     solver.put_prefixes(AREA, fabric.id("L1"), {"wide": announced})
     solve(solver)
@@ -128,7 +131,7 @@ def test_a_discard_route_over_what_another_area_announces_ends_its_advertisement
     """No router advertises the range anew: only its component is."""
     fabric, wide = three_stage(2, 2), ipv4_prefix(0xC0000000, 16)
     solver = fabric.solver("S1")
-    solver.set_ranges(((AREA, wide),))
+    solver.set_ranges((AreaRange(AREA, wide),))
     announced = PrefixReachability(wide, 20, PathType.INTER_AREA)
     solver.put_prefixes(AREA, fabric.id("L1"), {"wide": announced})
     solve(solver)
@@ -143,7 +146,7 @@ def test_a_range_ends_with_its_last_component_though_all_are_renumbered():
     fabric, wide = three_stage(2, 2), ipv4_prefix(0xC0000000, 16)
     component = fabric.anycast(ipv4_prefix(0xC0000200, 24), "L2")
     solver = fabric.solver("S1")
-    solver.set_ranges(((AREA, wide),))
+    solver.set_ranges((AreaRange(AREA, wide),))
     solve(solver)
     fabric.prefixes["L2"].pop()
     solver.put_block(AREA, fabric.id("L2"), fabric.block("L2"))
@@ -173,7 +176,7 @@ class Border:
         self.solver = self.fabric.solver("S1")
         self.wide = ipv4_prefix(0xC0000000, 16)
         self.tell(1)
-        self.solver.set_ranges(((0, self.wide),))
+        self.solver.set_ranges((AreaRange(0, self.wide),))
         solve(self.solver)
 
     def tell(self, area: int) -> None:

@@ -56,7 +56,7 @@ ROUTABLE = [
 @pytest.mark.parametrize("text", MARTIANS)
 def test_a_martian_holds_nothing_that_is_forwarded_to_and_is_not_redistributed_either(text):
     assert is_martian(parse_prefix(text))
-    assert not redistributable(parse_prefix(text), ())
+    assert not redistributable(parse_prefix(text))
 
 
 @pytest.mark.parametrize("text", ROUTABLE)

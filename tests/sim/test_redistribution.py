@@ -6,6 +6,7 @@ The small fabric: leaves L1 to L3 under spines S1 and S2, one area, every link c
 import pytest
 from msgspec.structs import replace
 
+from fared.core.filters import within
 from fared.core.ids import AreaId, Prefix, ipv4_prefix, parse_prefix
 from fared.core.routes import LocalRoute, RouteSource
 from fared.extensions.sim import invariants
@@ -243,7 +244,7 @@ def test_a_static_route_to_an_own_network_is_not_redistributed():
 
 def test_only_routes_inside_the_listed_prefixes_are_redistributed():
     fabric = leaves()
-    configure(fabric, "L1", static(prefixes=(parse_prefix("198.51.0.0/16"),)))
+    configure(fabric, "L1", static(filters=(within((parse_prefix("198.51.0.0/16"),)),)))
     for text in ("198.51.100.0/24", "198.51.0.0/16", "198.0.0.0/8", "203.0.113.0/24"):
         fabric.network.set_local_route("L1", parse_prefix(text), SOMEWHERE)
     started(fabric)

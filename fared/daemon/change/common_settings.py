@@ -1,4 +1,4 @@
-"""Settings that both engines get from the configuration: when to advertise, and BIER."""
+"""Settings that both engines get from the configuration: when to advertise, filters, and BIER."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fared.config import Config
-from fared.config.section import settings_of
+from fared.config.section import Section, settings_of
+from fared.core.filters import Filter, within
 from fared.paths.te.advertise import AdvertiseSettings
 from fared.paths.weights.path_capacity import WeightMode
 
@@ -37,6 +38,13 @@ def advertise_settings(config: Config) -> AdvertiseSettings:
     if weight_mode(config) is WeightMode.AVAILABLE:
         return settings
     return replace(settings, threshold=DISPLAYED_THRESHOLD, minimum_interval=DISPLAYED_INTERVAL)
+
+
+def filters_of(config: Config, section: Section) -> tuple[Filter, ...]:
+    """Return the filters of a redistributed source: of its ``prefixes``, and the one it names."""
+    prefixes = tuple(sorted(getattr(section, "prefixes", ())))
+    named = config.filter(getattr(section, "filter", None))
+    return (*([within(prefixes)] if prefixes else []), *([named] if named else []))
 
 
 def bier_settings(config: Config) -> BierSettings | None:

@@ -7,7 +7,7 @@ from fared.config.isis import Isis, IsisRedistributed, IsisRedistributedDefault,
 from fared.config.section import settings_of
 from fared.core.information import APPLICATION
 from fared.core.links import Link
-from fared.daemon.change.common_settings import advertise_settings, bier_settings
+from fared.daemon.change.common_settings import advertise_settings, bier_settings, filters_of
 from fared.protocols.igp.database_limit import LimitSettings
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import (
@@ -28,11 +28,11 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
     Raises ValueError if the configuration has no ``isis`` section.
     """
     section, restart = config.section(Isis), config.section(Isis).graceful_restart
-    fast = section.fast_flooding
+    fast, leaking = section.fast_flooding, section.inter_level_propagation_policies
     return settings_of(
         IsisSettings,
         section,
-        section.inter_level_propagation_policies,
+        leaking,
         restart,
         system_id=section.system_id,
         areas=tuple(net.area for net in section.net),
@@ -40,7 +40,9 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
         hostname=hostname,
         router_id=router_id,
         families=section.families,
-        redistribute=_redistribution(section),
+        filter_up=config.filter(leaking.filter.level1_to_level2),
+        filter_down=config.filter(leaking.filter.level2_to_level1),
+        redistribute=_redistribution(config, section),
         lsp_refresh_interval=section.lsp_refresh,
         advertise=advertise_settings(config),
         path_capacity_code=section.path_capacity_sub_tlv or None,
@@ -59,25 +61,24 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
     )
 
 
-def _redistribution(section: Isis) -> RedistributeSettings:
+def _redistribution(config: Config, section: Isis) -> RedistributeSettings:
     found = section.redistribute
     usual = "level-1" if section.level == "level-1" else "level-2"
     return RedistributeSettings(
-        connected=_advertised(found.connected, usual),
-        static=_advertised(found.static, usual),
-        default=_advertised(found.default, usual),
+        connected=_advertised(config, found.connected, usual),
+        static=_advertised(config, found.static, usual),
+        default=_advertised(config, found.default, usual),
         default_always=found.default is not None and found.default.always,
     )
 
 
 def _advertised(
-    section: IsisRedistributed | IsisRedistributedDefault | None, level: str
+    config: Config, section: IsisRedistributed | IsisRedistributedDefault | None, level: str
 ) -> Redistribution | None:
     if section is None:
         return None
-    prefixes = section.prefixes if isinstance(section, IsisRedistributed) else ()
     levels = _LEVELS[section.level or level]
-    return settings_of(Redistribution, section, levels=levels, prefixes=tuple(sorted(prefixes)))
+    return settings_of(Redistribution, section, levels=levels, filters=filters_of(config, section))
 
 
 def circuit_settings(config: Config, link: Link, share: float = 1.0) -> CircuitSettings | None:

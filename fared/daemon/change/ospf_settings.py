@@ -9,7 +9,7 @@ from fared.config.values import TX_ONLY
 from fared.core.ids import AreaId, RouterId
 from fared.core.information import OPAQUE_TYPE
 from fared.core.links import Link
-from fared.daemon.change.common_settings import advertise_settings, bier_settings
+from fared.daemon.change.common_settings import advertise_settings, bier_settings, filters_of
 from fared.protocols.igp.database_limit import LimitSettings
 from fared.protocols.ospf.settings import (
     AreaSettings,
@@ -47,6 +47,8 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
                 section,
                 area=AreaId(area),
                 stub=section.type == "stub",
+                filter_in=config.filter(section.filter.in_),
+                filter_out=config.filter(section.filter.out),
                 ranges=tuple(
                     settings_of(RangeSettings, item, prefix=prefix)
                     for prefix, item in sorted(section.ranges.items())
@@ -54,7 +56,7 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
             )
             for area, section in sorted(router.areas.items())
         ),
-        redistribute=_redistribution(router.redistribute),
+        redistribute=_redistribution(config, router.redistribute),
         path_capacity_code=router.path_capacity_sub_tlv or None,
         information_type=OPAQUE_TYPE if config.ina.enabled else None,
         reduction=router.flooding.settings(),
@@ -71,24 +73,25 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
     )
 
 
-def _redistribution(section: Redistribute) -> RedistributeSettings:
+def _redistribution(config: Config, section: Redistribute) -> RedistributeSettings:
     return RedistributeSettings(
-        connected=_advertised(section.connected),
-        static=_advertised(section.static),
-        default=_advertised(section.default),
+        connected=_advertised(config, section.connected),
+        static=_advertised(config, section.static),
+        default=_advertised(config, section.default),
         default_always=section.default is not None and section.default.always,
     )
 
 
-def _advertised(section: Redistributed | RedistributedDefault | None) -> Redistribution | None:
+def _advertised(
+    config: Config, section: Redistributed | RedistributedDefault | None
+) -> Redistribution | None:
     if section is None:
         return None
-    prefixes = section.prefixes if isinstance(section, Redistributed) else ()
     return settings_of(
         Redistribution,
         section,
         type_2=section.metric_type == 2,
-        prefixes=tuple(sorted(prefixes)),
+        filters=filters_of(config, section),
     )
 
 

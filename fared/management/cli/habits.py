@@ -130,8 +130,8 @@ _TOLD: Final = MappingProxyType(
         "show ip bgp": _NO_BGP,
         "show mpls": "fared has no MPLS; 'show bier' has BIER",
         "show vrf": "one daemon has one table, 'fib: table'; 'show status' tells what runs",
-        "show route-map": "there are no route maps; 'show config' has redistribution and ranges",
-        "show access-lists": "there are no filters; 'show config' has redistribution and ranges",
+        "show route-map": "there are no route maps; 'show config' has filters and redistribution",
+        "show access-lists": "'show config' has filters; 'explain PREFIX' says which denies it",
         "show arp": "'ip neighbor' of the shell; 'show neighbors' has those of the protocols",
         "show lldp": "'lldpcli' of the shell; 'show neighbors' has those of the protocols",
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, Styled, dim, plural_list, red
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import BytesPerSecond, NamedNode, Ratio, UnixTime
+from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode, Ratio, UnixTime
 from fared.management.documents.happened import WhatChanged
 from fared.management.documents.path import NamedLink
 from fared.management.documents.routes import NextHopFacts
@@ -44,13 +44,20 @@ class MissingHop(NamedNode):
     since: UnixTime
 
 
+class WithheldPrefix(Facts):
+    """A place that a filter keeps the prefix out of, and the item that denies it."""
+
+    where: str
+    reason: str
+
+
 class Explain(Answer, tag="fared-explain/1"):
     """``explain PREFIX`` (argument ``prefix``, or an address): the derivation of a route.
 
     Argument ``proto`` optional: of that protocol's route, used or not. ``weights``: their basis,
     none, capacity, available or equalise; ``granularity``: what takes one path, flow, flowlet or
     packet; ``destinations``: the routers that advertise the prefix and were chosen; ``summary``:
-    the explanation in one or two sentences.
+    the explanation in one or two sentences; ``withheld``: where filters keep the prefix out.
     """
 
     root: str
@@ -68,6 +75,7 @@ class Explain(Answer, tag="fared-explain/1"):
     weights: str
     granularity: str
     summary: str
+    withheld: list[WithheldPrefix]
     last_change: WhatChanged | None
 
     def show(self, paper: Paper) -> None:
@@ -79,6 +87,8 @@ class Explain(Answer, tag="fared-explain/1"):
         paper.heading(self.prefix, first=True)
         paper.line(f"{self.type}{area}, metric {self.metric}, to {to or 'this router'}")
         paper.line(f"\n{self.summary}")
+        for place in self.withheld:
+            paper.line(f"\nKept out of {place.where}: {place.reason}.")
         for hop in self.missing:
             gone = f"{hop.link} is gone for {paper.ago(hop.since)}"
             paper.line(red(f"\n{hop.name} is no next hop: {gone}"))

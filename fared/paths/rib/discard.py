@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, MutableMapping
 
     from fared.core.ids import NodeId, Prefix
+    from fared.paths.ted.events import AreaRange
 
-AreaRange = tuple[int, "Prefix"]
-"""The area whose prefixes a range summarizes, and the prefix of the range."""
+_Key = tuple[int, "Prefix"]
+"""Area and prefix of a range."""
 
 
 class Discards:
@@ -33,8 +34,8 @@ class Discards:
         self._areas_of = areas_of
         self._ranges: tuple[AreaRange, ...] = ()
         self._known = True
-        self._range_of: dict[Prefix, AreaRange] = {}
-        self._components: dict[AreaRange, int] = {}
+        self._range_of: dict[Prefix, _Key] = {}
+        self._components: dict[_Key, int] = {}
         self._laid: dict[Prefix, Route] = {}
         self._covered: dict[Prefix, Route | None] = {}
 
@@ -66,7 +67,7 @@ class Discards:
             self._range_of, self._components = {}, {}
             for prefix, route in routes.items():
                 self._note(prefix, route)
-        for prefix in dict.fromkeys((*self._laid, *(prefix for _, prefix in self._ranges))):
+        for prefix in dict.fromkeys((*self._laid, *(item.prefix for item in self._ranges))):
             self._settle(prefix, changed, routes)
 
     def _note(self, prefix: Prefix, route: Route | None) -> None:
@@ -78,11 +79,14 @@ class Discards:
         if route is None or route.path_type is not PathType.INTRA_AREA:
             return
         areas = set(self._areas_of(prefix, route))
-        around = [item for item in self._ranges if item[0] in areas and item[1].covers(prefix)]
-        if around:
-            found = max(around, key=lambda item: item[1].length)
-            self._range_of[prefix] = found
-            self._components[found] = self._components.get(found, 0) + 1
+        around = [
+            item for item in self._ranges if item.area in areas and item.prefix.covers(prefix)
+        ]
+        found = max(around, key=lambda item: item.prefix.length, default=None)
+        # what filters keep in the area is no part of the range
+        if found is not None and found.permits(prefix):
+            key = self._range_of[prefix] = found[:2]
+            self._components[key] = self._components.get(key, 0) + 1
 
     def _settle(
         self, prefix: Prefix, changed: RouteDelta, routes: MutableMapping[Prefix, Route]
@@ -116,7 +120,7 @@ class Discards:
         if selected is not None and selected.path_type is PathType.INTRA_AREA:
             return None
         # §3.5: a range is active while it has components; §16.2 (3): it replaces equal summaries
-        for area, wide in self._ranges:
-            if wide == prefix and self._components.get((area, wide)):
-                return Route(0, PathType.INTER_AREA, area, DISCARD, (self._root,))
+        for item in self._ranges:
+            if item.prefix == prefix and self._components.get(item[:2]):
+                return Route(0, PathType.INTER_AREA, item.area, DISCARD, (self._root,))
         return None

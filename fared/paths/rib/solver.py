@@ -17,7 +17,7 @@ from fared.core.ids import BACKBONE, HOSTS_AREA, NodeId
 from fared.paths.rib.advertised import AdvertisedRoutes
 from fared.paths.rib.area import AreaDelta, AreaSolver
 from fared.paths.rib.capacity import CapacitySolver
-from fared.paths.rib.discard import AreaRange, Discards
+from fared.paths.rib.discard import Discards
 from fared.paths.rib.explain import Explanation, SpfVertex, explain_route, view_spf
 from fared.paths.rib.facts import aggregate_capacity, find_asbrs
 from fared.paths.rib.hosts import OwnHosts
@@ -30,7 +30,7 @@ from fared.paths.rib.selector import Advertisements, PrefixSelector
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.rib.solved import SolvedRoutes
 from fared.paths.ted.change import ChangeKind
-from fared.paths.ted.events import AdvertisedRoute
+from fared.paths.ted.events import AdvertisedRoute, AreaRange
 from fared.paths.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:

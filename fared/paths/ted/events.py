@@ -9,7 +9,7 @@ topology.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from fared.core.bier import BierInfo
+    from fared.core.filters import Filter
     from fared.core.ids import NodeId, Prefix
     from fared.paths.ted.model import (
         LocalLink,
@@ -38,6 +39,24 @@ class AdvertisedRoute(msgspec.Struct, frozen=True):
     path_type: PathType
     areas: tuple[int, ...]
     capacity: float | None
+
+
+class AreaRange(NamedTuple):
+    """A range of a border router: the area whose prefixes it summarizes, and its prefix.
+
+    ``out`` filters what leaves the area, ``into`` what enters each of the others (None: no filter).
+    """
+
+    area: int
+    prefix: Prefix
+    out: Filter | None = None
+    into: tuple[Filter | None, ...] = ()
+
+    def permits(self, prefix: Prefix) -> bool:
+        """Whether a prefix may be advertised to any other area, as part of the range."""
+        if self.out is not None and not self.out.permits(prefix):
+            return False
+        return not self.into or any(each is None or each.permits(prefix) for each in self.into)
 
 
 class RoutesComputed(msgspec.Struct, frozen=True):

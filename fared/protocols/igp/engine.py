@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Generic
 
+from fared.core.filters import Withheld
 from fared.core.ids import NodeId, Prefix
 from fared.core.routes import TagOf
 from fared.protocols.igp.counters import ProtocolCounters
@@ -80,6 +81,11 @@ class ProcessEngine(ABC, Generic[Output]):
     def tags(self) -> TagOf:
         """A function that returns the administrative tags of prefixes: without any, None."""
         return lambda _prefix, _area, _destinations: None
+
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """Yield the filters that keep a prefix out: without any, none."""
+        del prefix
+        return iter(())
 
     def externals(self) -> Iterator[tuple[NodeId, Prefix]]:
         """Prefixes of others that look like a router's own ones: without any, none."""

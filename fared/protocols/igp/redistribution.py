@@ -6,11 +6,12 @@ form of the chosen route: an AS-external-LSA (RFC 2328 §12.4.4), or an entry of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from fared.core.filters import Filter, Withheld, denying
 from fared.core.ids import Prefix
 from fared.core.routes import LocalRoute, RouteKey, RouteSource, redistributable
 from fared.protocols.igp.events import ExternalRoutes
@@ -20,8 +21,8 @@ class SourceSettings(Protocol):
     """How the routes of one source are advertised; each protocol adds fields of its own."""
 
     @property
-    def prefixes(self) -> tuple[Prefix, ...]:
-        """Advertise only routes inside one of these; empty: all."""
+    def filters(self) -> tuple[Filter, ...]:
+        """Advertise only routes that all of these permit."""
 
 
 SettingsT = TypeVar("SettingsT", bound=SourceSettings)
@@ -125,9 +126,8 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
             if route is None and wanted.default_always:
                 route = LocalRoute()
             return None if wanted.default is None or route is None else (wanted.default, route)
-        for source in RouteSource:
-            settings, route = wanted.of(source), self._routes.get((source, prefix))
-            if settings is None or route is None or not redistributable(prefix, settings.prefixes):
+        for source, settings, route in self._redistributed(prefix, wanted):
+            if denying(settings.filters, prefix) is not None:
                 continue
             if source is RouteSource.CONNECTED and any(
                 ifindex in self.local_interfaces.ifindexes for ifindex, _ in route.hops
@@ -135,3 +135,23 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
                 return None  # the settings of the interface decide whether it is advertised
             return settings, route
         return None
+
+    def withheld(
+        self, prefix: Prefix, wanted: RedistributedSources[SettingsT]
+    ) -> Iterator[Withheld]:
+        """Yield the filters that keep a prefix of redistributed sources out."""
+        for source, settings, _ in self._redistributed(prefix, wanted):
+            denied = denying(settings.filters, prefix)
+            if denied is not None:
+                yield Withheld(f"redistribution of {source} routes", denied.told(prefix))
+
+    def _redistributed(
+        self, prefix: Prefix, wanted: RedistributedSources[SettingsT]
+    ) -> Iterator[tuple[RouteSource, SettingsT, LocalRoute]]:
+        """Yield the routes to a prefix of redistributed sources, before filters."""
+        if not redistributable(prefix) or prefix in self._defaults:
+            return
+        for source in RouteSource:
+            settings, route = wanted.of(source), self._routes.get((source, prefix))
+            if settings is not None and route is not None:
+                yield source, settings, route

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from fared.core.bfd import BfdChanged
-from fared.core.ids import AreaId, NodeId, Prefix, SystemId
+from fared.core.filters import Withheld
+from fared.core.ids import NodeId, Prefix, SystemId
 from fared.core.rng import Rng
 from fared.core.routes import TagOf
 from fared.paths.te.budget import AnnounceBudget, count_ends
-from fared.paths.ted.events import EndsCounted, RoutesComputed
+from fared.paths.ted.events import AreaRange, EndsCounted, RoutesComputed
 from fared.protocols.igp.database_limit import LimitView
 from fared.protocols.igp.dynamic_flooding import TopologyView
 from fared.protocols.igp.engine import ProcessEngine
@@ -233,6 +234,11 @@ class IsisEngine(ProcessEngine[Output]):
 
         return tag_of
 
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """The filters that keep a prefix out of redistribution, and of leaking."""
+        yield from self._external.withheld(prefix)
+        yield from self._leaking.withheld(prefix)
+
     def borders(self) -> Iterator[tuple[Level, NodeId]]:
         """The routers of each level that are in the other one, too."""
         return self._ted.borders()
@@ -293,7 +299,7 @@ class IsisEngine(ProcessEngine[Output]):
         return self._ted.prefix_limit.view()
 
     @property
-    def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
+    def ranges(self) -> tuple[AreaRange, ...]:
         """IS-IS levels have no ranges."""
         return ()
 

@@ -13,7 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdSettings
-from fared.core.ids import Prefix, SystemId
+from fared.core.filters import Filter
+from fared.core.ids import SystemId
 from fared.paths.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 from fared.protocols.igp import redistribution
 from fared.protocols.igp.database_limit import DEFAULT_PREFIX_LIMIT, LimitSettings
@@ -108,14 +109,14 @@ class FastFloodingSettings(msgspec.Struct, frozen=True):
 class Redistribution(msgspec.Struct, frozen=True):
     """How routes of one source are advertised, and in which levels.
 
-    ``tag`` is an administrative tag (RFC 5130 §3.1), 0 for none. ``prefixes``: only prefixes inside
-    one of these; empty: all.
+    ``tag`` is an administrative tag (RFC 5130 §3.1), 0 for none. ``filters``: only prefixes that
+    all of these permit.
     """
 
     levels: LevelSet
     metric: int = 0
     tag: int = 0
-    prefixes: tuple[Prefix, ...] = ()
+    filters: tuple[Filter, ...] = ()
 
 
 class RedistributeSettings(redistribution.RedistributedSources[Redistribution], frozen=True):
@@ -129,8 +130,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     ``multi_topology``: IPv6 in a topology of its own (RFC 5120, MT 2) instead of sharing that
     of IPv4. ``overload`` sets the overload bit, ``overload_on_startup`` (seconds) for that long
     after the start. ``level1_to_level2`` and ``level2_to_level1`` say whether a level-1-2 router
-    leaks (RFC 5302). ``lsp_authentication`` signs LSPs and SNPs of a level. Lifetimes and
-    intervals are in seconds.
+    leaks (RFC 5302), ``filter_up`` and ``filter_down`` which prefixes.
+    ``lsp_authentication`` signs LSPs and SNPs of a level. Lifetimes and intervals are in seconds.
     """
 
     system_id: SystemId
@@ -145,6 +146,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     overload_on_startup: float = 0.0
     level1_to_level2: bool = True
     level2_to_level1: bool = False
+    filter_up: Filter | None = None
+    filter_down: Filter | None = None
     redistribute: RedistributeSettings = RedistributeSettings()
     attached: bool = True
     """Whether a level-1-2 router that reaches other areas sets the attached bit (§7.2.9.2)."""

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged
+from fared.core.filters import Withheld
 from fared.core.ids import AreaId, NodeId, Prefix, dotted
 from fared.core.rng import Rng
 from fared.paths.te.budget import AnnounceBudget, count_ends
-from fared.paths.ted.events import EndsCounted, RoutesComputed
+from fared.paths.ted.events import AreaRange, EndsCounted, RoutesComputed
 from fared.protocols.igp.database_limit import LimitView
 from fared.protocols.igp.dynamic_flooding import TopologyView
 from fared.protocols.igp.engine import ProcessEngine
@@ -304,6 +305,11 @@ class OspfEngine(ProcessEngine[Output]):
         """The external route tags in the database."""
         return RouteTags(self._instance)
 
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """The filters that keep a prefix out of redistribution, and of summaries."""
+        yield from self._external.withheld(prefix)
+        yield from self._border.withheld(prefix)
+
     def borders(self) -> Iterator[tuple[AreaId, NodeId]]:
         """The area border routers of each area, by their B-bit (RFC 2328 §A.4.2)."""
         return self._ted.borders()
@@ -347,17 +353,18 @@ class OspfEngine(ProcessEngine[Output]):
         return self._ted.prefixes.limit.view()
 
     @property
-    def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
+    def ranges(self) -> tuple[AreaRange, ...]:
         """The area ranges that this border router advertises (§3.5)."""
         if not self._instance.border:
             return ()
-        return tuple(
-            [
-                (area.area_id, item.prefix)
-                for area in self._instance.areas.values()
-                for item in area.settings.ranges
+        areas = [area.settings for area in self._instance.areas.values()]
+        found: list[AreaRange] = []
+        for home in areas:
+            into = tuple([each.filter_in for each in areas if each is not home])
+            found += [
+                AreaRange(home.area, item.prefix, home.filter_out, into) for item in home.ranges
             ]
-        )
+        return tuple(found)
 
     @property
     def boot_count(self) -> int:

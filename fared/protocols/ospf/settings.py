@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdSettings
+from fared.core.filters import Filter
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.paths.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 from fared.protocols.igp import redistribution
@@ -86,7 +87,9 @@ class AreaSettings(msgspec.Struct, frozen=True):
     """One area. AS-external LSAs are not flooded into ``stub`` areas (RFC 2328 §3.6).
 
     ``summary`` False: border routers advertise only a default route into this stub area.
-    ``default_cost`` is the metric of the default route: StubDefaultCost.
+    ``default_cost`` is the metric of the default route: StubDefaultCost. At border routers,
+    ``filter_in`` permits the prefixes of summaries originated into the area, ``filter_out`` those
+    of its intra-area routes that are summarized in other areas (``area N filter-list`` of FRR).
     """
 
     area: AreaId
@@ -94,18 +97,20 @@ class AreaSettings(msgspec.Struct, frozen=True):
     summary: bool = True
     default_cost: int = 1
     ranges: tuple[RangeSettings, ...] = ()
+    filter_in: Filter | None = None
+    filter_out: Filter | None = None
 
 
 class Redistribution(msgspec.Struct, frozen=True):
     """How routes of one source are advertised: the fields of an AS-external LSA (§A.4.5).
 
-    ``prefixes``: only routes within one of these; empty: all.
+    ``filters``: only routes that all of these permit.
     """
 
     metric: int = 20
     type_2: bool = True
     tag: int = 0
-    prefixes: tuple[Prefix, ...] = ()
+    filters: tuple[Filter, ...] = ()
 
 
 class RedistributeSettings(redistribution.RedistributedSources[Redistribution], frozen=True):

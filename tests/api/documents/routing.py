@@ -181,6 +181,13 @@ EXPLAIN: Json = sample(
             since=NOW - 7385,
         )
     ],
+    withheld=[
+        sample(
+            explain.WithheldPrefix,
+            where="summaries of area 0.0.0.1",
+            reason="filter servers, item 2: deny 10.0.2.0/24",
+        )
+    ],
     last_change=sample(
         WhatChanged,
         at=NOW - 12,

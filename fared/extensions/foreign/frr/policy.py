@@ -27,7 +27,7 @@ _ALWAYS_METRIC: Final = 1
 """Of FRR, for a default route that is advertised always; else it is 10, as in fared."""
 
 
-class _Filter(NamedTuple):
+class _RouteMap(NamedTuple):
     """What a route map leaves, and what it sets. ``prefixes`` None: all."""
 
     prefixes: list[str] | None
@@ -129,11 +129,11 @@ def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:
 # Route maps and prefix lists
 
 
-def _route_map(frr: FrrFile, name: str, family: str) -> _Filter:
+def _route_map(frr: FrrFile, name: str, family: str) -> _RouteMap:
     entries = frr.route_maps.get(name)
     if not entries:
         raise ValueError(f"the file has no route-map {name}")
-    found: list[_Filter] = []
+    found: list[_RouteMap] = []
     for entry in entries:
         if entry.words[2:3] == ["deny"]:
             if entry is entries[-1] and not entry.inside:
@@ -146,14 +146,14 @@ def _route_map(frr: FrrFile, name: str, family: str) -> _Filter:
         raise ValueError(f"route-map {name} sets different values for different prefixes")
     lists = [each.prefixes for each in found]
     everything = any(each is None for each in lists)
-    return _Filter(
+    return _RouteMap(
         None if everything else [prefix for each in lists for prefix in each or ()],
         found[0].options,
         [line for each in found for line in each.wider],
     )
 
 
-def _entry(frr: FrrFile, name: str, entry: FrrStatement, family: str) -> _Filter:
+def _entry(frr: FrrFile, name: str, entry: FrrStatement, family: str) -> _RouteMap:
     prefixes: list[str] | None = None
     options: dict[str, Any] = {}
     wider: list[tuple[FrrStatement, str]] = []
@@ -176,7 +176,7 @@ def _entry(frr: FrrFile, name: str, entry: FrrStatement, family: str) -> _Filter
                 raise ValueError(
                     f"'{text}' of route-map {name} (line {line.number}) has no counterpart in fared"
                 )
-    return _Filter(prefixes, options, wider)
+    return _RouteMap(prefixes, options, wider)
 
 
 def _prefix_list(

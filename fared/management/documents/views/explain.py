@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from fared.core.filters import Withheld
 from fared.core.ids import Prefix
 from fared.core.link_text import direction
 from fared.core.units import format_bandwidth
 from fared.management.documents.context import EXTERNAL, ViewContext, finite
+from fared.management.documents.errors import CommandError
 from fared.management.documents.explain import (
     Explain,
     ExplainedLimit,
     ExplainNextHop,
+    WithheldPrefix,
 )
 from fared.management.documents.facts import NamedNode
 from fared.management.documents.happened import WhatChanged, told
@@ -25,7 +28,7 @@ from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
 @Sliced
 def explain(context: ViewContext, prefix: str) -> Work[Explain]:
     """``explain PREFIX``: next hops and their limits. Raises CommandError."""
-    found = context.find_route(prefix)
+    found = _find(context, prefix)
     explanation = context.solver_of(found).explain(found)
     assert explanation is not None, "a route that is in the table can be explained"
     route, proto = explanation.route, context.instance_of(found).name
@@ -50,8 +53,29 @@ def explain(context: ViewContext, prefix: str) -> Work[Explain]:
         weights=context.weights,
         granularity=context.router.spraying.granularity(found),
         summary=_summary(context, explanation),
+        withheld=[WithheldPrefix.of(place) for place in _withheld(context, found)],
         last_change=_last_change(context, found, changes_at),
     )
+
+
+def _find(context: ViewContext, text: str) -> Prefix:
+    """Find a route; of a prefix that filters keep out of the table, say which does.
+
+    Raises CommandError.
+    """
+    wanted = context.wanted_prefix(text)
+    if wanted in context.routes:
+        return wanted
+    for place in _withheld(context, wanted):
+        raise CommandError(
+            "not-found", f"no route to {text}: kept out of {place.where}: {place.reason}"
+        )
+    return context.find_route(text)
+
+
+def _withheld(context: ViewContext, prefix: Prefix) -> Iterator[Withheld]:
+    for instance in context.instances:
+        yield from instance.engine.withheld(prefix)
 
 
 def _explained(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> ExplainNextHop:

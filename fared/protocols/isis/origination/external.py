@@ -8,6 +8,9 @@ that a circuit advertises is not redistributed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from fared.core.filters import Withheld
 from fared.core.ids import FAMILY_IPV6, Prefix
 from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces
 from fared.protocols.isis.instance import Instance
@@ -34,6 +37,10 @@ class External:
         """Examine all routes again, and the families that circuits advertise."""
         self.routes.stale = True
         self.routes.examine_all(self._advertised)
+
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """Yield the filters that keep a prefix out of what is redistributed."""
+        return self.routes.withheld(prefix, self._instance.settings.redistribute)
 
     def settle(self) -> None:
         """Advertise, change or withdraw the prefixes whose entries have changed."""

@@ -4,14 +4,19 @@ Changed routes arrive with ``RoutesComputed``, prefix by prefix, and only their 
 considered again. A path capacity that moved by less than the announce threshold stays as it was
 advertised (``te.advertise``).
 
+A filter of the direction may deny a prefix, by itself or by the first of its tags (RFC 5130).
+
 The up/down bit prevents loops (RFC 5302 §2, RFC 5305 §4.1): routes of level 2 are leaked into level
 1 with the bit set, and routes with the bit (PathType.LEVEL_1_DOWN) are not leaked into level 2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
+from fared.core.filters import Filter, Withheld
 from fared.core.ids import Prefix
 from fared.paths.te.advertise import PathCapacities
 from fared.paths.ted.events import AdvertisedRoute, RoutesComputed
@@ -61,7 +66,8 @@ class RouteLeaking:
         """Update leaked prefixes whose attributes changed while their routes did not."""
         for level, prefix in self._attributes.take_changed():
             target = _OTHER[level]
-            if prefix in self._leaked.get(target, {}):
+            # a prefix that is not leaked may be permitted by its new tag
+            if prefix in self._leaked.get(target, {}) or self._filter(target) is not None:
                 self._update(target, prefix)
 
     def everything_changed(self) -> None:
@@ -91,8 +97,22 @@ class RouteLeaking:
             leaked[prefix] = reach
         self._originator.leak(level, prefix, reach)
 
-    def _wanted(self, level: Level, prefix: Prefix) -> IpReach | None:
-        """The entry to leak into a level for a prefix of the other one; None: none."""
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """Yield the filters that keep a prefix out of levels that it would be leaked into."""
+        for level in self._leaked:
+            found = self._filter(level)
+            if found is not None and self._may_leak(level, prefix):
+                tag = _tag(self._attributes.of(_OTHER[level], prefix))
+                if not found.permits(prefix, tag):
+                    yield Withheld(f"leaking into {level.label}", found.told(prefix, tag))
+
+    def _filter(self, level: Level) -> Filter | None:
+        """The filter of what is leaked into a level."""
+        settings = self._instance.settings
+        return settings.filter_up if level is Level.TWO else settings.filter_down
+
+    def _may_leak(self, level: Level, prefix: Prefix) -> AdvertisedRoute | None:
+        """The route of a prefix that may be leaked into a level, before filters; None: none."""
         settings, facts = self._instance.settings, self._routes.get(prefix)
         leaks = settings.level1_to_level2 if level is Level.TWO else settings.level2_to_level1
         # RFC 5302 §3.3: a level-1-2 router leaks; into level 1 only if configured
@@ -102,10 +122,17 @@ class RouteLeaking:
         # up/down bit into level 2; §4: none with a metric above MAX_PATH_METRIC.
         if facts.path_type not in LEAKED_KINDS[level] or facts.metric > MAX_PATH_METRIC:
             return None
-        if prefix.family not in settings.families:
+        return facts if prefix.family in settings.families else None
+
+    def _wanted(self, level: Level, prefix: Prefix) -> IpReach | None:
+        """The entry to leak into a level for a prefix of the other one; None: none."""
+        settings, facts = self._instance.settings, self._may_leak(level, prefix)
+        if facts is None:
+            return None
+        known = self._attributes.of(_OTHER[level], prefix)
+        if (found := self._filter(level)) is not None and not found.permits(prefix, _tag(known)):
             return None
         # RFC 5130: tags stay with the prefix; RFC 7794 §2: so do flags and source router ids
-        known = self._attributes.of(_OTHER[level], prefix)
         kept = IpReach(prefix, 0) if known is None else kept_attributes(known)
         return replace(
             kept,
@@ -116,3 +143,8 @@ class RouteLeaking:
             flags=(kept.flags or 0) | FLAG_READVERTISED,
             capacity=None if settings.path_capacity_code is None else facts.capacity,
         )
+
+
+def _tag(known: IpReach | None) -> int:
+    """The administrative tag of a prefix, the first of several (RFC 5130 §3.1); 0: none."""
+    return known.tags[0] if known is not None and known.tags else 0

@@ -9,13 +9,14 @@ that keep their shortest paths have a part of the capacity less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.ids import BACKBONE, AreaId, NodeId, Prefix
+from fared.core.filters import Filter, Withheld, denying
+from fared.core.ids import BACKBONE, AreaId, NodeId, Prefix, dotted
 from fared.paths.ted.events import AdvertisedRoute, RoutesComputed
 from fared.paths.ted.model import HIGHEST_OSPF_METRIC, PathType
 from fared.protocols.ospf.instance import Area, Instance
@@ -220,8 +221,32 @@ class Border:
         item = self._range_of(prefix, route)
         if item is not None and not self._ignores(area, item):
             return None
+        if self._denying(area, prefix, route) is not None:
+            return None
         bier = None if self.bier_of is None else self.bier_of(route.areas, prefix)
         return Summary(route.metric, route.capacity, bier)
+
+    def _denying(self, area: Area, prefix: Prefix, route: AdvertisedRoute) -> Filter | None:
+        """The filter that keeps a route out of an area; None: it is permitted.
+
+        As in FRR: the area's own applies to all routes, that of the area of a route to intra-area
+        ones. A prefix of several areas, at equal cost, must be permitted out of each.
+        """
+        filters = [area.settings.filter_in]
+        if route.path_type is PathType.INTRA_AREA:
+            homes = (self._instance.areas.get(AreaId(each)) for each in route.areas)
+            filters += [home.settings.filter_out for home in homes if home is not None]
+        return denying(tuple(each for each in filters if each is not None), prefix)
+
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """Yield the filters that keep a prefix out of areas that it would be advertised into."""
+        route = self._routes.get(prefix)
+        for area in self._instance.areas.values():
+            stub = area.settings.stub and (not area.settings.summary or prefix == DEFAULT_ROUTE)
+            if route is not None and not stub and self._may_advertise(area, route):
+                denied = self._denying(area, prefix, route)
+                if denied is not None:
+                    yield Withheld(f"summaries of area {dotted(area.area_id)}", denied.told(prefix))
 
     def _may_advertise(self, area: Area, route: AdvertisedRoute) -> bool:
         """Whether a route may be advertised into an area (§12.4.3).
@@ -257,7 +282,7 @@ class Border:
     def _advertise_range(self, key: RangeKey) -> None:
         """Advertise a range: highest cost (§12.4.3) and lowest capacity of its components."""
         home, item = key
-        components = list(self._components.get(key, {}).values())
+        components = self._components.get(key, {})
         # §12.4.3: one summary for a range with status Advertise; with DoNotAdvertise, none
         for area in self._instance.areas.values():
             summary = None
@@ -270,9 +295,14 @@ class Border:
             self._advertise(item.prefix)
 
     def _range_summary(
-        self, area: Area, item: RangeSettings, components: list[AdvertisedRoute]
+        self, area: Area, item: RangeSettings, components: Mapping[Prefix, AdvertisedRoute]
     ) -> Summary | None:
-        eligible = [route for route in components if self._may_advertise(area, route)]
+        """The summary of a range, of the components that filters permit, as in FRR."""
+        eligible = [
+            route
+            for prefix, route in components.items()
+            if self._may_advertise(area, route) and self._denying(area, prefix, route) is None
+        ]
         if not eligible or (area.settings.stub and not area.settings.summary):
             return None
         capacities = [route.capacity for route in eligible if route.capacity is not None]

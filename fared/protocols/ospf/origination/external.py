@@ -8,9 +8,10 @@ with a higher router id originates a functionally equivalent LSA, this router or
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
+from fared.core.filters import Withheld, denying
 from fared.core.ids import NodeId, Prefix, ipv4_prefix, length_mask, mask_length
 from fared.core.routes import LocalRoute
 from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces
@@ -90,6 +91,10 @@ class External:
             self._claims.setdefault(prefix, {})[key] = body
             self.routes.examine((prefix,))
 
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """Yield the filters that keep a prefix out of what is redistributed."""
+        return self.routes.withheld(prefix, self._instance.settings.redistribute)
+
     def settle(self) -> None:
         """Originate or flush the LSAs of changed prefixes (§12.4 (9), (10))."""
         if not self._instance.settings.redistribute and not self._advertised:
@@ -120,9 +125,13 @@ class External:
         )
 
     def _hidden(self, interface: Interface, network: Prefix) -> bool:
-        """Whether a range hides a network from other areas, which have no route to it (§3.5)."""
-        ranges = self._instance.areas[interface.settings.area].settings.ranges
-        return any(not item.advertise and item.prefix.covers(network) for item in ranges)
+        """Whether a range (§3.5) or filter hides a network from other areas with externals."""
+        areas = {each.area_id: each.settings for each in self._instance.areas.values()}
+        own = areas.pop(interface.settings.area)
+        if any(not item.advertise and item.prefix.covers(network) for item in own.ranges):
+            return True
+        filters = [own.filter_out, *(each.filter_in for each in areas.values() if not each.stub)]
+        return denying(tuple(each for each in filters if each is not None), network) is not None
 
     # AS-external LSAs
 
