@@ -6,6 +6,7 @@ Only looked up for the errors that are shown.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -74,10 +75,11 @@ def _shared(place: PathKey, path: PathKey) -> int:
     return same
 
 
-def _keys() -> Iterator[PathKey]:
-    """Yield the path of every key, with words in capitals for names."""
+@functools.cache
+def _keys() -> tuple[PathKey, ...]:
+    """Return the path of every key, with words in capitals for names."""
     definitions: dict[str, Any] = {}
-    yield from _below(describe_section(Config, definitions), (), definitions)
+    return tuple(_below(describe_section(Config, definitions), (), definitions))
 
 
 def _below(schema: Mapping[str, Any], path: PathKey, known: Mapping[str, Any]) -> Iterator[PathKey]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -65,8 +66,11 @@ _PLACES: list[tuple[object, ...]] = [
     ("link-health", "interfaces", "x"),
 ]
 """Where the settings are that the pages name without their section."""
-_OTHER_FILES = {"sysctls", "defaults", "demands", "name", "binds", "cmd", "fared", "keys", "lo"}
-"""Keys of fabrics, demands and logs; an interface; ``keys``, which needs an algorithm beside it."""
+_OTHER_FILES = {"sysctls", "defaults", "demands", "name", "binds", "cmd", "fared", "keys", "lo"} | {
+    "import"
+}
+"""Keys of fabrics, demands and logs; an interface; ``keys``, which needs an algorithm beside it;
+``import`` is a key of netlab."""
 
 
 def refused(keys: tuple[object, ...], value: object) -> bool:
@@ -93,6 +97,7 @@ def refused(keys: tuple[object, ...], value: object) -> bool:
     return False
 
 
+@functools.cache
 def refused_everywhere(text: str) -> bool:
     """Whether ``a: b`` is neither a setting with its value nor one without, in any section."""
     *keys, last = re.split(r": ?(?![^{\[]*[}\]])", text)
