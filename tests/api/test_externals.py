@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from fared.core.filters import Filter, parse_item
+from fared.core.ids import parse_prefix
 from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import Fabric
 from fared.extensions.sim.network import Network
@@ -15,9 +17,10 @@ from fared.management.documents.views import explain, path, protocol, routes
 from fared.management.documents.views.validate import validate
 from tests.api.answers import run_view
 from tests.api.seen import seen_from
-from tests.sim.externals import OUTSIDE, announce, started
+from tests.sim.externals import OUTSIDE, SOMEWHERE, announce, started
 
 PREFIX = str(OUTSIDE)
+DENIED = parse_prefix("198.51.100.0/24")
 TAG = 4711
 
 
@@ -30,9 +33,11 @@ def render(document) -> str:
 
 @pytest.fixture(scope="module")
 def fabric() -> Fabric:
-    """p1.L1 announces a static route, type 2, metric 7."""
+    """p1.L1 announces a static route, type 2, metric 7; a filter denies another one."""
     built = clos5_areas(2, 2, 4, 2, network=Network(seed=4))
-    announce(built, "p1.L1", metric=7, tag=TAG)
+    permitted = Filter("one", (parse_item(f"permit {OUTSIDE}"),))
+    announce(built, "p1.L1", metric=7, tag=TAG, filters=(permitted,))
+    built.network.set_local_route("p1.L1", DENIED, SOMEWHERE)
     return started(built)
 
 
@@ -48,6 +53,14 @@ def test_routes_have_the_tag_of_their_external_in_every_area(fabric, name):
     assert route.tag == TAG
     internal = routes.routes(seen_from(fabric, name)).routes
     assert {r.tag for r in internal if r.prefix != PREFIX} == {None}
+
+
+def test_explain_says_which_filter_keeps_a_static_route_out(fabric):
+    with pytest.raises(CommandError) as refused:
+        explain.explain(seen_from(fabric, "p1.L1"), str(DENIED))
+    where = "kept out of redistribution of static routes"
+    assert str(refused.value) == f"no route to {DENIED}: {where}: filter one: no item matches"
+    assert explain.explain(seen_from(fabric, "p1.L1"), PREFIX).withheld == []
 
 
 def test_the_status_of_a_router_shows_that_it_redistributes(fabric):
