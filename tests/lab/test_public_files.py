@@ -242,6 +242,14 @@ def test_variables_and_anchors_are_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert kinds(read(file, None)) == {"frr": ["a", "b"]}
 
 
+def test_aliases_that_would_grow_without_end_are_not_followed(tmp_path: Path):
+    """What the lab does not read is neither copied nor compared."""
+    grown = "".join(f"  g{n + 1}: &g{n + 1} [{', '.join([f'*g{n}'] * 9)}]\n" for n in range(40))
+    node = "topology: {nodes: {a: {kind: frr, env: *g40}}}\n"
+    text = f"name: x\ngrown:\n  g0: &g0 [x]\n{grown}{node}"
+    assert read(written(tmp_path, text)).notes[-1].startswith("ignored: env of a")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [

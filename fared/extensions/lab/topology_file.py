@@ -47,6 +47,17 @@ class NodeConfig(pydantic.BaseModel):
     exec_: _Texts = pydantic.Field(default_factory=list, alias="exec")
     binds: _Texts = pydantic.Field(default_factory=list)
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is written of it, by key. Values that the lab does not read may be of any depth."""
+        fields = type(self).model_fields
+        own = {
+            field.alias or name: getattr(self, name)
+            for name, field in fields.items()
+            if name in self.model_fields_set
+        }
+        return {**own, **(self.model_extra or {})}
+
 
 class LinkVars(pydantic.BaseModel):
     """What the lab reads of a link's ``vars``."""
@@ -137,7 +148,7 @@ def inherited(name: str, topology: TopologyConfig) -> NodeConfig:
     for layer in given:
         if layer is None:
             continue
-        for key, value in layer.model_dump(by_alias=True, exclude_unset=True).items():
+        for key, value in layer.given.items():
             known = found.get(key)
             if isinstance(value, dict) and isinstance(known, dict):
                 found[key] = {**known, **value}

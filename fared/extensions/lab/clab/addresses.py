@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 
+from fared.extensions.foreign.frr.lines import interface_addresses, read_statements
 from fared.extensions.lab.clab.ignored import listed
 from fared.extensions.lab.clab.wires import Wire, WireEnd, given_ipv4
 from fared.extensions.lab.labels import ROUTER_KINDS, SEGMENT_KIND
@@ -105,12 +106,6 @@ def _configurations(
 
 def _read_frr(node: str, text: str, found: KeptAddresses) -> None:
     """Read addresses of interfaces, and the router id where the loopback has none."""
-    # 60 ms that other files need not pay
-    from fared.extensions.foreign.frr.lines import (  # noqa: PLC0415
-        interface_addresses,
-        read_statements,
-    )
-
     statements = read_statements(text)
     for interface, address, _ in interface_addresses(statements):
         if isinstance(address, IPv4Interface):

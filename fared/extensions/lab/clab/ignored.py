@@ -44,7 +44,7 @@ def notes(
         yield "ignored: mgmt: there is no management network"
     having: dict[str, list[str]] = {}
     for name, node in nodes.items():
-        for key, value in node.model_dump(by_alias=True, exclude_unset=True).items():
+        for key, value in node.given.items():
             read = key in _READ or (key == "startup-config" and name in configured)
             if not read and key not in _SILENT and value not in (None, [], {}):
                 having.setdefault(key, []).append(name)
