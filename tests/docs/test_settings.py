@@ -66,11 +66,12 @@ _PLACES: list[tuple[object, ...]] = [
     ("link-health", "interfaces", "x"),
 ]
 """Where the settings are that the pages name without their section."""
-_OTHER_FILES = {"sysctls", "defaults", "demands", "name", "binds", "cmd", "fared", "keys", "lo"} | {
-    "import"
-}
+_OTHER_FILES = frozenset(
+    ["sysctls", "defaults", "demands", "name", "binds", "cmd", "fared", "keys", "lo"]
+    + ["kind", "container", "addresses", "import"]
+)
 """Keys of fabrics, demands and logs; an interface; ``keys``, which needs an algorithm beside it;
-``import`` is a key of netlab."""
+keys of containerlab and netlab."""
 
 
 def refused(keys: tuple[object, ...], value: object) -> bool:
