@@ -66,10 +66,8 @@ _PLACES: list[tuple[object, ...]] = [
     ("link-health", "interfaces", "x"),
 ]
 """Where the settings are that the pages name without their section."""
-_OTHER_FILES = frozenset(
-    ["sysctls", "defaults", "demands", "name", "binds", "cmd", "fared", "keys", "lo"]
-    + ["kind", "container", "addresses", "import"]
-)
+_FABRICS = {"name", "defaults", "sysctls", "binds", "cmd", "kind", "container", "addresses"}
+_OTHER_FILES = _FABRICS | {"demands", "import", "fared", "keys", "lo"}
 """Keys of fabrics, demands and logs; an interface; ``keys``, which needs an algorithm beside it;
 keys of containerlab and netlab."""
 
