@@ -16,7 +16,7 @@ _Keys = Mapping[str, Any]
 
 _NETLAB = (
     "a netlab topology: `netlab create -p clab` in its directory writes clab.yml, which"
-    " `fared-lab up clab.yml --as fared` takes; fared is a device of netlab, too (docs/netlab.md)"
+    " `fared-lab up clab.yml --as fared` takes"
 )
 _DOCUMENTS: Final[tuple[tuple[Callable[[_Keys], bool], str], ...]] = (
     (
