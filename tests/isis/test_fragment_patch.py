@@ -37,6 +37,7 @@ LINKS = st.builds(
         max_bandwidth=BANDWIDTHS,
         available_bandwidth=BANDWIDTHS,
         residual_bandwidth=BANDWIDTHS,
+        delay=st.sampled_from((None, None, None, 0, 350)),
     ),
     local_addresses=st.sampled_from(((), (1,), (2, 3))),
 )
@@ -92,7 +93,7 @@ def decoded(raw: RawPdu, former: Former | None = None) -> Lsp | str:
 def plain(facts: FragmentFacts) -> tuple[object, ...]:
     """Facts as values that can be compared, NaN too."""
     links = {
-        topology: [column.tobytes() for column in links.columns()]
+        topology: [column.tobytes() for column in (*links.columns(), links.each_delay())]
         for topology, links in facts.links.items()
     }
     return links, replace(facts, links={})

@@ -447,7 +447,9 @@ def test_patched_blocks_equal_those_read_from_scratch(multi_topology, seed):
             if changed and dice.random() < 0.8:  # the other TLVs stay the same objects
                 one = dice.randrange(len(changed))
                 rate = dice.choice((None, 1e8, 2e8))
-                changed[one] = replace(changed[one], attributes=te(dice.choice((1e9, 2e9)), rate))
+                attributes = te(dice.choice((1e9, 2e9)), rate)
+                attributes = replace(attributes, delay=dice.choice((None, None, None, 350)))
+                changed[one] = replace(changed[one], attributes=attributes)
                 tlvs[at] = IsReachability(tuple(changed), tlvs[at].topology)
             elif dice.random() < 0.5:
                 tlvs[at : at + 2] = _links(dice)
@@ -468,6 +470,7 @@ def test_patched_blocks_equal_those_read_from_scratch(multi_topology, seed):
         ours, theirs = followed.links(node(1)), alone.links(node(1))
         assert np.array_equal(ours.availables, theirs.availables, equal_nan=True)
         assert np.array_equal(ours.capacities, theirs.capacities, equal_nan=True)
+        assert np.array_equal(ours.block.each_delay(), theirs.block.each_delay(), equal_nan=True)
 
 
 def _links(dice: random.Random) -> list[IsReachability]:

@@ -46,7 +46,13 @@ TE = st.builds(
     local_addresses=st.lists(ADDRESSES, max_size=2).map(tuple),
     remote_addresses=st.lists(ADDRESSES, max_size=1).map(tuple),
     local_identifier=st.one_of(st.none(), st.integers(1, 3)),
-    attributes=st.builds(TeAttributes, max_bandwidth=RATES, available_bandwidth=RATES),
+    attributes=st.builds(
+        TeAttributes,
+        max_bandwidth=RATES,
+        available_bandwidth=RATES,
+        delay=st.sampled_from([None, None, 0, 350]),
+        min_max_delay=st.sampled_from([None, None, (200, 900)]),
+    ),
 )
 LOST = st.tuples(st.integers(0, 5), st.integers(1, 2))
 """Which links a router LSA loses: the first, and how many."""
@@ -199,6 +205,32 @@ def test_a_lost_link_is_removed_from_the_block_and_others_are_patched_as_before(
     block = built.flush()
     assert block is not None
     np.testing.assert_array_equal(block.capacities, [3e9, 4e9, 7e9, np.nan])
+
+
+def test_a_te_lsa_changes_a_delay(monkeypatch):
+    """A router that floods no delay has no array of them; the last one that it takes back goes."""
+    built = Built()
+    built.install(0, distinct_links())
+    built.install(1, distinct_te(1))
+    block = built.flush()
+    assert block is not None
+    assert block.delays is None
+    monkeypatch.delattr(builder, "build")
+    attributes = distinct_te(1).attributes
+    delayed = replace(attributes, delay=20_000, min_max_delay=(19_000, 30_000))
+    for attributes, found in (
+        (delayed, 20_000),
+        (replace(delayed, delay=None), 19_000),  # a router that floods the minimum alone
+    ):
+        built.install(1, replace(distinct_te(1), attributes=attributes))
+        block = built.flush()
+        assert block is not None
+        assert built.kinds[-1] is ChangeKind.DELAY
+        np.testing.assert_array_equal(block.delays, [found, *[np.nan] * 5])
+    built.install(1, distinct_te(1))
+    block = built.flush()
+    assert block is not None
+    assert (built.kinds[-1], block.delays) == (ChangeKind.DELAY, None)
 
 
 def unnumbered(number: int, rate: float) -> TeLink:

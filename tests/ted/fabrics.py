@@ -17,7 +17,7 @@ AREA = 0
 
 @dataclass
 class Link:
-    """One direction of one link, capacity in Gb/s (None unknown)."""
+    """One direction of one link, capacity in Gb/s, delay in microseconds (None unknown)."""
 
     tail: str
     head: str
@@ -26,6 +26,7 @@ class Link:
     capacity: float | None = 400.0
     available: float | None = None
     metric: int = 10
+    delay: int | None = None
 
 
 @dataclass
@@ -100,7 +101,19 @@ class Fabric:
             transit=name not in self.stubs,
             hostname=name,
             network=name in self.lans,
+            delays=self._delays(mine),
         )
+
+    def _delays(self, links: list[Link]) -> np.ndarray | None:
+        if all(link.delay is None for link in links):
+            return None
+        return np.array([np.nan if k.delay is None else k.delay for k in links], np.float64)
+
+    def slow(self, a: str, b: str, delay: int | None, nth: int | None = None) -> None:
+        """Set the delay from a to b, microseconds (of all parallel links, or of the nth)."""
+        found = [link for link in self.links if (link.tail, link.head) == (a, b)]
+        for link in found if nth is None else [found[nth]]:
+            link.delay = delay
 
     def local_links(self, name: str) -> tuple[LocalLink, ...]:
         return tuple(

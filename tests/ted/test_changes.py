@@ -29,14 +29,14 @@ _ARRAYS = ("nodes", "indptr", "src", "dst", "metric", "reverse", "transit", "net
 
 @dataclass
 class Router:
-    """The links of a router: (neighbor, metric, local id, capacity, available) for each."""
+    """The links of a router: (neighbor, metric, local id, capacity, available, delay) for each."""
 
-    links: list[tuple[int, int, int, float, float]] = field(default_factory=list)
+    links: list[tuple[int, int, int, float, float, float]] = field(default_factory=list)
     transit: bool = True
     network: bool = False
 
     def block(self, node: int) -> NodeBlock:
-        columns = list(zip(*self.links, strict=True)) or [()] * 5
+        columns = list(zip(*self.links, strict=True)) or [()] * 6
         ints = [np.array(column, np.int64) for column in columns[:3]]
         return NodeBlock(
             node=NodeId(node),
@@ -48,7 +48,15 @@ class Router:
             remote_ids=np.zeros(len(self.links), np.int64),
             transit=self.transit,
             network=self.network,
+            delays=known_delays(np.array(columns[5], np.float64)),
         )
+
+
+def known_delays(delays: np.ndarray) -> np.ndarray | None:
+    return None if np.isnan(delays).all() else delays
+
+
+DELAYS = st.sampled_from([np.nan, np.nan, np.nan, 0.0, 350.0, 20_000.0])
 
 
 def rates(known: bool):
@@ -63,6 +71,7 @@ def routers(known: bool):
         st.integers(1, 3),
         rates(known),
         st.one_of(st.just(np.nan), st.just(np.nan), st.just(0.5e9)),
+        DELAYS,
     )
     return st.builds(
         Router,
@@ -74,19 +83,23 @@ def routers(known: bool):
 
 @dataclass
 class Bandwidths:
-    """Other values for some of the links that a router has: (which, capacity, available, id)."""
+    """Other values for some of the links that a router has.
 
-    links: list[tuple[int, float, float, int]]
+    They are (which, capacity, available, id, delay).
+    """
+
+    links: list[tuple[int, float, float, int, float]]
 
     def put(self, block: NodeBlock) -> NodeBlock:
         columns = {
             name: getattr(block, name).copy() for name in ("capacities", "availables", "remote_ids")
         }
+        columns["delays"] = block.each_delay().copy()
         rows = [which % len(block.neighbors) for which, *_ in self.links]
         for row, (_, *values) in zip(rows, self.links, strict=True):
             for column, value in zip(columns.values(), values, strict=True):
                 column[row] = value
-        return replace(block, **columns)
+        return replace(block, **columns | {"delays": known_delays(columns["delays"])})
 
 
 @dataclass
@@ -97,12 +110,14 @@ class Lost:
 
     def left(self, block: NodeBlock) -> NodeBlock:
         row = self.which % len(block.neighbors)
-        return replace(block, **{name: np.delete(getattr(block, name), row) for name in _COLUMNS})
+        delays = known_delays(np.delete(block.each_delay(), row))
+        left = {name: np.delete(getattr(block, name), row) for name in _COLUMNS}
+        return replace(block, **left, delays=delays)
 
 
 def bandwidths(known: bool):
     spare = st.sampled_from([np.nan, 0.0, 0.5e9, 0.7e9])
-    link = st.tuples(st.integers(0, 7), rates(known), spare, st.integers(0, 3))
+    link = st.tuples(st.integers(0, 7), rates(known), spare, st.integers(0, 3), DELAYS)
     return st.builds(Bandwidths, st.lists(link, min_size=1, max_size=4))
 
 
@@ -113,9 +128,13 @@ def histories(known: bool):
     return st.lists(st.tuples(st.integers(1, _NODES), said, st.booleans()), max_size=25)
 
 
+def link_to(far: int, capacity: float) -> tuple[int, int, int, float, float, float]:
+    return far, 10, far, capacity, np.nan, np.nan
+
+
 def full_mesh() -> dict[int, Router]:
     return {
-        node: Router([(far, 10, far, 50e9, np.nan) for far in range(1, _NODES + 1) if far != node])
+        node: Router([link_to(far, 50e9) for far in range(1, _NODES + 1) if far != node])
         for node in range(1, _NODES + 1)
     }
 
@@ -127,10 +146,29 @@ def same_graph(ours: Graph, theirs: Graph) -> None:
 
 
 def from_nothing(ted: Ted) -> Graph:
+    return made_anew(ted).graph()
+
+
+def made_anew(ted: Ted) -> Ted:
     other = Ted()
     for block in ted.blocks.values():
         other.put(block)
-    return other.graph()
+    return other
+
+
+def same_delays(ted: Ted) -> None:
+    """Delays of edges are those of a new database, and of each edge the longest of its links."""
+    graph, delays = ted.graph(), ted.delays()
+    np.testing.assert_array_equal(delays, made_anew(ted).delays())
+    if delays is None:
+        assert all(block.delays is None for block in ted.blocks.values())
+        return
+    for tail, head, metric, found in zip(graph.src, graph.dst, graph.metric, delays, strict=True):
+        block = ted.blocks[NodeId(graph.nodes[tail])]
+        here = (block.neighbors == graph.nodes[head]) & (block.metrics == metric)
+        known = [delay for delay in block.each_delay()[here].tolist() if not np.isnan(delay)]
+        expected = 0.0 if block.network else max(known, default=np.nan)
+        np.testing.assert_equal(found, expected)
 
 
 def as_it_was(graph: Graph) -> Graph:
@@ -189,7 +227,7 @@ def play(history: list[tuple[int, Router | Bandwidths | Lost | None, bool]]) -> 
     for node, router in full_mesh().items():
         ted.put(router.block(node))
     first = ted.since(0)
-    known = {first.version: as_it_was(first.graph)}
+    known = {first.version: (as_it_was(first.graph), ted.delays())}
     for node, router, asked in history:
         present = ted.block(NodeId(node))
         if router is None:
@@ -205,12 +243,16 @@ def play(history: list[tuple[int, Router | Bandwidths | Lost | None, bool]]) -> 
             ted.put(router.block(node))
         if asked:
             same_graph(ted.graph(), from_nothing(ted))
-            for version, graph in known.items():
+            same_delays(ted)
+            for version, (graph, delays) in known.items():
                 true_of(graph, ted.since(version))
+                if ted.since(version).kind < ChangeKind.DELAY:
+                    np.testing.assert_array_equal(delays, ted.delays())
             now = ted.since(0)
-            known[now.version] = as_it_was(now.graph)
+            known[now.version] = as_it_was(now.graph), ted.delays()
             assert ted.since(now.version).kind is ChangeKind.NONE
     same_graph(ted.graph(), from_nothing(ted))
+    same_delays(ted)
 
 
 @settings(max_examples=150)
@@ -249,7 +291,7 @@ def test_links_that_go_and_come_back_leave_the_rest_as_it_was(pairs):
 def test_links_lost_from_a_large_graph_leave_the_graph_of_the_others(pairs):
     """Beyond a few edges and cuts other steps are the quickest."""
     count = 30
-    mesh = {a: [(b, 10, b, 1e9, np.nan) for b in range(count) if b != a] for a in range(count)}
+    mesh = {a: [link_to(b, 1e9) for b in range(count) if b != a] for a in range(count)}
     ted = Ted()
     for node, links in mesh.items():
         ted.put(Router(links).block(node))
@@ -366,11 +408,11 @@ def test_a_router_that_flaps_for_long_needs_no_more_memory():
 def test_ids_of_removed_routers_are_freed():
     ted = Ted()
     for node in range(1, 4000):
-        ted.put(Router([(node + 5000, 10, 1, 1e9, np.nan)]).block(1))
-        ted.put(Router([(1, 10, 1, 1e9, np.nan)]).block(2))
+        ted.put(Router([(node + 5000, 10, 1, 1e9, np.nan, np.nan)]).block(1))
+        ted.put(Router([(1, 10, 1, 1e9, np.nan, np.nan)]).block(2))
         if node % 500 == 0:
             ted.remove(NodeId(2))
-            ted.put(Router([(1, 10, 1, 1e9, np.nan)]).block(2))
+            ted.put(Router([(1, 10, 1, 1e9, np.nan, np.nan)]).block(2))
             ted.graph()
     assert len(ted._store._numbers) < 2000
     same_graph(ted.graph(), from_nothing(ted))

@@ -76,6 +76,13 @@ class TeAttributes(msgspec.Struct, frozen=True, gc=False):
             return capacity
         return min(available, capacity)
 
+    @property
+    def one_way_delay(self) -> int | None:
+        """Delay of this direction, microseconds: the average (RFC 7471 §4.1), else the minimum."""
+        if self.delay is None and self.min_max_delay is not None:
+            return self.min_max_delay[0]
+        return self.delay
+
     def resized(self, bandwidth: float) -> "TeAttributes":
         """Return the attributes after a change of capacity under the same load."""
         available = self.available_bandwidth

@@ -6,7 +6,8 @@ blocks and applies them together, in the cheapest way: ``rows`` sorts the links 
 ``store`` keeps those of all routers in shared arrays, ``assemble`` makes the ``graph`` of them with
 the two-way check, ``graph_update`` derives the next graph when a few links came or went.
 ``opposite`` finds the other direction of each edge, ``partners`` keeps the far ends of links whose
-capacity is unknown, and ``apart`` the routers that are in no path.
+capacity is unknown, and ``apart`` the routers that are in no path. ``delays`` makes the delays of
+edges where routers flood any.
 
 Beside the way to routes, ``tiers`` recognizes leaves and spines, for views, by the ``sides`` and
 ``stages`` of the graph, and ``siblings`` which links it lacks. ``differences`` tells people what a

@@ -44,29 +44,31 @@ class ChangeKind(enum.IntEnum):
     NONE = 0
     LOAD = 1
     """Available bandwidth of links: weights that follow load."""
-    ADVERTISED = 2
+    DELAY = 2
+    """Delay of links: next hops, where they are chosen by it."""
+    ADVERTISED = 3
     """The capacity advertised with a prefix of another area or level: weights toward it."""
-    CAPACITY = 3
+    CAPACITY = 4
     """Capacity of links: weights."""
-    PREFIX = 4
+    PREFIX = 5
     """Prefixes, or the role of a router: routes, but no path between routers."""
-    ONE_WAY = 5
+    ONE_WAY = 6
     """A link that its other end does not list yet: no path, but possibly prefixes."""
-    DROPPED = 6
+    DROPPED = 7
     """A lost link that its other end has dropped before: no path, but the network of the link."""
-    TOPOLOGY = 7
+    TOPOLOGY = 8
     """Links or their metrics: paths."""
-    LOSS = 8
+    LOSS = 9
     """A path, or the route to a prefix behind a router, is gone or longer: traffic may be lost."""
 
 
 class GraphDelta(msgspec.Struct, frozen=True):
     """The present graph of an area, and how it differs from an earlier version of it.
 
-    ``kind`` is NONE, LOAD or CAPACITY if only values of the same graph changed, TOPOLOGY if the
-    graph is another object. ``cut``: the edges of the earlier graph (ascending) whose loss is the
-    only difference besides capacities; None if there are other differences. ``cut_alone``: there
-    is a cut, and all other edges have the same capacities.
+    ``kind`` is NONE, LOAD, DELAY or CAPACITY if only values of the same graph changed, TOPOLOGY if
+    the graph is another object. ``cut``: the edges of the earlier graph (ascending) whose loss is
+    the only difference besides capacities; None if there are other differences. ``cut_alone``:
+    there is a cut, and all other edges have the same capacities.
     """
 
     graph: Graph

@@ -28,7 +28,15 @@ def same_block(a: NodeBlock | None, b: NodeBlock | None) -> bool:
         and _same(a.remote_ids, b.remote_ids)
         and _same(a.capacities, b.capacities)
         and _same(a.availables, b.availables)
+        and (a.delays is b.delays or same_delays(a, b))
     )
+
+
+def same_delays(a: NodeBlock, b: NodeBlock) -> bool:
+    """Whether two blocks with the same links have the same delays."""
+    if a.delays is None or b.delays is None:
+        return a.delays is b.delays
+    return _same(a.delays, b.delays)
 
 
 def same_role(a: NodeBlock, b: NodeBlock) -> bool:

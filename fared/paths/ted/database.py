@@ -32,7 +32,8 @@ from fared.paths.ted.change import (
     lists,
     lost_row,
 )
-from fared.paths.ted.compare import same_role
+from fared.paths.ted.compare import same_delays, same_role
+from fared.paths.ted.delays import edge_delays
 from fared.paths.ted.graph_update import updated_graph
 from fared.paths.ted.partners import Partners, Reshaped, without_links
 from fared.paths.ted.rows import LinkRows, same_links
@@ -40,6 +41,9 @@ from fared.paths.ted.store import LinkStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from fared.paths.ted.graph import Graph
     from fared.paths.ted.model import LocalLink, NodeBlock
@@ -76,6 +80,12 @@ class Ted:
         """The edges that the latest TOPOLOGY version lost; None if it differs by more than that."""
         self._cut_alone = 0
         """The latest version that lost edges, and has all others with the same capacities."""
+        self._delayed: dict[NodeId, None] = {}
+        """The routers in the graph that flood a delay of any link."""
+        self._redelayed = False
+        """Whether delays differ from those in the latest version."""
+        self._delays: tuple[Graph, NDArray[np.float64]] | None = None
+        """The delays of the edges of a graph, while they are the same."""
 
     @property
     def blocks(self) -> Mapping[NodeId, NodeBlock]:
@@ -105,6 +115,15 @@ class Ted:
     def links(self, node: NodeId) -> LinkRows | None:
         """The links of one node in the graph: sorted, float32 noise removed."""
         return self._rows.get(node)
+
+    def delays(self) -> NDArray[np.float64] | None:
+        """The delay of each edge (E,) of ``graph()`` as of ``edge_delays``; None: none has one."""
+        graph = self.graph()
+        if not self._delayed:
+            return None
+        if self._delays is None or self._delays[0] is not graph:
+            self._delays = graph, edge_delays(graph, (self._rows[node] for node in self._delayed))
+        return self._delays[1]
 
     def put(self, block: NodeBlock) -> ChangeKind:
         """Install the newest block of a node; return the kind of change, prefixes ignored."""
@@ -140,6 +159,7 @@ class Ted:
         if self._rows.pop(node, None) is None:
             return ChangeKind.NONE
         self._unstored.pop(node, None)
+        self._delayed.pop(node, None)
         self._store.remove(node)
         self._graph = None
         return ChangeKind.LOSS
@@ -216,6 +236,9 @@ class Ted:
                 for node, kind in collected.items()
                 if self._refresh(graph, node, reshaped=kind is ChangeKind.TOPOLOGY)
             ]
+            if self._redelayed:
+                kinds.append(ChangeKind.DELAY)
+        self._redelayed = False
         self._version += 1
         if graph is not before:
             kind = ChangeKind.TOPOLOGY
@@ -267,6 +290,9 @@ class Ted:
             self._insert(block)
 
     def _insert(self, block: NodeBlock) -> LinkRows:
+        former = self._rows.get(block.node)
+        if block.delays is not None or (former is not None and former.block.delays is not None):
+            self._note_delays(None if former is None else former.block, block)
         rows = self._rows[block.node] = LinkRows.of(block)
         if self._graph is None:
             self._unstored.pop(block.node, None)
@@ -277,14 +303,31 @@ class Ted:
         return rows
 
     def _write(self, rows: LinkRows, block: NodeBlock) -> ChangeKind:
+        delay = rows.block.delays is not block.delays and self._note_delays(rows.block, block)
         capacity, available = rows.renew(block)
         if not capacity and not available:
-            return ChangeKind.NONE
-        if block.node not in self._unstored:
-            self._store.write(rows)
-        kind = ChangeKind.CAPACITY if capacity else ChangeKind.LOAD
+            if not delay:
+                return ChangeKind.NONE
+            kind = ChangeKind.DELAY
+        else:
+            kind = ChangeKind.CAPACITY if capacity else ChangeKind.LOAD
+            if block.node not in self._unstored:
+                self._store.write(rows)
         self._collect(rows, kind)
-        return kind
+        return max(kind, ChangeKind.DELAY) if delay else kind
+
+    def _note_delays(self, old: NodeBlock | None, new: NodeBlock) -> bool:
+        """Note which routers flood delays; return whether those of a router differ, or are new."""
+        before = None if old is None else old.delays
+        if before is None and new.delays is None:
+            return False
+        if old is not None and same_links(old, new) and same_delays(old, new):
+            return False
+        self._delayed.pop(new.node, None)
+        if new.delays is not None:
+            self._delayed[new.node] = None
+        self._delays, self._redelayed = None, True
+        return True
 
     def _collect(self, rows: LinkRows, kind: ChangeKind) -> None:
         """Note that the graph lacks a router's change, until the next application."""

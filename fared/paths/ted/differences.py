@@ -13,6 +13,8 @@ import msgspec
 import numpy as np
 
 from fared.core.ids import NodeId
+from fared.paths.ted.compare import same_delays
+from fared.paths.ted.model import longest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,9 +40,10 @@ class _Joint(msgspec.Struct, frozen=True):
     metric: float
     capacity: float
     available: float
+    delay: float
 
 
-_NONE = _Joint(0, np.nan, np.nan, np.nan)
+_NONE = _Joint(0, np.nan, np.nan, np.nan, np.nan)
 
 
 def differences(before: NodeBlock, after: NodeBlock) -> Iterator[Difference]:
@@ -59,7 +62,7 @@ def differences(before: NodeBlock, after: NodeBlock) -> Iterator[Difference]:
             continue
         differ = [
             Difference(end, what, a, b)
-            for what in ("metric", "capacity", "available")
+            for what in ("metric", "capacity", "available", "delay")
             if (a := getattr(was, what)) != (b := getattr(now, what))
             and not (np.isnan(a) and np.isnan(b))
         ]
@@ -83,6 +86,8 @@ def _differing(before: NodeBlock, after: NodeBlock) -> set[int] | None:
     rows = before.metrics != after.metrics
     rows |= _other(before.capacities, after.capacities)
     rows |= _other(before.availables, after.availables)
+    if not same_delays(before, after):
+        rows |= _other(before.each_delay(), after.each_delay())
     return set(before.neighbors[rows].tolist()) or None
 
 
@@ -93,15 +98,22 @@ def _other(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 def _by_end(block: NodeBlock, ends: set[int]) -> dict[NodeId, _Joint]:
     found: dict[NodeId, _Joint] = {}
-    columns = (block.neighbors, block.metrics, block.capacities, block.availables)
-    for end, metric, capacity, available in zip(*(c.tolist() for c in columns), strict=True):
+    columns = (
+        block.neighbors,
+        block.metrics,
+        block.capacities,
+        block.availables,
+        block.each_delay(),
+    )
+    for end, *values in zip(*(c.tolist() for c in columns), strict=True):
         if end in ends:
             known = found.get(NodeId(end))
-            row = _Joint(1, metric, capacity, available)
+            row = _Joint(1, *values)
             found[NodeId(end)] = row if known is None else _joined(known, row)
     return found
 
 
 def _joined(a: _Joint, b: _Joint) -> _Joint:
     least = min(a.metric, b.metric)
-    return _Joint(a.links + b.links, least, a.capacity + b.capacity, a.available + b.available)
+    capacity, available = a.capacity + b.capacity, a.available + b.available
+    return _Joint(a.links + b.links, least, capacity, available, longest(a.delay, b.delay))

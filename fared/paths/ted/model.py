@@ -8,6 +8,7 @@ Python objects. The graph makes the two-way check, not the engine.
 from __future__ import annotations
 
 import enum
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -112,6 +113,14 @@ class NodeBlock(msgspec.Struct, frozen=True):
     """Rows that are virtual links: neighbor and local id. Packets cross them over another area."""
     asbr_routes: tuple[tuple[NodeId, int], ...] = ()
     """ASBRs of other areas that this border router advertises (type 4 summaries), with costs."""
+    delays: NDArray[np.float64] | None = None
+    """Microseconds, NaN where the router floods none; None: it floods none of any link."""
+
+    def each_delay(self) -> NDArray[np.float64]:
+        """Return the delay of each link (K,), microseconds, NaN where it is not known."""
+        if self.delays is not None:
+            return self.delays
+        return self.capacities * math.nan
 
     @property
     def last_resort(self) -> bool:
@@ -122,6 +131,11 @@ class NodeBlock(msgspec.Struct, frozen=True):
     def lists(self, node: int) -> bool:
         """Whether any of its links leads to a node."""
         return b"\1" in (self.neighbors == node).tobytes()  # ``graph.anywhere``
+
+
+def longest(a: float, b: float) -> float:
+    """Return the delay of two parallel links: that of either, since packets may take both."""
+    return b if b > a or a != a else a  # noqa: PLR0124 - NaN
 
 
 class LocalNetwork(msgspec.Struct, frozen=True):

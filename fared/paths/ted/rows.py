@@ -89,6 +89,12 @@ class LinkRows(msgspec.Struct, eq=False):
             return self.capacities
         return np.where(np.isnan(self.availables), self.capacities, self.availables)
 
+    @property
+    def delays(self) -> NDArray[np.float64] | None:
+        """The delay of each link (K,), microseconds, NaN unknown; None: no link has one."""
+        delays = self.block.delays
+        return delays if delays is None or self.order is None else delays[self.order]
+
     def renew(self, block: NodeBlock) -> tuple[bool, bool]:
         """Take a block with the same links; return whether capacities, availables changed.
 

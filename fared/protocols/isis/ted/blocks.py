@@ -54,6 +54,7 @@ def build(
             transit=network or not _overloaded(fragments[0], topology),
             hostname=next((part.hostname for part in fragments if part.hostname), None),
             network=network,
+            delays=links.delays,
         )
     return blocks
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from fared.core.ids import ISIS_NODE
 from fared.paths.te.attributes import TeAttributes
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Links(msgspec.Struct, frozen=True, eq=False):
-    """Links as columns of ``NodeBlock``, all (K,)."""
+    """Links as columns of ``NodeBlock``, all (K,); ``delays`` None: no link has one."""
 
     neighbors: NDArray[np.int64]
     metrics: NDArray[np.int64]
@@ -49,9 +50,10 @@ class Links(msgspec.Struct, frozen=True, eq=False):
     availables: NDArray[np.float64]
     local_ids: NDArray[np.int64]
     remote_ids: NDArray[np.int64]
+    delays: NDArray[np.float64] | None = None
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """All arrays, in this order."""
+        """All arrays but the delays, in this order."""
         return (
             self.neighbors,
             self.metrics,
@@ -60,6 +62,10 @@ class Links(msgspec.Struct, frozen=True, eq=False):
             self.local_ids,
             self.remote_ids,
         )
+
+    def each_delay(self) -> NDArray[np.float64]:
+        """Return the delay of each link (K,), NaN where it is not known."""
+        return np.full(len(self.metrics), np.nan) if self.delays is None else self.delays
 
 
 _NO_TOPOLOGIES: Final[Mapping[int, Topology]] = MappingProxyType({})
@@ -150,6 +156,8 @@ def _nlpids(nlpids: tuple[int, ...]) -> frozenset[int]:
 def changed_rows(old: FragmentFacts, new: FragmentFacts) -> Rows | None:
     """The links, by topology, whose bandwidths differ between two instances; None: more differs.
 
+    Delays, which differ rarely, are more.
+
     Areas and prefixes are not compared: the block does not have them.
     """
     if _role(old) != _role(new) or old.links.keys() != new.links.keys():
@@ -181,6 +189,8 @@ def _role(facts: FragmentFacts) -> tuple[object, ...]:
 
 def _same_ends(a: Links, b: Links) -> bool:
     """Whether two columns of links differ in bandwidths at most."""
+    if not _same_delays(a.delays, b.delays):
+        return False
     pairs = (
         (a.neighbors, b.neighbors),
         (a.metrics, b.metrics),
@@ -188,6 +198,10 @@ def _same_ends(a: Links, b: Links) -> bool:
         (a.remote_ids, b.remote_ids),
     )
     return all(one is other or one.tobytes() == other.tobytes() for one, other in pairs)
+
+
+def _same_delays(a: NDArray[np.float64] | None, b: NDArray[np.float64] | None) -> bool:
+    return a is b or (a is not None and b is not None and a.tobytes() == b.tobytes())
 
 
 def _differ(a: NDArray[np.float64], b: NDArray[np.float64]) -> set[int]:
@@ -223,12 +237,18 @@ def _links(neighbors: Iterable[IsNeighbor]) -> Links:
     floats: list[tuple[float, float]] = []
     # links of one router mostly share their attributes object
     known: dict[int, tuple[float, float]] = {}
+    delayed: dict[int, int] = {}
+    delays: dict[int, int] = {}
     for neighbor in neighbors:
         local, remote = link_ids(neighbor)
         whole.append((ISIS_NODE | neighbor.neighbor, neighbor.metric, local, remote))
         pair = known.get(id(neighbor.attributes))
         if pair is None:
             pair = known[id(neighbor.attributes)] = bandwidths(neighbor.attributes)
+            if (delay := neighbor.attributes.one_way_delay) is not None:
+                delayed[id(neighbor.attributes)] = delay
+        if delayed and (delay := delayed.get(id(neighbor.attributes))) is not None:
+            delays[len(floats)] = delay
         floats.append(pair)
     # an array of its own for each column: views of one would take twice as many objects
     ints = [np.array(column, np.int64) for column in zip(*whole, strict=True)]
@@ -240,7 +260,18 @@ def _links(neighbors: Iterable[IsNeighbor]) -> Links:
         remote_ids = local_ids
     if capacities.tobytes() == availables.tobytes():
         availables = capacities
-    return Links(nodes, metrics, capacities, availables, local_ids, remote_ids)
+    return Links(
+        nodes, metrics, capacities, availables, local_ids, remote_ids, _delays(len(nodes), delays)
+    )
+
+
+def _delays(count: int, found: Mapping[int, int]) -> NDArray[np.float64] | None:
+    """The delay of each of ``count`` links, microseconds, ``found`` by row; None: there is none."""
+    if not found:
+        return None
+    delays = np.full(count, np.nan)
+    delays[list(found)] = list(found.values())
+    return delays
 
 
 def bandwidths(attributes: TeAttributes) -> tuple[float, float]:
@@ -280,4 +311,7 @@ def joined(parts: list[Links]) -> Links:
     if not parts:
         return _without_links()
     columns = zip(*[part.columns() for part in parts], strict=True)
-    return Links(*[*map(np.concatenate, columns)])
+    links = Links(*[*map(np.concatenate, columns)])
+    if all(part.delays is None for part in parts):
+        return links
+    return replace(links, delays=np.concatenate([part.each_delay() for part in parts]))

@@ -65,6 +65,9 @@ def _with_bandwidths(
             continue
         if (old.neighbor, old.metric, link_ids(old)) != (new.neighbor, new.metric, link_ids(new)):
             return None
+        was, now = old.attributes, new.attributes
+        if was.delay != now.delay or was.min_max_delay != now.min_max_delay:
+            return None
         capacity, available = bandwidths(new.attributes)
         other_capacity = _differ(float(capacities[row]), capacity)
         other_available = _differ(float(availables[row]), available)

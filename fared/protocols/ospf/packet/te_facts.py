@@ -1,9 +1,10 @@
 """The numbers of a TE LSA that routes need, read without decoding the other sub-TLVs.
 
 A large fabric floods a TE LSA for each direction of each link, with a dozen sub-TLVs, of which
-routes need eight numbers. Most routers send the same sub-TLVs in the same order. So an order is
-compiled once into a ``struct`` that reads these numbers, and used while the type and length fields
-remain the same. ``decode_te`` decodes all other LSAs, and malformed ones.
+routes need eight numbers, and a delay where there is one. Most routers send the same sub-TLVs in
+the same order. So an order is compiled once into a ``struct`` that reads these numbers, and used
+while the type and length fields remain the same. ``decode_te`` decodes all other LSAs, and
+malformed ones.
 
 A fast path beside ``decode_te``: tests/ospf_packet/test_te_facts.py proves them equal; row
 ``numbers of a TE LSA``.
@@ -18,6 +19,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from fared.core.wire import DecodeError
 from fared.paths.te.attributes import OSPF_TE, TeAttributes
 from fared.paths.te.sub_tlvs import Layout
@@ -30,7 +33,13 @@ _S = LinkSubTlv
 _TLV = struct.Struct(">HH")
 _HEAD: Final = 4
 _ALIGN: Final = 4
-_JUDGED: Final = ("max_bandwidth", "residual_bandwidth", "available_bandwidth")
+_JUDGED: Final = (
+    "max_bandwidth",
+    "residual_bandwidth",
+    "available_bandwidth",
+    "delay",
+    "min_max_delay",
+)
 _READ: Final[dict[int, str]] = {
     _S.LINK_TYPE: "B",
     _S.LINK_ID: "I",
@@ -40,14 +49,26 @@ _READ: Final[dict[int, str]] = {
     **{kind: OSPF_TE.rows[kind].format.item for kind in OSPF_TE.types(_JUDGED)},
 }
 """The items of struct of each sub-TLV that is read, in the order of TeFacts."""
+_VALUES: Final = tuple(OSPF_TE.rows[kind].format.read for kind in OSPF_TE.types(_JUDGED))
+"""What converts what struct reads of each that is judged; None: it is the value."""
 _Shape = tuple[tuple[int, int], ...]
+
+
+class RareFacts(msgspec.Struct, frozen=True):
+    """What few TE links have: all local addresses if there are several; delay, microseconds."""
+
+    more: tuple[int, ...] = ()
+    delay: int | None = None
+
+
+_NOTHING_RARE: Final = RareFacts()
 
 
 class TeFacts(NamedTuple):
     """The values of a TE link for the TED; ids and addresses that were not sent are 0.
 
-    ``local`` and ``remote`` are the first addresses of their kind, ``more`` all local ones if
-    there are several. Bandwidths are bytes/s, NaN if unknown.
+    ``local`` and ``remote`` are the first addresses of their kind. Bandwidths are bytes/s, NaN if
+    unknown.
     """
 
     link_type: int | None
@@ -58,17 +79,22 @@ class TeFacts(NamedTuple):
     remote_identifier: int
     capacity: float
     available: float
-    more: tuple[int, ...] = ()
+    rare: RareFacts = _NOTHING_RARE
+
+    @property
+    def delay(self) -> float:
+        """Microseconds, NaN if unknown."""
+        return math.nan if self.rare.delay is None else self.rare.delay
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """The fields that identify the link: all but its bandwidths."""
-        return (*self[:6], self.more)
+        """The fields that identify the link: all but its bandwidths and delay."""
+        return (*self[:6], self.rare.more)
 
     @property
     def locals(self) -> tuple[int, ...]:
         """All local addresses."""
-        return self.more or ((self.local,) if self.local else ())
+        return self.rare.more or ((self.local,) if self.local else ())
 
 
 def facts_of(link: TeLink) -> TeFacts:
@@ -84,8 +110,13 @@ def facts_of(link: TeLink) -> TeFacts:
         link.remote_identifier or 0,
         math.nan if capacity is None else capacity,
         math.nan if available is None else available,
-        local if len(local) > 1 else (),
+        _rare(local if len(local) > 1 else (), link.attributes.one_way_delay),
     )
+
+
+def _rare(more: tuple[int, ...], delay: int | None) -> RareFacts:
+    """What few links have; the others share one object."""
+    return RareFacts(more, delay) if more or delay is not None else _NOTHING_RARE
 
 
 class _TeLinkLayout(Layout):
@@ -143,12 +174,20 @@ def _shape(raw: bytes) -> _Shape | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _judged(*bandwidths: float | None) -> tuple[float, float]:
-    """Capacity and available bandwidth, cached, as most links of a fabric are alike."""
-    fields: dict[str, Any] = dict(zip(_JUDGED, bandwidths, strict=True))
+def _judged(*words: Any) -> tuple[float, float, RareFacts]:  # noqa: ANN401 - as struct reads them
+    """Capacity, available bandwidth and delay, cached, as most links of a fabric are alike."""
+    fields: dict[str, Any] = {
+        name: word if word is None or read is None else read(word)
+        for name, word, read in zip(_JUDGED, words, _VALUES, strict=True)
+    }
     attributes = TeAttributes(**fields)
     capacity, spare = attributes.capacity, attributes.available
-    return math.nan if capacity is None else capacity, math.nan if spare is None else spare
+    delayed = attributes.delay is not None or attributes.min_max_delay is not None
+    return (
+        math.nan if capacity is None else capacity,
+        math.nan if spare is None else spare,
+        _rare((), attributes.one_way_delay) if delayed else _NOTHING_RARE,
+    )
 
 
 class TeReader:
@@ -168,7 +207,7 @@ class TeReader:
                 body = decode_te(raw, LSA_HEADER_SIZE)
                 return facts_of(body) if isinstance(body, TeLink) else None
             layout = self._layout = _compile(shape)
-        link_type, link_id, local, remote, own, other, *bandwidths = layout.pick(
+        link_type, link_id, local, remote, own, other, *judged = layout.pick(
             (*layout.unpack(raw), None)
         )
         return TeFacts(
@@ -178,5 +217,5 @@ class TeReader:
             remote or 0,
             own or 0,
             other or 0,
-            *_judged(*bandwidths),
+            *_judged(*judged),
         )

@@ -10,6 +10,7 @@ of a router with other bandwidths``.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -20,6 +21,9 @@ from fared.paths.ted.model import NodeBlock, PrefixReachability
 from fared.protocols.ospf.packet.bodies import TO_VERTICES, RouterLink, RouterLinkType, RouterLsa
 from fared.protocols.ospf.packet.lsa import LsaKey
 from fared.protocols.ospf.packet.te_facts import TeFacts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _WORD = 0xFFFFFFFF
 _HIGHEST_INDEX = 0x00FFFFFF
@@ -77,7 +81,7 @@ def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
                 return False
             router.row_of[key] = row
             router.claimed.add(row)
-            router.distinct &= local == link.local and not link.more
+            router.distinct &= local == link.local and not link.rare.more
             return True
     return False
 
@@ -91,7 +95,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     if RouterLinkType.TRANSIT in kinds:
         neighbors[np.array(kinds) == RouterLinkType.TRANSIT] |= NETWORK_NODE
     virtual = [k for k in links if k.link_type == VIRTUAL] if VIRTUAL in kinds else []
-    capacities, availables, remote_ids = _columns(router, len(links))
+    capacities, availables, remote_ids, delays = _columns(router, len(links))
     return NodeBlock(
         node=router.node,
         neighbors=neighbors,
@@ -103,6 +107,7 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
         prefixes=prefixes_of(body.links),
         virtual=frozenset([(link.link_id, link.link_data) for link in virtual]),
         hostname=router.hostname,
+        delays=delays,
     )
 
 
@@ -120,30 +125,54 @@ def number(router: RouterFacts, body: RouterLsa) -> list[RouterLink]:
 
 def patch(router: RouterFacts, block: NodeBlock) -> NodeBlock:
     """Return the block with the rows of LSAs that changed; the same object if none differs."""
-    changed: dict[int, tuple[float, float, int]] = {}
+    changed: dict[int, tuple[float, float, int, TeFacts]] = {}
     if router.patched and not router.numbered and router.listed is not None:
         number(router, router.listed)
+    delayed = block.delays is not None
     for key in router.patched:
         row, link = router.row_of[key], router.te[key]
-        capacity, available, remote_id = _values(link)
+        values = _values(link)
+        capacity, available, remote_id, _ = values
+        delayed |= link.rare.delay is not None
         if (
             _other(float(block.availables[row]), available)
             or _other(float(block.capacities[row]), capacity)
             or block.remote_ids[row] != remote_id
+            or (delayed and _other(block.each_delay().item(row), link.delay))
         ):
-            changed[row] = capacity, available, remote_id
+            changed[row] = values
     if not changed:
         return block
     capacities, availables = block.capacities.copy(), block.availables.copy()
     remote_ids = block.remote_ids.copy()
     for row, values in changed.items():
-        capacities[row], availables[row], remote_ids[row] = values
-    return replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
+        capacities[row], availables[row], remote_ids[row], _ = values
+    made = replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
+    if not delayed:
+        return made
+    found = {row: link.delay for row, (*_, link) in changed.items()}
+    return replace(made, delays=_with_delays(block, found))
 
 
-def _values(link: TeFacts) -> tuple[float, float, int]:
-    """Capacity, available bandwidth, and remote address or identifier."""
-    return link.capacity, link.available, link.remote or link.remote_identifier
+def _values(link: TeFacts) -> tuple[float, float, int, TeFacts]:
+    """Capacity, available bandwidth, remote address or identifier, and all others."""
+    return link.capacity, link.available, link.remote or link.remote_identifier, link
+
+
+def _with_delays(block: NodeBlock, found: dict[int, float]) -> NDArray[np.float64] | None:
+    """The delays with those of some rows, as ``_delays`` makes them."""
+    known = {} if block.delays is None else dict(enumerate(block.delays.tolist()))
+    delays = {row: delay for row, delay in (known | found).items() if not math.isnan(delay)}
+    return _delays(len(block.neighbors), delays)
+
+
+def _delays(count: int, found: dict[int, float]) -> NDArray[np.float64] | None:
+    """The delay of each of ``count`` links, ``found`` by row; None where none has any: mostly."""
+    if not found:
+        return None
+    delays = np.full(count, math.nan)
+    delays[list(found)] = list(found.values())
+    return delays
 
 
 def _other(a: float, b: float) -> bool:
@@ -151,15 +180,19 @@ def _other(a: float, b: float) -> bool:
     return a != b and not (math.isnan(a) and math.isnan(b))
 
 
-def _columns(router: RouterFacts, count: int) -> tuple[list[float], list[float], list[int]]:
-    """Capacity, available bandwidth, and remote address or identifier of each row."""
+def _columns(
+    router: RouterFacts, count: int
+) -> tuple[list[float], list[float], list[int], NDArray[np.float64] | None]:
+    """Capacity, available bandwidth, remote address or identifier, and delay of each row."""
     capacities, availables, remote_ids = [math.nan] * count, [math.nan] * count, [0] * count
-    te = router.te
+    te, delays = router.te, dict[int, float]()
     for key, row in router.row_of.items():
         link = te[key]
         capacities[row], availables[row] = link.capacity, link.available
         remote_ids[row] = link.remote or link.remote_identifier
-    return capacities, availables, remote_ids
+        if link.rare.delay is not None:
+            delays[row] = link.rare.delay
+    return capacities, availables, remote_ids, _delays(count, delays)
 
 
 def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
@@ -173,13 +206,15 @@ def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
     rows = router.rows
     distinct = len(rows) == len(links) and all(data > _HIGHEST_INDEX for _, data in rows)
     for key, te in sorted(router.te.items()):
-        first = te.more[0] if te.more else te.local or te.local_identifier  # mostly the only one
+        first = (
+            te.rare.more[0] if te.rare.more else te.local or te.local_identifier
+        )  # mostly the only one
         row = named = rows.get((te.link_id, first))
         if row is None or row in taken:
             candidates = [*te.locals, te.local_identifier]
             found = [rows.get((te.link_id, local)) for local in candidates]
             row = next((r for r in found if r is not None and r not in taken), None)
-        distinct &= row == named and bool(te.local) and not te.more
+        distinct &= row == named and bool(te.local) and not te.rare.more
         if row is None:
             left.append((key, te))
         else:

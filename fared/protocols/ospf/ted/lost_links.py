@@ -20,6 +20,8 @@ from fared.protocols.ospf.packet.bodies import TO_VERTICES, RouterLink, RouterLi
 from fared.protocols.ospf.ted.blocks import RouterFacts, prefixes_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fared.paths.ted.model import NodeBlock
     from fared.protocols.ospf.packet.lsa import LsaKey
 
@@ -54,10 +56,20 @@ def shrunk(router: RouterFacts, block: NodeBlock, body: RouterLsa) -> NodeBlock 
         metrics=block.metrics[kept],
         capacities=block.capacities[kept],
         availables=block.availables[kept],
+        delays=_left(block.delays, kept),
         local_ids=block.local_ids[kept],
         remote_ids=block.remote_ids[kept],
         prefixes=block.prefixes if len(rows) == len(lost) else prefixes_of(body.links),
     )
+
+
+def _left(
+    delays: NDArray[np.float64] | None, kept: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    """The delays of the rows that are kept; None where none of these has one, as in ``build``."""
+    if delays is None or np.isnan(delays[kept]).all():
+        return None
+    return delays[kept]
 
 
 def _rows(block: NodeBlock, lost: tuple[RouterLink, ...]) -> list[int] | None:
