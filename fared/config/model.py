@@ -60,7 +60,8 @@ class Adaptive(Section, frozen=True):
 
     ``flows`` None: many flows, proportional weights. ``announce_budget``: of an area or level.
     ``granularity``: what takes one path, of the packets that ``packet_prefixes`` (destinations;
-    empty: all) and ``packet_match`` select.
+    empty: all) and ``packet_match`` select. ``delay_margin`` and ``delay_bound`` (None: none)
+    choose among next hops of equal cost; ``unknown_delay`` counts for links without one.
     """
 
     enabled: bool = True
@@ -76,6 +77,9 @@ class Adaptive(Section, frozen=True):
     flowlet_gap: quantities.Period = SpraySettings().gap
     packet_prefixes: list[values.AnyPrefixText] = field(default_factory=list)
     packet_match: PacketMatch = PacketMatch()
+    delay_margin: quantities.PathDelay = None
+    delay_bound: quantities.PathDelay = None
+    unknown_delay: quantities.Duration = 0.0
 
 
 class Fib(Section, frozen=True):

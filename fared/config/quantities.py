@@ -37,6 +37,10 @@ def _parse_delay(value: str | float) -> float | None:
     return seconds
 
 
+def _parse_path_delay(value: str | float) -> float | None:
+    return None if value == "none" else _seconds(0.0, 60.0)(value)
+
+
 def _show_delay(value: float | None) -> str:
     return "none" if value is None else _show_duration(value)
 
@@ -112,6 +116,16 @@ Delay = Annotated[
     ),
 ]
 """Seconds; None: not known."""
+PathDelay = Annotated[
+    float | None,
+    written(
+        "none, or a duration such as 5ms (0s to 1m)",
+        _parse_path_delay,
+        {"type": ["string", "number"], "examples": ["none", "0s", "5ms"]},
+        _show_delay,
+    ),
+]
+"""Seconds; None: no limit."""
 Duration = Annotated[
     float,
     written(

@@ -27,7 +27,9 @@ _MAKERS = {
 }
 _ANNOUNCED = ("told", "told", "untold")
 _NEWS = st.tuples(
-    st.sampled_from(["slow", "load", "unknown", "cut", "uncut", "stub", "dear", *_ANNOUNCED]),
+    st.sampled_from(
+        ["slow", "load", "unknown", "cut", "uncut", "stub", "dear", "far", *_ANNOUNCED]
+    ),
     st.integers(0, 10**6),
 )
 _SHARED = [parse_prefix(f"10.99.{n}.0/24") for n in range(3)]
@@ -52,6 +54,7 @@ def change(fabric: Fabric, whole: Fabric, link: Link, what: str, draw: int) -> N
         "load": ("available", (None, 5.0, 40.0, 99.0)[draw % 4]),
         "unknown": ("capacity", None),
         "dear": ("metric", (10, 20)[draw % 2]),
+        "far": ("delay", (None, 0, 5_000, 20_000, 20_000)[draw % 5]),
     }
     if what in values:
         for k in fabric.links:
@@ -89,13 +92,18 @@ def by_capacity(solver: RouteSolver) -> dict:
     st.sampled_from(sorted(_MAKERS)),
     st.integers(0, 2),
     st.sampled_from([WeightMode.CAPACITY, WeightMode.AVAILABLE]),
+    st.sampled_from([(None, None), (0.0, None), (None, 0.01), (0.005, 0.021)]),
     st.lists(st.lists(_NEWS, min_size=1, max_size=6), max_size=6),
 )
-def test_any_changes_in_any_batches_end_with_the_routes_of_a_new_solver(name, place, mode, batches):
+def test_any_changes_in_any_batches_end_with_the_routes_of_a_new_solver(
+    name, place, mode, delays, batches
+):
     """Routes, the baseline that load is measured against, and what a border router advertises."""
     make, roots = _MAKERS[name]
     fabric, whole, root = make(), make(), roots[place % len(roots)]
-    solver = fabric.solver(root, SolverSettings(mode=mode))
+    margin, bound = delays
+    chosen = SolverSettings(mode=mode, delay_margin=margin, delay_bound=bound)
+    solver = fabric.solver(root, chosen)
     solver.solve()
     advertised = solver.take_advertisements()[0]
     for batch in batches:

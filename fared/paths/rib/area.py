@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from fared.paths.rib.by_delay import choose, chosen, of_nodes, path_delays
 from fared.paths.rib.contracted import equal_without, still_contracted
 from fared.paths.rib.members import Members, build_members
 from fared.paths.rib.set_builder import ABSENT, SetBuilder, pack
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from fared.paths.ted.change import GraphDelta
     from fared.paths.ted.model import LocalLink
     from fared.paths.ted.rows import LinkRows
+    from fared.paths.weights.path_delay import DelayRule
 
 _FORGET_ABOVE = 4
 _FEW_NODES = 16
@@ -76,7 +78,9 @@ class Solution(msgspec.Struct, eq=False, dict=True):
     ``rows`` are the links that the root advertises. ``capacity`` (E,) is in the mode of the
     settings. ``flow`` is the value of each slot before, and ``packed`` (S,) after the limit of the
     root's own links; ``limit`` (S,) is what these links can carry, NaN unknown. ``sets`` (N,) of
-    NextHopSet or None, made by ``builder``, is valid at the nodes whose row is their own.
+    NextHopSet or None, made by ``builder``, is valid at the nodes whose row is their own: of
+    ``row_of`` (N,), which is that of the plan unless delays choose (``rule``). Then ``delay`` (S,)
+    is that of paths, microseconds.
     """
 
     version: int
@@ -90,6 +94,9 @@ class Solution(msgspec.Struct, eq=False, dict=True):
     limit: NDArray[np.float64]
     packed: NDArray[np.float64]
     sets: NDArray[np.object_]
+    row_of: NDArray[np.int64]
+    rule: DelayRule
+    delay: NDArray[np.float64] | None
     contractions: dict[tuple[int, ...], Contraction] = msgspec.field(default_factory=dict)
 
     @cached_property
@@ -126,8 +133,10 @@ class AreaSolver:
         started = self.stopwatch()
         old = None if self._settings_changed else self.solution
         since = self.ted.since(0 if old is None else old.version)
-        load_counts = settings.mode is WeightMode.AVAILABLE
-        ignored = ChangeKind.NONE if load_counts else ChangeKind.LOAD
+        load_counts, rule = settings.mode is WeightMode.AVAILABLE, settings.delay_rule
+        ignored = ChangeKind.LOAD if rule else ChangeKind.DELAY
+        if load_counts:
+            ignored = ChangeKind.NONE
         rows = self.ted.links(self.root)
         links_changed = old is None or self.links != old.links or rows is not old.rows
         if old is not None and since.kind <= ignored and not links_changed:
@@ -146,6 +155,7 @@ class AreaSolver:
             and old.contractions
             and new.builder is old.builder
             and not delta.rebuilt
+            and not rule
         ):
             cut = since.cut if since.version == old.version + 1 else None
             same = since.cut_alone or cut is None or equal_without(old.capacity, new.capacity, cut)
@@ -171,16 +181,20 @@ class AreaSolver:
         flow = flow or propagate(plan, capacity)
         same_slots = old is not None and members is old.members and plan is old.plan
         limit = old.limit if old and same_slots else members.local[plan.slot_hop]
-        packed = _packed(flow, limit, members)
+        packed, row_of, delay = _packed(flow, limit, members), plan.row_of, None
+        if rule := settings.delay_rule:
+            delay = path_delays(self.ted, plan, members, rule)
+            found = choose(plan, packed, delay, rule, ABSENT)
+            packed, row_of = found.packed, found.row_of
         # Slots correspond to the former ones, and one builder makes one object of equal rows: only
         # nodes with a different slot need a new set.
         kept = None if old is None or delta.rebuilt or builder is not old.builder else old
         if kept is None:
-            nodes, sets = plan.slot_count.nonzero()[0], np.full(len(plan.row_of), None, object)
+            nodes, sets = plan.slot_count.nonzero()[0], np.full(len(row_of), None, object)
         else:
             nodes, sets = _differing(kept, plan, delta, packed), kept.sets
         if len(nodes):  # a node that shares the row of another uses its set, too
-            nodes, sets = nodes[plan.row_of[nodes] == nodes], sets.copy()
+            nodes, sets = nodes[row_of[nodes] == nodes], sets.copy()
             sets[nodes] = builder.build(_matrix(plan, nodes, packed, members))
             # Rows of former capacities may come back, but where capacities change all the time,
             # their sets would pile up.
@@ -198,6 +212,9 @@ class AreaSolver:
             limit=limit,
             packed=packed,
             sets=sets,
+            row_of=row_of,
+            rule=rule,
+            delay=delay,
         )
         return new, _touched(old, new) if kept is None else _touched_in_place(kept, new, nodes)
 
@@ -241,25 +258,45 @@ class AreaSolver:
         """Return the next-hop set toward a node, given by index."""
         solution = self.solution
         assert solution is not None
-        found: NextHopSet | None = solution.sets[solution.plan.row_of.item(node)]
+        found: NextHopSet | None = solution.sets[solution.row_of.item(node)]
         return found
 
     def contracted(self, nodes: tuple[int, ...], advertised: tuple[float, ...]) -> CapacityRow:
-        """Return the row toward several nodes, bounded by the root's own links."""
+        """Return the row toward several nodes, bounded by the root's own links.
+
+        Like ``row``, without the first hops that are not used because of their delay.
+        """
         solution = self.solution
         assert solution is not None
         contraction = solution.contractions.get(nodes)
         if contraction is None:
             contraction = contract(solution.plan, solution.flow, solution.capacity, nodes)
             solution.contractions[nodes] = contraction
-        return clipped(contraction.advertised(advertised), solution.members)
+        return self._chosen(contraction.advertised(advertised), nodes)
 
     def row(self, node: int) -> CapacityRow:
         """Return the row that a node's weights come from, bounded by the root's own links."""
         solution = self.solution
         assert solution is not None
         plan = solution.plan
-        return clipped(node_row(plan, solution.flow, int(plan.row_of[node])), solution.members)
+        return self._chosen(node_row(plan, solution.flow, int(plan.row_of[node])), (node,))
+
+    def _chosen(self, row: CapacityRow, nodes: tuple[int, ...]) -> CapacityRow:
+        solution = self.solution
+        assert solution is not None
+        row = clipped(row, solution.members)
+        if not solution.rule:
+            return row
+        return chosen(row, self.delays_of(nodes), solution.rule)
+
+    def delays_of(self, nodes: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return the path delay of each first hop toward some nodes (H,), microseconds."""
+        solution = self.solution
+        assert solution is not None
+        delay = solution.delay
+        if delay is None:
+            delay = path_delays(self.ted, solution.plan, solution.members, solution.rule)
+        return of_nodes(solution.plan, delay, nodes)
 
     def build(self, row: CapacityRow, limit: float) -> NextHopSet | None:
         """Return the next-hop set of a row that is not that of a single node."""
@@ -306,7 +343,7 @@ def _differing(
 def _touched_in_place(old: Solution, new: Solution, made: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Mark the nodes (N,) with another set object, if only the sets of ``made`` were made again."""
     touched = np.zeros(len(new.sets), bool)
-    before, after = old.plan.row_of, new.plan.row_of
+    before, after = old.row_of, new.row_of
     if len(made):
         touched[made] = _others(old.sets[made], new.sets[made])
         touched = touched[after]
@@ -322,7 +359,7 @@ def _touched(old: Solution | None, new: Solution) -> NDArray[np.bool_]:
     if old is None:
         return np.ones(len(nodes), bool)
     at = old.plan.graph.indexes(nodes)
-    return _others(old.sets[old.plan.row_of[at]], new.sets[new.plan.row_of]) | (at < 0)
+    return _others(old.sets[old.row_of[at]], new.sets[new.row_of]) | (at < 0)
 
 
 def _others(before: NDArray[np.object_], after: NDArray[np.object_]) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from fared.paths.rib.hop_delays import HopDelay, hop_delays
 from fared.paths.spf.plan import SpfPlan
 from fared.paths.spf.search import UNREACHABLE
 from fared.paths.ted.model import PathType
@@ -77,6 +78,8 @@ class Explanation(msgspec.Struct, frozen=True):
     hops: tuple[ExplainedHop, ...]
     advertised: tuple[AdvertisedCapacity, ...] = ()
     """The advertised capacities; empty where the prefix lies in an area of this router."""
+    delays: tuple[HopDelay, ...] = ()
+    """Those of all next hops at equal cost, also of those that are not used because of it."""
 
 
 class SpfVertex(msgspec.Struct, frozen=True):
@@ -130,6 +133,7 @@ def explain_route(
             for area, node, capacity in egress
             if route.path_type is PathType.INTER_AREA
         ),
+        delays=hop_delays(areas, egress) if hops else (),
     )
 
 

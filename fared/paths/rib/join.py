@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.paths.rib.by_delay import chosen
 from fared.paths.rib.members import join_members
 from fared.paths.rib.set_builder import SetBuilder, pack
 from fared.paths.weights.path_capacity import CapacityRow
@@ -40,11 +41,13 @@ def join_areas(
     if len(rows) == 1:  # the area's own builder: equal rows share its set objects
         (area,) = rows
         return areas[area].build(*rows[area])
-    parts = []
+    parts, delays = [], []
     for area, (row, limit) in rows.items():
         solution = areas[area].solution
         assert solution is not None
         parts.append(solution.members)
+        if settings.delay_rule:
+            delays.append(areas[area].delays_of(tuple(node for node, _ in egress[area])))
         # Toward different areas an advertised capacity distinguishes the paths.
         row.bound[:] = np.minimum(row.bound, limit)
     joined = CapacityRow(
@@ -52,6 +55,8 @@ def join_areas(
         np.concatenate([row.unknown for row, _ in rows.values()]),
         np.concatenate([row.present for row, _ in rows.values()]),
     )
+    if delays:
+        joined = chosen(joined, np.concatenate(delays), settings.delay_rule)
     builder = SetBuilder(join_members(parts), settings)
     found: NextHopSet | None = builder.build(pack(joined))[0]
     return found

@@ -26,6 +26,16 @@ if TYPE_CHECKING:
     from fared.paths.spf.plan import SpfPlan
     from fared.paths.ted.model import LocalLink
     from fared.paths.ted.rows import LinkRows
+    from fared.paths.weights.path_delay import DelayRule
+
+
+class SlowerLink(msgspec.Struct, frozen=True):
+    """A parallel link to the first hop ``column`` that is not used; delays in microseconds."""
+
+    link: LocalLink
+    column: int
+    delay: float
+    lowest: float
 
 
 class Members(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -34,7 +44,9 @@ class Members(msgspec.Struct, frozen=True, eq=False, dict=True):
     ``links`` ascend by (neighbor, local id, ifindex); ``column`` (M,) is the first hop each
     serves; ``share`` (M,) its part of that first hop's capacity; ``local`` (H,) what this
     router can send to each first hop, bytes/s, NaN unknown; ``usable`` (H,) whether any link
-    serves it. ``output`` (M,) is the order by ``hop_key``, ``keys`` (M,) are those of the links.
+    serves it. ``delay`` (H,) is that of the links to each first hop, microseconds, None where
+    delays choose nothing; ``slower``: parallel links that are not used because of it.
+    ``output`` (M,) is the order by ``hop_key``, ``keys`` (M,) are those of the links.
     """
 
     links: tuple[LocalLink, ...]
@@ -44,6 +56,8 @@ class Members(msgspec.Struct, frozen=True, eq=False, dict=True):
     usable: NDArray[np.bool_]
     output: NDArray[np.int64]
     keys: list[HopKey]
+    delay: NDArray[np.float64] | None = None
+    slower: tuple[SlowerLink, ...] = ()
 
     @cached_property
     def plain(self) -> bool:
@@ -117,15 +131,7 @@ def _own_capacities(
     rows: LinkRows, links: Sequence[LocalLink], settings: SolverSettings
 ) -> NDArray[np.float64]:
     """Return the capacity of each link from our own block, else its bandwidth; NaN unknown."""
-    ids = rows.local_ids.tolist()
-    position = {end: at for at, end in enumerate(zip(rows.neighbors.tolist(), ids, strict=True))}
-    places = [position.get((link.neighbor, link.local_id), -1) for link in links]
-    if -1 in places:
-        by_id = {local_id: at for at, local_id in enumerate(ids) if local_id}
-        for number, link in enumerate(links):
-            if places[number] < 0:
-                places[number] = by_id.get(link.local_id, -1)
-    at = np.array(places, np.int64)
+    at, ids = _places(rows, links), rows.local_ids
     capacity = rows.capacities[at] if len(ids) else np.full(len(links), np.nan)
     capacity[at < 0] = np.nan
     if np.isnan(capacity).any():
@@ -138,6 +144,28 @@ def _own_capacities(
     return np.fmax(np.where(np.isnan(available), capacity, available), capacity * settings.floor)
 
 
+def _places(rows: LinkRows, links: Sequence[LocalLink]) -> NDArray[np.int64]:
+    """Return the row of each link in our own block, -1 for none."""
+    ids = rows.local_ids.tolist()
+    position = {end: at for at, end in enumerate(zip(rows.neighbors.tolist(), ids, strict=True))}
+    places = [position.get((link.neighbor, link.local_id), -1) for link in links]
+    if -1 in places:
+        by_id = {local_id: at for at, local_id in enumerate(ids) if local_id}
+        for number, link in enumerate(links):
+            if places[number] < 0:
+                places[number] = by_id.get(link.local_id, -1)
+    return np.array(places, np.int64)
+
+
+def _own_delays(rows: LinkRows, links: Sequence[LocalLink], rule: DelayRule) -> NDArray[np.float64]:
+    """Return the delay of each link from our own block, as it counts."""
+    delays = rows.delays
+    if delays is None or not len(delays):
+        return np.full(len(links), rule.unknown)
+    at = _places(rows, links)
+    return rule.counted(np.where(at < 0, np.nan, delays[at]))
+
+
 def build_members(
     plan: SpfPlan,
     rows: LinkRows,
@@ -148,7 +176,8 @@ def build_members(
     """Match local links to the first hops of a plan.
 
     ``edges`` (E,) are the capacities in the graph, where the far end's capacity of a link stands in
-    for one that is unknown here.
+    for one that is unknown here. Of parallel links those that the rule of delays excludes are not
+    used: whatever lies behind the neighbor, packets reach it sooner over another one.
     """
     columns = _columns_of(plan, rows, links)
     place = [(link.neighbor, link.local_id, link.ifindex) for link in links]
@@ -156,6 +185,20 @@ def build_members(
     used = tuple(links[at] for at in order)
     column = np.array([columns[at] for at in order], np.int64)
     size = len(plan.hops)
+    delay, slower = None, list[SlowerLink]()
+    if rule := settings.delay_rule:
+        mine = _own_delays(rows, used, rule)
+        lowest = np.full(size, np.inf)
+        np.minimum.at(lowest, column, mine)
+        kept = rule.used(mine, column, size)
+        slower = [
+            SlowerLink(used[at], int(column[at]), float(mine[at]), float(lowest[column[at]]))
+            for at in (~kept).nonzero()[0].tolist()
+        ]
+        used = tuple(link for link, stays in zip(used, kept.tolist(), strict=True) if stays)
+        column, mine = column[kept], mine[kept]
+        delay = np.zeros(size)
+        np.maximum.at(delay, column, mine)
     own = _own_capacities(rows, used, settings)
     count = np.bincount(column, minlength=size)
     known = ~np.isnan(own)
@@ -171,7 +214,7 @@ def build_members(
     share = np.where(np.isfinite(share), share, 1.0 / np.maximum(count, 1)[column])
     reach = np.where(count > 0, local, np.nan)
     output, keys = _output_order(used)
-    return Members(used, column, share, reach, count > 0, output, keys)
+    return Members(used, column, share, reach, count > 0, output, keys, delay, tuple(slower))
 
 
 def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[HopKey]]:

@@ -7,9 +7,15 @@ import msgspec
 from fared.paths.weights.adaptation import AdaptationSettings
 from fared.paths.weights.defaults import FLOOR, MAX_PATHS
 from fared.paths.weights.path_capacity import WeightMode
+from fared.paths.weights.path_delay import DelayRule
 from fared.paths.weights.quantise import DEFAULT_MAX_WEIGHT, DEFAULT_TOLERANCE
 
 _SEARCH_MEMBERS = 16
+_MICROSECONDS = 1e6
+
+
+def _microseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * _MICROSECONDS)
 
 
 class SolverSettings(msgspec.Struct, frozen=True):
@@ -19,6 +25,7 @@ class SolverSettings(msgspec.Struct, frozen=True):
 
     ``flows``: the number of large flows expected over one set of next hops; weights are then skewed
     away from low-capacity paths. None: many flows, and weights are proportional.
+    ``delay_margin``, ``delay_bound``, ``unknown_delay``: ``delay_rule`` in seconds.
     ``floor``: in available mode a link counts for at least this part of its capacity;
     ``adaptation``: how these weights follow load.
     """
@@ -29,6 +36,9 @@ class SolverSettings(msgspec.Struct, frozen=True):
     tolerance: float = DEFAULT_TOLERANCE
     flows: int | None = None
     floor: float = FLOOR
+    delay_margin: float | None = None
+    delay_bound: float | None = None
+    unknown_delay: float = 0.0
     adaptation: AdaptationSettings = AdaptationSettings()
 
     def __post_init__(self) -> None:
@@ -37,6 +47,15 @@ class SolverSettings(msgspec.Struct, frozen=True):
         if self.flows is not None and self.flows < 1:
             raise ValueError("flows is at least 1")
         msgspec.structs.force_setattr(self, "mode", WeightMode(self.mode))
+
+    @property
+    def delay_rule(self) -> DelayRule:
+        """Which next hops at equal cost are used by their path delay; mostly all."""
+        return DelayRule(
+            _microseconds(self.delay_margin),
+            _microseconds(self.delay_bound),
+            round(self.unknown_delay * _MICROSECONDS),
+        )
 
     @property
     def search_members(self) -> int:

@@ -20,6 +20,7 @@ from fared.paths.rib.capacity import CapacitySolver
 from fared.paths.rib.discard import Discards
 from fared.paths.rib.explain import Explanation, SpfVertex, explain_route, view_spf
 from fared.paths.rib.facts import aggregate_capacity, find_asbrs
+from fared.paths.rib.hop_delays import HopDelay, hop_delays
 from fared.paths.rib.hosts import OwnHosts
 from fared.paths.rib.martians import Martians
 from fared.paths.rib.model import Route
@@ -158,6 +159,8 @@ class RouteSolver:
         solver = self._area(area)
         former = solver.ted.block(node)
         kind = solver.ted.remove(node) if block is None else solver.ted.put(block)
+        if kind is ChangeKind.DELAY and not self.settings.delay_rule:
+            kind = ChangeKind.LOAD  # no route follows delay; the block may have another load, too
         if block is not None and (block.is_asbr or block.asbr_routes):
             self._asbr_blocks[area, node] = block
             self._asbrs = None
@@ -394,6 +397,10 @@ class RouteSolver:
             return None
         egress = () if route.discard else self.egress(prefix, route)
         return explain_route(self._areas, prefix, route, egress)
+
+    def hop_delays(self, prefix: Prefix, route: Route) -> tuple[HopDelay, ...]:
+        """Return the path delays of a route's next hops, also of those not used because of it."""
+        return () if route.discard else hop_delays(self._areas, self.egress(prefix, route))
 
     def spf_view(self, area: int) -> dict[NodeId, SpfVertex]:
         """Return distance and first hops of every reachable node of an area."""

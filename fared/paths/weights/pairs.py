@@ -96,14 +96,19 @@ def all_pairs(
         first = numbers[0]
         root = int(nodes[first])
         levels = shortest_paths(graph, root)[1]
-        edges = len(graph.dst) * (1 if graph.uniform_metric else _UNEQUAL)
-        if len(classes) * (edges + _STEP * len(levels)) > MOST_WORK:
+        if work_of(graph, len(levels), len(classes)) > MOST_WORK:
             return False
         flow = capacities_along(levels, capacity, root, len(graph.nodes))[nodes]
         others = np.arange(len(nodes)) != first
         found.add(int(ids[first]), ids[others], flow[others], len(numbers))
         yield
     return True
+
+
+def work_of(graph: Graph, levels: int, roots: int) -> int:
+    """Return what the paths of so many roots cost, to be compared with ``MOST_WORK``."""
+    edges = len(graph.dst) * (1 if graph.uniform_metric else _UNEQUAL)
+    return roots * (edges + _STEP * levels)
 
 
 def surroundings(graph: Graph, capacity: NDArray[np.float64], node: int) -> bytes:
