@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fared.core.ids import NodeId, format_node
+from fared.management.documents.context import seconds
 from fared.management.documents.fabric import FabricLink
 from fared.management.documents.views.fabric import known, mark_of
 from fared.management.documents.views.fabric_image import (
@@ -20,6 +21,7 @@ from fared.management.documents.views.fabric_image import (
     link_rows,
     name_of,
 )
+from fared.paths.ted.compare import same_delays
 from fared.paths.ted.model import NodeBlock
 
 
@@ -75,6 +77,7 @@ def changed_links(
                 available=known(row.available),
                 state=None if mark is None else mark.state,
                 reason=None if mark is None else mark.reason,
+                delay=seconds(row.delay),
             )
 
 
@@ -113,17 +116,21 @@ def _differing(old: NodeBlock, new: NodeBlock) -> list[int]:
     differs = old.metrics != new.metrics
     for was, now in ((old.capacities, new.capacities), (old.availables, new.availables)):
         differs |= (was != now) & ~(np.isnan(was) & np.isnan(now))
+    if not same_delays(old, new):
+        was, now = old.each_delay(), new.each_delay()
+        differs |= (was != now) & ~(np.isnan(was) & np.isnan(now))
     ends: list[int] = new.neighbors[differs].tolist()
     return ends
 
 
 def _same(a: FabricLinkRow, b: FabricLinkRow) -> bool:
     """Whether two rows are equal in JSON; NaN is unknown."""
-    return [a.links, a.metric, known(a.capacity), known(a.available)] == [
+    return [a.links, a.metric, known(a.capacity), known(a.available), seconds(a.delay)] == [
         b.links,
         b.metric,
         known(b.capacity),
         known(b.available),
+        seconds(b.delay),
     ]
 
 

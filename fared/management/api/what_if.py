@@ -93,6 +93,9 @@ def _question(context: ViewContext, image: FabricImage, args: Json) -> tuple[str
         "weights": solver.mode.value,
         "flows": solver.flows,
         "max_paths": solver.max_paths,
+        "delay_margin": solver.delay_margin,
+        "delay_bound": solver.delay_bound,
+        "unknown_delay": solver.unknown_delay,
         "seconds": TIME_LIMIT * 2 / 3,
     }
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
+
+from msgspec import UNSET
 
 from fared.management.documents import human
 from fared.management.documents.facts import Facts
@@ -30,6 +32,13 @@ Shown = str | Callable[[Any], Cell | None]
 """A field's name, a text with fields in braces, or a function of the row; None: nothing."""
 Columns = Mapping[str, Shown]
 """What is shown under each heading; ``>`` before one aligns its column right, ``~`` wraps it."""
+
+
+def delay_column(rows: Iterable[Any]) -> Columns:
+    """Return the column of delays if any of the rows, links or next hops, has one."""
+    if all(row.delay is UNSET for row in rows):
+        return {}
+    return {">Delay": lambda row: human.delay(row.delay)}
 
 
 def judged(text: str, *, good: bool, bad: str = "red") -> Styled:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from fared.config import Config
@@ -19,14 +21,14 @@ from fared.core.load_history import LoadHistory
 from fared.core.lost_neighbors import LostNeighbors
 from fared.core.sysctl import SysctlRow
 from fared.management.documents.errors import CommandError
-from fared.management.documents.facts import Facts
+from fared.management.documents.facts import Facts, LinkDelay
 from fared.management.documents.human import PROTOCOLS
 from fared.management.documents.link import Derated, LinkHealthStatus
 from fared.management.documents.log_ring import LogRing
 from fared.paths.fib.model import FibState
 from fared.paths.rib.model import Route
 from fared.paths.rib.solver import RouteSolver
-from fared.paths.ted.model import PathType
+from fared.paths.ted.model import NodeBlock, PathType
 from fared.paths.weights.path_capacity import WeightMode
 from fared.router.instance import ProtocolInstance
 from fared.router.protocols import ISIS, OSPF
@@ -322,6 +324,18 @@ class ViewContext(msgspec.Struct, dict=True):
 def finite(value: float | None) -> float | None:
     """Return a value for JSON; infinity and NaN become None, unknown."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def seconds(microseconds: float) -> LinkDelay:
+    """Return a delay for JSON; NaN, unknown, is left out."""
+    return UNSET if math.isnan(microseconds) else round(microseconds / 1e6, 6)
+
+
+def link_delays(block: NodeBlock) -> Iterable[LinkDelay]:
+    """Yield the delay of each link of a router, in the order of its block."""
+    if block.delays is None:
+        return itertools.repeat(UNSET, len(block.metrics))
+    return map(seconds, block.delays.tolist())
 
 
 def gateway(family: int, address: int) -> str | None:

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from fared.management.documents import human
-from fared.management.documents.cells import Cell, Columns, Styled, dim, plural_list, red
+from fared.management.documents.cells import (
+    Cell,
+    Columns,
+    Styled,
+    delay_column,
+    dim,
+    plural_list,
+    red,
+)
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode, Ratio, UnixTime
+from fared.management.documents.facts import (
+    BytesPerSecond,
+    Facts,
+    LinkDelay,
+    NamedNode,
+    Ratio,
+    Seconds,
+    UnixTime,
+)
 from fared.management.documents.happened import WhatChanged
 from fared.management.documents.path import NamedLink
 from fared.management.documents.routes import NextHopFacts
@@ -28,6 +46,7 @@ class ExplainNextHop(NextHopFacts):
     """One next hop with the reason of its weight, in numbers and as a sentence (``reason``).
 
     ``limiting_link`` None: the capacity is unknown, or is bounded by several links together.
+    ``delay``: of the longest shortest path that begins here; left out if no link has one.
     """
 
     limiting_link: ExplainedLimit | None
@@ -35,6 +54,7 @@ class ExplainNextHop(NextHopFacts):
     share: Ratio
     ecmp_share: Ratio
     reason: str
+    delay: LinkDelay = UNSET
 
 
 class MissingHop(NamedNode):
@@ -51,6 +71,23 @@ class WithheldPrefix(Facts):
     reason: str
 
 
+class SlowerHop(NamedNode):
+    """A next hop at equal cost that is not used: its ``delay``, ``above`` the lowest by so much."""
+
+    via: str
+    delay: Seconds
+    above: Seconds
+
+
+def show_slower(hops: list[SlowerHop] | UnsetType, paper: Paper) -> None:
+    """Print each of them in a line."""
+    for hop in [] if hops is UNSET else hops:
+        delay, above = human.duration(hop.delay), human.duration(hop.above)
+        name = "" if hop.via == hop.name else f" ({hop.name})"
+        text = f"{name}: delay {delay}, {above} above the lowest; not used"
+        paper.line((Styled(hop.via, "bold"), text))
+
+
 class Explain(Answer, tag="fared-explain/1"):
     """``explain PREFIX`` (argument ``prefix``, or an address): the derivation of a route.
 
@@ -58,6 +95,7 @@ class Explain(Answer, tag="fared-explain/1"):
     none, capacity, available or equalise; ``granularity``: what takes one path, flow, flowlet or
     packet; ``destinations``: the routers that advertise the prefix and were chosen; ``summary``:
     the explanation in one or two sentences; ``withheld``: where filters keep the prefix out.
+    ``slower``: next hops at equal cost that are not used because of their delay, if there are any.
     """
 
     root: str
@@ -77,6 +115,7 @@ class Explain(Answer, tag="fared-explain/1"):
     summary: str
     withheld: list[WithheldPrefix]
     last_change: WhatChanged | None
+    slower: list[SlowerHop] | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
         """Print the route, then its next hops with their limits and reasons."""
@@ -92,11 +131,12 @@ class Explain(Answer, tag="fared-explain/1"):
         for hop in self.missing:
             gone = f"{hop.link} is gone for {paper.ago(hop.since)}"
             paper.line(red(f"\n{hop.name} is no next hop: {gone}"))
-        paper.more(self.nexthops, _HOPS)
+        paper.more(self.nexthops, {**_HOPS, **delay_column(self.nexthops), **_LIMIT})
         if self.nexthops:
             paper.rates()
             paper.line()
             _show_reasons(self.nexthops, paper)
+        show_slower(self.slower, paper)
         if self.last_change is not None:
             ago, last = paper.ago(self.last_change.at), self.last_change
             paper.line(dim(f"\nlast changed {ago} ago: {'; '.join(last.changes or last.causes)}"))
@@ -132,8 +172,8 @@ _HOPS: Columns = {
     ">Weight": "weight",
     ">Share": _share,
     ">ECMP": "ecmp_share",
-    "Limited by": _limit,
 }
+_LIMIT: Columns = {"Limited by": _limit}
 
 DOCUMENT = Document(
     Explain,

@@ -7,11 +7,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fared.management.documents import human
 from fared.management.documents.cells import Columns, Shown, Styled, count, dim
 from fared.management.documents.declare import Answer, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, UnixTime
+from fared.management.documents.facts import (
+    BytesPerSecond,
+    Facts,
+    LinkDelay,
+    Seconds,
+    UnixTime,
+)
 from fared.management.documents.lost import MissingLink, show_lost
 from fared.management.documents.path import NamedLink
 
@@ -38,7 +45,8 @@ class LinkColumns(Facts):
     """The links of a router to each of its neighbors, as columns: one entry for each of ``to``.
 
     Parallel links are one entry, ``count`` links with the sum of their capacities; ``metric`` is
-    the least. ``marks`` has only the unusual ones.
+    the least, and ``delay`` the longest: left out if the router floods none, None for unknown ones.
+    ``marks`` has only the unusual ones.
     """
 
     to: list[str]
@@ -47,6 +55,7 @@ class LinkColumns(Facts):
     capacity: list[BytesPerSecond]
     available: list[BytesPerSecond]
     marks: list[LinkMark]
+    delay: list[Seconds | None] | UnsetType = UNSET
 
 
 class FabricNode(Facts):
@@ -117,6 +126,15 @@ class WeakestPair(NamedLink):
     unknown: int
 
 
+class LongestPath(NamedLink):
+    """The two routers with the longest delay of shortest paths between them, in this direction.
+
+    They are leaves if their area has any. Links that flood none count for nothing.
+    """
+
+    delay: Seconds
+
+
 class Oversubscription(Facts):
     """Capacity of the links of this router to hosts and to routers that are up, and their ratio."""
 
@@ -130,6 +148,7 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
 
     ``clos``: whether places were found. ``missing``: the links that should be there. ``weakest``:
     of all pairs within an area; None if it is not known, or the fabric too large to compare them.
+    ``longest`` is left out where no router floods a delay, or the fabric is too large.
     ``oversubscription`` is that of this router: databases have no links to hosts. None: not known.
     """
 
@@ -142,6 +161,7 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
     jobs: list[DrawnJob]
     weakest: WeakestPair | None
     oversubscription: Oversubscription | None
+    longest: LongestPath | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
         """Print the routers of each tier, then the unusual links."""
@@ -158,6 +178,9 @@ class FabricDocument(Answer, tag="fared-fabric/1"):
         _show_marks(self, paper)
         if self.weakest is not None:
             paper.line(_weakest_of(self.nodes, self.weakest))
+        if self.longest is not UNSET:
+            ends = f"{self.longest.tail} > {self.longest.head}"
+            paper.line(f"longest delay: {ends}, {human.delay(self.longest.delay)}")
         if self.oversubscription is not None:
             paper.line(_oversubscribed(self.oversubscription))
 
@@ -173,6 +196,7 @@ class FabricLink(Facts):
     available: BytesPerSecond
     state: str | None
     reason: str | None
+    delay: LinkDelay = UNSET
 
 
 class FabricDelta(Facts):

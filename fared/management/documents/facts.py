@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 import msgspec
+from msgspec import UnsetType
 
 from fared.management.documents import human
 
 Seconds = Annotated[float, human.duration]
 UnixTime = float
 BytesPerSecond = Annotated[float, human.bandwidth] | None
+LinkDelay = Annotated[float, human.duration] | UnsetType
+"""Seconds in one direction; left out where no router floods it."""
 Ratio = Annotated[float, human.share]
 Causes = Annotated[list[str], human.because]
 

@@ -92,6 +92,8 @@ def _text(context: ViewContext, changes: list[DatabaseChange]) -> str:
     ends = direction(tail, _names(name(change.end) for change in changes))
     if what == "metric":
         return f"{ends}: metric {first.before:.0f} to {first.after:.0f}"
+    if what == "delay":
+        return f"{ends}: delay {_delay(first.before)} to {_delay(first.after)}"
     free = " free" if what == "available" else ""
     return f"{ends}: {_rate(first.before)} to {_rate(first.after)}{free}"
 
@@ -101,6 +103,10 @@ def _names(names: Iterable[str]) -> str:
     more = len(found) - _NAMES_SHOWN
     shown = ", ".join(found[:_NAMES_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _delay(microseconds: float) -> str:
+    return "unknown" if microseconds < 0 else human.duration(microseconds / 1e6)
 
 
 def _rate(value: float) -> str:

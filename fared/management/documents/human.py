@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import UNSET, UnsetType
+
 from fared.core.units import format_bandwidth
 
 DASH = "-"
@@ -43,6 +45,11 @@ def duration(seconds: float | None) -> str:
     if whole < _DAY:
         return f"{whole // _HOUR}h{whole % _HOUR // _MINUTE:02d}m"
     return f"{whole // _DAY}d{whole % _DAY // _HOUR:02d}h"
+
+
+def delay(seconds: float | UnsetType | None) -> str:
+    """Format the delay of a link or a path, which may be left out of a document."""
+    return DASH if seconds is UNSET else duration(seconds)
 
 
 def _short(seconds: float) -> str:

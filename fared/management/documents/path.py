@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET
 
 from fared.management.documents import human
-from fared.management.documents.cells import Columns
+from fared.management.documents.cells import Columns, delay_column
 from fared.management.documents.declare import AF, Answer, Argument, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, Ratio
+from fared.management.documents.facts import BytesPerSecond, Facts, LinkDelay, Ratio
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -35,12 +36,16 @@ class NamedLink(Facts):
 
 
 class PathEdge(NamedLink):
-    """One link on a shortest path; ``share`` is the part of the source's traffic over it."""
+    """One link on a path; ``share`` is the part of the source's traffic over it.
+
+    ``delay`` is left out where it is not flooded.
+    """
 
     metric: int
     capacity: BytesPerSecond
     available: BytesPerSecond
     share: Ratio
+    delay: LinkDelay = UNSET
 
 
 class PathDocument(Answer, tag="fared-path/1"):
@@ -49,8 +54,9 @@ class PathDocument(Answer, tag="fared-path/1"):
     Arguments ``source`` and ``destination`` are router ids or hostnames; the destination may
     also be a prefix or an address. Arguments ``af`` and ``proto`` optional: without them the
     preferred protocol that knows both ends is followed, to an IPv4 prefix where there is one.
-    ``prefix`` is the followed one. ``capacity``: what the paths carry together; edges are in order
-    of distance from the source.
+    ``prefix`` is the followed one. ``capacity``: what the paths carry together; ``delay``: that of
+    the longest path, of links that flood one, left out if none does; edges are in order of distance
+    from the source.
     """
 
     protocol: str
@@ -63,15 +69,16 @@ class PathDocument(Answer, tag="fared-path/1"):
     metric: int
     capacity: BytesPerSecond
     edges: list[PathEdge]
+    delay: LinkDelay = UNSET
 
     def show(self, paper: Paper) -> None:
         """Print the links, each router once."""
         source = human.router(self.source, self.source_hostname)
         target = human.router(self.destination, self.destination_hostname)
         paper.heading(f"{source} to {target}", first=True)
-        paper.line(
-            f"metric {self.metric}, capacity {human.bandwidth(self.capacity)}; {human.RATES}\n"
-        )
+        delay = "" if self.delay is UNSET else f", delay {human.delay(self.delay)}"
+        capacity = human.bandwidth(self.capacity)
+        paper.line(f"metric {self.metric}, capacity {capacity}{delay}; {human.RATES}\n")
         if not self.edges:
             paper.line("the path continues beyond the database of this router")
             return
@@ -81,7 +88,7 @@ class PathDocument(Answer, tag="fared-path/1"):
             last = before.get(id(edge))
             return "" if last is not None and last.tail == edge.tail else edge.tail
 
-        paper.table(self.edges, {"From": tail, **_COLUMNS})
+        paper.table(self.edges, {"From": tail, **_COLUMNS, **delay_column(self.edges), **_SHARE})
 
 
 _COLUMNS: Columns = {
@@ -89,8 +96,8 @@ _COLUMNS: Columns = {
     ">Metric": "metric",
     ">Capacity": "capacity",
     ">Available": "available",
-    ">Share": "share",
 }
+_SHARE: Columns = {">Share": "share"}
 
 DOCUMENT = Document(
     PathDocument,

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fared.management.documents import human
-from fared.management.documents.cells import Cell, Columns, count, dim, yellow
+from fared.management.documents.cells import Cell, Columns, count, delay_column, dim, yellow
 from fared.management.documents.declare import Answer, Argument, Document
-from fared.management.documents.facts import BytesPerSecond, Facts, NamedNode
+from fared.management.documents.facts import BytesPerSecond, Facts, LinkDelay, NamedNode
 from fared.management.documents.lost import MissingLink, show_lost
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class TopologyNode(NamedNode):
 class TopologyLink(Facts):
     """One direction of one link. ``two_way`` False: the other end does not confirm it.
 
-    ``families`` (ipv4, ipv6) are those that may take it.
+    ``families`` (ipv4, ipv6) are those that may take it. ``delay`` is left out where it is not
+    flooded.
     """
 
     from_: str = msgspec.field(name="from")
@@ -43,6 +44,7 @@ class TopologyLink(Facts):
     available: BytesPerSecond
     two_way: bool
     families: list[str]
+    delay: LinkDelay = UNSET
 
 
 class TopologyPrefix(Facts):
@@ -103,17 +105,19 @@ def _show_node(paper: Paper, area: TopologyArea, ids: list[str], *, first: bool)
     title = ", ".join(filter(None, (f"{where}: {node.name} ({node.id})", remark)))
     paper.heading(title, first=first)
     names = {each.id: each.name for each in area.nodes}
+    out = _OUT if all(each.delay is UNSET for each in area.links) else (*_OUT, ">Delay")
+    width = len(out) - 1
     back: dict[str, list[TopologyLink]] = {}
     for link in area.links:
         if link.from_ != node.id:
             back.setdefault(link.from_, []).append(link)
-    rows = [_both_ways(link, back, names) for link in area.links if link.from_ == node.id]
+    rows = [_both_ways(link, back, names, width) for link in area.links if link.from_ == node.id]
     rows += [
-        (names.get(far, far), *_NOTHING, str(link.metric), *_rates(link), yellow("one way"))
+        (names.get(far, far), *_way(None, width), *_way(link, width), yellow("one way"))
         for far, links in back.items()
         for link in links
     ]
-    paper.grid(("To", *_OUT, ">Back", *_OUT[1:], ""), rows)
+    paper.grid((*out, ">Back", *out[2:], ""), rows)
     paper.rates()
     if area.prefixes:
         paper.more(area.prefixes, _PREFIXES)
@@ -121,22 +125,24 @@ def _show_node(paper: Paper, area: TopologyArea, ids: list[str], *, first: bool)
 
 
 def _both_ways(
-    link: TopologyLink, back: dict[str, list[TopologyLink]], names: dict[str, str]
+    link: TopologyLink, back: dict[str, list[TopologyLink]], names: dict[str, str], width: int
 ) -> tuple[Cell, ...]:
     """Return the row of a link; ``back`` loses the opposite direction."""
     opposite = back.get(link.to) or []
     other = opposite.pop(0) if opposite else None
-    there = _NOTHING if other is None else (str(other.metric), *_rates(other))
     way = yellow("" if link.two_way else "one way")
-    return names.get(link.to, link.to), str(link.metric), *_rates(link), *there, way
+    return names.get(link.to, link.to), *_way(link, width), *_way(other, width), way
 
 
-def _rates(link: TopologyLink) -> tuple[str, str]:
-    return human.bandwidth(link.capacity), human.bandwidth(link.available)
+def _way(link: TopologyLink | None, width: int) -> tuple[str, ...]:
+    """Return the columns of one direction, as many as are shown; None: it is not there."""
+    if link is None:
+        return (human.DASH,) * width
+    rates = human.bandwidth(link.capacity), human.bandwidth(link.available)
+    return (str(link.metric), *rates, human.delay(link.delay))[:width]
 
 
-_OUT = (">Metric", ">Capacity", ">Free")
-_NOTHING = (human.DASH,) * len(_OUT)
+_OUT = ("To", ">Metric", ">Capacity", ">Free")
 _PREFIXES: Columns = {"Prefix": "prefix", "Type": "type", ">Metric": "metric"}
 _NODES: Columns = {
     "Node": "name",
@@ -164,6 +170,7 @@ def _links(area: TopologyArea) -> Columns:
         ">Metric": "metric",
         ">Capacity": "capacity",
         ">Available": "available",
+        **delay_column(area.links),
         "": remark,
     }
 

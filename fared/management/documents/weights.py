@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from fared.management.documents import human
 from fared.management.documents.cells import Columns, dim
 from fared.management.documents.declare import AF, PREFIX, Answer, Document
+from fared.management.documents.explain import SlowerHop, show_slower
 from fared.management.documents.facts import Facts, Ratio, Seconds
 from fared.management.documents.routes import NextHopFacts
 
@@ -104,7 +107,7 @@ class WeightVector(Facts):
 
     ``prefixes`` counts them, ``examples`` are the first three; ``granularity``: what takes one
     path, flow, flowlet or packet; ``quantization_error`` is the throughput lost to integer weights;
-    ``adaptation`` None: weights do not follow load.
+    ``adaptation`` None: weights do not follow load; ``slower`` as in ``explain``.
     """
 
     protocol: str
@@ -116,6 +119,24 @@ class WeightVector(Facts):
     quantization_error: Ratio
     members: list[WeightMember]
     adaptation: AdaptationState | None
+    slower: list[SlowerHop] | UnsetType = UNSET
+
+
+class DelayChoice(Facts):
+    """How delays choose next hops: ``delay-margin``, ``delay-bound``, ``unknown-delay``."""
+
+    margin: Seconds | None
+    bound: Seconds | None
+    unknown: Seconds
+
+    def __str__(self) -> str:
+        margin, bound = human.duration(self.margin), human.duration(self.bound)
+        parts = [
+            f"at most {margin} above the lowest" if self.margin else "the lowest only",
+            f"{bound} at most where there are such",
+        ]
+        shown = (self.margin is not None, self.bound is not None)
+        return ", ".join(part for part, wanted in zip(parts, shown, strict=True) if wanted)
 
 
 class Weights(Answer, tag="fared-weights/1"):
@@ -123,7 +144,8 @@ class Weights(Answer, tag="fared-weights/1"):
 
     Arguments ``af`` and ``proto`` as of ``Routes``. ``metric`` is none, capacity, available or
     equalise. ``flows``: the number of large flows for which weights avoid small paths; None:
-    proportional weights. ``adaptation`` None: weights do not follow load.
+    proportional weights. ``adaptation`` None: weights do not follow load. ``delay`` is left out
+    where it chooses no next hops.
     """
 
     root: str
@@ -132,6 +154,7 @@ class Weights(Answer, tag="fared-weights/1"):
     adaptation: AdaptationLoop | None
     announcements: list[AnnounceState]
     vectors: list[WeightVector]
+    delay: DelayChoice | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
         """Print each vector, after what all follow."""
@@ -139,6 +162,8 @@ class Weights(Answer, tag="fared-weights/1"):
         paper.line(dim(f"weights follow: {self.metric}{leaning if self.flows is not None else ''}"))
         if self.adaptation is not None:
             paper.line(dim(str(self.adaptation)))
+        if self.delay is not UNSET:
+            paper.line(dim(f"next hops by path delay: {self.delay}"))
         for area in self.announcements:
             paper.line(dim(str(area)))
         paper.rates()
@@ -152,6 +177,7 @@ def _show_vector(vector: WeightVector, paper: Paper) -> None:
     granularity = vector.granularity
     paper.heading(title if granularity == "flow" else f"{title}, by {granularity}")
     paper.table(vector.members, _MEMBERS)
+    show_slower(vector.slower, paper)
     if vector.quantization_error:
         lost = human.share(vector.quantization_error)
         paper.line(dim(f"{lost} of the throughput lost to integer weights"))

@@ -75,6 +75,9 @@ def _facts(document: Json) -> list[tuple[str, Cell]]:
     least, most = human.bandwidth(healthy["least"]), human.bandwidth(healthy["most"])
     between = least if least == most else f"{least} to {most}"
     found: list[tuple[str, Cell]] = [("Capacity of a pair", f"{between} bit/s")]
+    if longest := healthy.get("longest"):
+        ends = f"{longest['from']} > {longest['to']}"
+        found.append(("Longest delay", f"{human.duration(longest['delay'])}, {ends}"))
     if healthy["cut"]:
         found.append(("Pairs without a path", red(f"{healthy['cut']:,}")))
     if document["drained"]:

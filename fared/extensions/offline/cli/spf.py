@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from fared.core.ids import NodeId, dotted, format_node, parse_area
+from fared.core.units import parse_duration
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import (
     FAIL_LINK,
@@ -99,6 +100,9 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
     type=click.IntRange(1, 1_000_000),
     help="Compute weights for N large flows (default: in proportion to capacity).",
 )
+@click.option("--delay-margin", metavar="TIME", help="As adaptive: delay-margin, such as 5ms.")
+@click.option("--delay-bound", metavar="TIME", help="As adaptive: delay-bound, such as 50ms.")
+@click.option("--unknown-delay", metavar="TIME", help="As adaptive: unknown-delay.")
 @FAIL_LINK
 @FAIL_NODE
 @click.option("--set-cost", "costs", metavar="A-B=N", multiple=True, help="Set the metric.")
@@ -126,6 +130,9 @@ def spf(
     max_paths: int,
     weights: str,
     flows: int | None,
+    delay_margin: str | None,
+    delay_bound: str | None,
+    unknown_delay: str | None,
     fail_links: tuple[str, ...],
     fail_nodes: tuple[str, ...],
     costs: tuple[str, ...],
@@ -156,7 +163,14 @@ def spf(
         root=root,
         part=_part(database, area, level),
         family=_family(database, af),
-        settings=_settings(max_paths, weights, flows),
+        settings=SolverSettings(
+            max_paths=max_paths,
+            mode=WeightMode(weights),
+            flows=flows,
+            delay_margin=_time("--delay-margin", delay_margin),
+            delay_bound=_time("--delay-bound", delay_bound),
+            unknown_delay=_time("--unknown-delay", unknown_delay) or 0.0,
+        ),
         prefix=prefix,
         every=every,
         diff=diff,
@@ -172,8 +186,15 @@ def _check_usage(root: str | None, prefix: str | None, *, every: bool, diff: boo
         raise click.UsageError("--explain is for one router: omit --all and --diff")
 
 
-def _settings(max_paths: int, weights: str, flows: int | None) -> SolverSettings:
-    return SolverSettings(max_paths=max_paths, mode=WeightMode(weights), flows=flows)
+def _time(option: str, text: str | None) -> float | None:
+    """Return seconds; None without. Raises UsageError."""
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        expected = f"expected a duration such as 5ms, got {text!r}"
+        raise click.UsageError(f"{option}: {expected}") from error
 
 
 def load_database(source: str) -> SavedDatabase:

@@ -69,6 +69,9 @@ class Question(msgspec.Struct, frozen=True):
     flows: int | None
     max_paths: int
     seconds: float
+    delay_margin: float | None = None
+    delay_bound: float | None = None
+    unknown_delay: float = 0.0
 
 
 def main() -> int:
@@ -100,7 +103,14 @@ def answer(question: Question, text: bytes, began: float) -> WhatIfAnswer:
     given = WhatIf(question.fail_links, (), (), question.bandwidths, ())
     after = database.world(None, question.family, read_changes(names, given))
     mode = WeightMode(question.weights)
-    settings = SolverSettings(max_paths=question.max_paths, mode=mode, flows=question.flows)
+    settings = SolverSettings(
+        max_paths=question.max_paths,
+        mode=mode,
+        flows=question.flows,
+        delay_margin=question.delay_margin,
+        delay_bound=question.delay_bound,
+        unknown_delay=question.unknown_delay,
+    )
     roots: list[RootDifference] = []
     omitted: list[str] = []
     for root in question.roots:

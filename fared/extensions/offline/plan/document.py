@@ -95,7 +95,16 @@ def _healthy(plan: Planned) -> Json:
         "mean": float(known.mean()) if len(known) else 0.0,
         "most": float(known.max()) if len(known) else 0.0,
         "left": float(np.minimum(drained, 1.0).min()),
+        **_longest(plan.fabric),
     }
+
+
+def _longest(fabric: PlanFabric) -> Json:
+    """The ends with the longest delay, seconds; nothing where no link has one."""
+    if fabric.longest is None:
+        return {}
+    tail, head = (fabric.names[fabric.graph.index(end) or 0] for end in fabric.longest.ends)
+    return {"longest": {"from": tail, "to": head, "delay": round(fabric.longest.delay / 1e6, 6)}}
 
 
 def _traffic(plan: Planned) -> Json | None:

@@ -22,6 +22,7 @@ from fared.paths.ted.graph import Graph
 from fared.paths.ted.links import Blocks
 from fared.paths.ted.model import HIGHEST_ISIS_METRIC, NodeBlock, PathType
 from fared.paths.ted.rows import LinkRows
+from fared.paths.weights.longest import LongestPair, longest_of
 
 _LINK_NETWORK = {4: 30, 6: 126}
 """The shortest prefix that only a link between two routers has, by family."""
@@ -49,6 +50,9 @@ class PlanFabric(msgspec.Struct, frozen=True, eq=False):
     members: NDArray[np.int64]
     ends: NDArray[np.int64]
     pods: NDArray[np.int64]
+    longest: LongestPair | None = None
+    """The ends with the longest delay between them; None: no link has one, or there are too many
+    ends."""
 
     def links_of(self, node: int) -> NDArray[np.int64]:
         """Return the links of one node."""
@@ -90,7 +94,20 @@ def read_fabric(
         members=np.bincount(edges.ravel(), minlength=len(graph.dst)),
         ends=chosen,
         pods=_pods(graph, chosen),
+        longest=_longest(ted, chosen),
     )
+
+
+def _longest(ted: Ted, ends: NDArray[np.int64]) -> LongestPair | None:
+    delay, found = ted.delays(), LongestPair()
+    if delay is None:
+        return None
+    steps = longest_of(ted.graph(), delay, ends, found)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return found if done.value and found.delay else None
 
 
 def named(fabric: PlanFabric, pattern: str) -> tuple[list[int], list[int]]:
@@ -142,6 +159,9 @@ def _joined(block: NodeBlock, more: NodeBlock) -> NodeBlock:
     changes = {
         name: np.concatenate((getattr(block, name), getattr(more, name)[fresh])) for name in arrays
     }
+    if block.delays is not None or more.delays is not None:
+        delays = np.concatenate((block.each_delay(), more.each_delay()[fresh]))
+        block = msgspec.structs.replace(block, delays=delays)
     return msgspec.structs.replace(
         block,
         **changes,

@@ -2,7 +2,7 @@
 /* global d3 */
 
 import { loadChart } from "./chart.js";
-import { bandwidth, bar, byNumbers, count, h, share, table } from "./format.js";
+import { bandwidth, bar, byNumbers, count, duration, h, share, table } from "./format.js";
 import { fetchDocument, loadOf } from "./model.js";
 
 const MOST = 12;
@@ -33,6 +33,7 @@ export function showLink(panel, link) {
 
 function factsOf(panel, link) {
   const { model } = panel;
+  const delayed = link.rows.some((row) => row.delay !== null);
   const rows = [[link.a, link.b, link.ab], [link.b, link.a, link.ba]].map(([from, to, row]) => {
     const load = loadOf(row);
     return [
@@ -40,6 +41,7 @@ function factsOf(panel, link) {
       row ? bandwidth(row.capacity) : "not listed",
       load === null ? "" : h("span", {}, bar(load), ` ${share(load)}`),
       row ? String(row.metric) : "",
+      ...(delayed ? [row ? duration(row.delay) : ""] : []),
     ];
   });
   const lead = h("p", { class: "lead" }, panel.state(link), link.state ? ` ${link.reason}` : "");
@@ -48,7 +50,7 @@ function factsOf(panel, link) {
   return [
     lead,
     several > 1 ? h("p", { class: "dim" }, `${several} parallel links`) : "",
-    table("Directions", ["Direction", ">Capacity", "Load", ">Metric"], rows),
+    table("Directions", ["Direction", ">Capacity", "Load", ">Metric", ...(delayed ? [">Delay"] : [])], rows),
   ];
 }
 

@@ -135,7 +135,7 @@ export class Model {
     this.place(new Map(fabric.nodes.map((node) => [node.id, named(node)])), fabric.missing);
     this.links = new Map();
     for (const node of fabric.nodes) {
-      const { to, count, metric, capacity, available, marks } = node.links;
+      const { to, count, metric, capacity, available, delay, marks } = node.links;
       const marked = new Map(marks.map((mark) => [mark.to, mark]));
       to.forEach((end, i) => {
         const mark = marked.get(end);
@@ -144,6 +144,7 @@ export class Model {
           metric: metric[i],
           capacity: capacity[i],
           available: available[i],
+          delay: delay?.[i] ?? null,
           state: mark?.state ?? null,
           reason: mark?.reason ?? null,
         });
@@ -239,8 +240,8 @@ export class Model {
     for (const row of delta.links) {
       const link = this.linkOf(row.from, row.to);
       const { whole } = link;
-      const { count, metric, capacity, available, state, reason } = row;
-      link.put(row.from, { count, metric, capacity, available, state, reason });
+      const { count, metric, capacity, available, delay = null, state, reason } = row;
+      link.put(row.from, { count, metric, capacity, available, delay, state, reason });
       if (!whole && link.whole) link.missing = null;
       changed.add(link);
     }

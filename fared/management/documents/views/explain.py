@@ -19,6 +19,7 @@ from fared.management.documents.explain import (
 from fared.management.documents.facts import NamedNode
 from fared.management.documents.happened import WhatChanged, told
 from fared.management.documents.sliced import Sliced, Work
+from fared.management.documents.views.hop_delays import delay_of, slower_hops
 from fared.management.documents.views.missing_hops import missing_hops
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.paths.fib.settings import Granularity, SprayMatch
@@ -48,13 +49,14 @@ def explain(context: ViewContext, prefix: str) -> Work[Explain]:
             NamedNode(id=context.node(node), hostname=context.hostnames.get(node))
             for node in route.destinations
         ],
-        nexthops=[_explained(context, found, hop) for hop in explanation.hops],
+        nexthops=[_explained(context, found, hop, explanation) for hop in explanation.hops],
         missing=missing,
         weights=context.weights,
         granularity=context.router.spraying.granularity(found),
         summary=_summary(context, explanation),
         withheld=[WithheldPrefix.of(place) for place in _withheld(context, found)],
         last_change=_last_change(context, found, changes_at),
+        slower=slower_hops(context, explanation.delays),
     )
 
 
@@ -78,7 +80,9 @@ def _withheld(context: ViewContext, prefix: Prefix) -> Iterator[Withheld]:
         yield from instance.engine.withheld(prefix)
 
 
-def _explained(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> ExplainNextHop:
+def _explained(
+    context: ViewContext, prefix: Prefix, explained: ExplainedHop, whole: Explanation
+) -> ExplainNextHop:
     hop = explained.hop
     used = context.routes[prefix].nexthops
     others = () if used is None else used.hops
@@ -102,6 +106,7 @@ def _explained(context: ViewContext, prefix: Prefix, explained: ExplainedHop) ->
         share=round(weight / sum(programmed.values()) if programmed else explained.share, 4),
         ecmp_share=round(explained.ecmp_share, 4),
         reason=_reason(context, prefix, explained),
+        delay=delay_of(hop, whole.delays),
     )
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from msgspec import UNSET, UnsetType
+
 from fared.core.ids import NodeId, format_node
 from fared.core.units import MIN_CAPACITY, format_bandwidth
-from fared.management.documents.context import ViewContext
+from fared.management.documents.context import ViewContext, seconds
 from fared.management.documents.each import views_of
 from fared.management.documents.fabric import (
     FabricDocument,
@@ -34,6 +36,7 @@ from fared.management.documents.views.fabric_image import (
 )
 from fared.management.documents.views.fabric_marks import UnusualLink
 from fared.management.documents.views.host_links import oversubscription
+from fared.management.documents.views.longest import longest_path
 from fared.management.documents.views.lost import lost_links, missing_links
 from fared.management.documents.views.weakest import weakest_pair
 from fared.paths.ted.model import MAX_LINK_METRIC
@@ -65,6 +68,7 @@ def fabric(context: ViewContext) -> Work[FabricDocument]:
             context, (views.census(context) for _, views in views_of(context))
         ),
         weakest=(yield from weakest_pair(context, image)),
+        longest=(yield from longest_path(context, image)),
     )
 
 
@@ -139,6 +143,7 @@ def node_row(image: FabricImage, vertex: FabricVertex) -> FabricNode:
             metric=[row.metric for row in found.values()],
             capacity=[known(row.capacity) for row in found.values()],
             available=[known(row.available) for row in found.values()],
+            delay=_delays([row.delay for row in found.values()]),
             marks=[
                 LinkMark(to=format_node(end), state=mark.state, reason=mark.reason)
                 for end, mark in marks
@@ -146,6 +151,13 @@ def node_row(image: FabricImage, vertex: FabricVertex) -> FabricNode:
             ],
         ),
     )
+
+
+def _delays(found: list[float]) -> list[float | None] | UnsetType:
+    delays = [seconds(delay) for delay in found]
+    if all(delay is UNSET for delay in delays):
+        return UNSET
+    return [None if delay is UNSET else delay for delay in delays]
 
 
 def known(value: float) -> float | None:

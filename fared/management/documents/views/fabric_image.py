@@ -6,6 +6,8 @@ milliseconds and hardly any memory.
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -25,7 +27,7 @@ from fared.management.documents.views.fabric_marks import (
     usual_capacities,
 )
 from fared.management.documents.views.fabric_ranks import heights, own_hosts
-from fared.paths.ted.model import NodeBlock
+from fared.paths.ted.model import NodeBlock, longest
 from fared.paths.ted.tiers import TierPlace, places
 
 if TYPE_CHECKING:
@@ -47,12 +49,13 @@ class FabricVertex(msgspec.Struct, frozen=True):
 
 
 class FabricLinkRow(NamedTuple):
-    """The links to one neighbor; bytes/s, NaN where unknown."""
+    """The links to one neighbor; bytes/s, the longest delay in microseconds, NaN where unknown."""
 
     links: int
     metric: int
     capacity: float
     available: float
+    delay: float = math.nan
 
 
 EndRows = tuple[Tiers, NodeId, int, "NDArray[np.bool_]"]
@@ -342,19 +345,22 @@ def link_rows(
     for block in vertex.blocks:
         mine: dict[NodeId, FabricLinkRow] = {}
         columns = (block.neighbors, block.metrics, block.capacities, block.availables)
-        for far, metric, capacity, available in zip(*(c.tolist() for c in columns), strict=True):
+        delays = itertools.repeat(math.nan) if block.delays is None else block.delays.tolist()
+        rows = zip(zip(*(c.tolist() for c in columns), strict=True), delays, strict=False)
+        for (far, metric, capacity, available), delay in rows:
             end = image.first.get(far, far)
             if end in found or end == vertex.node or (wanted is not None and end not in wanted):
                 continue
             row = mine.get(end)
             if row is None:
-                mine[end] = FabricLinkRow(1, metric, capacity, available)
+                mine[end] = FabricLinkRow(1, metric, capacity, available, delay)
             else:
                 mine[end] = FabricLinkRow(
                     row.links + 1,
                     min(row.metric, metric),
                     row.capacity + capacity,
                     row.available + available,
+                    longest(row.delay, delay),
                 )
         found.update(mine)
     return found

@@ -10,8 +10,9 @@ from msgspec import UNSET
 
 from fared.core.ids import NodeId
 from fared.management.documents import human
-from fared.management.documents.context import ViewContext, family_name, finite
+from fared.management.documents.context import ViewContext, family_name, finite, link_delays
 from fared.management.documents.errors import CommandError, not_found
+from fared.management.documents.facts import LinkDelay
 from fared.management.documents.happened import told
 from fared.management.documents.sliced import PORTION, Sliced, Work, each
 from fared.management.documents.spf import Spf, SpfNode, SpfRun
@@ -31,8 +32,8 @@ from fared.router.instance import ProtocolInstance
 
 _NODES = 32
 """Nodes of a shortest-path tree between two pauses: each may have as many first hops as links."""
-Row = tuple[int, int, float | None, float | None, bool, int, int]
-"""Neighbor, metric, capacity, available, whether it is two-way, ids at both ends."""
+Row = tuple[int, int, float | None, float | None, bool, LinkDelay, int, int]
+"""Neighbor, metric, capacity, available, whether it is two-way, delay, ids at both ends."""
 
 
 @Sliced
@@ -121,7 +122,7 @@ def _links(
             if node in blocks
         }
         for row, families in _shared(found):
-            far, metric, capacity, available, two_way, *_ = row
+            far, metric, capacity, available, two_way, delay, *_ = row
             if chosen is not None and node not in chosen and far not in chosen:
                 continue
             links.append(
@@ -133,6 +134,7 @@ def _links(
                     available=available,
                     two_way=two_way,
                     families=families,
+                    delay=delay,
                 )
             )
     return links
@@ -187,6 +189,7 @@ def _rows(graph: Graph, block: NodeBlock) -> list[Row]:
         map(finite, block.capacities.tolist()),
         map(finite, block.availables.tolist()),
         confirmed.tolist(),
+        link_delays(block),
         block.local_ids.tolist(),
         block.remote_ids.tolist(),
     )

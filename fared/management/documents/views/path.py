@@ -9,12 +9,20 @@ from __future__ import annotations
 import heapq
 from functools import cached_property, partial
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
-from fared.management.documents.context import ViewContext, family_name, family_number, finite
+from fared.management.documents.context import (
+    ViewContext,
+    family_name,
+    family_number,
+    finite,
+    seconds,
+)
 from fared.management.documents.each import perspective
 from fared.management.documents.errors import CommandError
+from fared.management.documents.facts import LinkDelay
 from fared.management.documents.path import PathDocument, PathEdge
 from fared.management.documents.sliced import Sliced, Work, beside
 from fared.paths.rib.model import Route
@@ -89,18 +97,20 @@ class Walker:
                 return int(graph.metric[edge])
         return 0
 
-    def link(self, tail: int, head: int) -> tuple[float | None, float | None]:
-        """Return capacity and available capacity of all links between two neighbors, bytes/s.
+    def link(self, tail: int, head: int) -> tuple[float | None, float | None, LinkDelay]:
+        """Return capacity and available capacity of all links between two neighbors, and delay.
 
-        Across a LAN they are those of the link into it.
+        Bytes/s, seconds. Across a LAN they are those of the link into it.
         """
         for area in self._solver.areas:
-            graph = self._solver.ted(area).graph()
+            ted = self._solver.ted(area)
+            graph, delays = ted.graph(), ted.delays()
             at, to = graph.index(tail), graph.index(head)
             edge = None if at is None or to is None else graph.way(at, to)
             if edge is not None:
-                return finite(float(graph.capacity[edge])), finite(float(graph.available[edge]))
-        return None, None
+                rates = finite(float(graph.capacity[edge])), finite(float(graph.available[edge]))
+                return *rates, UNSET if delays is None else seconds(float(delays[edge]))
+        return None, None, UNSET
 
 
 @Sliced
@@ -128,7 +138,19 @@ def path(
         metric=first.metric,
         capacity=min(limits) if limits and len(limits) == len(known) else None,
         edges=edges,
+        delay=_longest(edges),
     )
+
+
+def _longest(edges: list[PathEdge]) -> LinkDelay:
+    """Return the delay of the longest path; edges are in order of distance from the source."""
+    if all(edge.delay is UNSET for edge in edges):
+        return UNSET
+    at: dict[str, float] = {}
+    for edge in edges:
+        delay = at.get(edge.from_, 0.0) + (0.0 if edge.delay is UNSET else edge.delay)
+        at[edge.to] = max(at.get(edge.to, 0.0), delay)
+    return round(max(at.values()), 6)
 
 
 def _ends(
@@ -219,7 +241,7 @@ def _follow(
                     raise CommandError("not-found", f"{context.node(head)} has no route: a loop?")
                 routes[head] = found
                 heapq.heappush(queue, (-found.metric, head))
-            capacity, available = walker.link(node, head)
+            capacity, available, delay = walker.link(node, head)
             edges.append(
                 PathEdge(
                     from_=context.node(node),
@@ -230,6 +252,7 @@ def _follow(
                     capacity=capacity,
                     available=available,
                     share=round(share, 6),
+                    delay=delay,
                 )
             )
     return edges

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from fared.core.ids import Prefix
 from fared.management.documents.context import (
@@ -20,6 +20,7 @@ from fared.management.documents.context import (
     gateway,
 )
 from fared.management.documents.errors import CommandError
+from fared.management.documents.explain import SlowerHop
 from fared.management.documents.routes import (
     CONNECTED,
     DISCARD,
@@ -37,9 +38,10 @@ from fared.management.documents.views.adaptation import (
     state,
     vector_of,
 )
+from fared.management.documents.views.hop_delays import slower_hops
 from fared.management.documents.views.route_filter import change_times, wanted_routes
 from fared.management.documents.views.status import weighted_routes
-from fared.management.documents.weights import WeightMember, Weights, WeightVector
+from fared.management.documents.weights import DelayChoice, WeightMember, Weights, WeightVector
 from fared.paths.rib.model import NextHop, NextHopSet, Route
 from fared.paths.weights.few_flows import skew_for_few_flows
 from fared.paths.weights.quantise import divide_buckets
@@ -229,13 +231,29 @@ def weights(
         adaptation=loop(context),
         announcements=announcements(context),
         vectors=made,
+        delay=_delay_choice(context),
     )
+
+
+def _delay_choice(context: ViewContext) -> DelayChoice | UnsetType:
+    settings = context.router.settings.solver
+    if not settings.delay_rule:
+        return UNSET
+    return DelayChoice(
+        margin=settings.delay_margin, bound=settings.delay_bound, unknown=settings.unknown_delay
+    )
+
+
+def _slower(context: ViewContext, prefix: Prefix, route: Route) -> list[SlowerHop] | UnsetType:
+    if not context.router.settings.solver.delay_rule:
+        return UNSET
+    return slower_hops(context, context.solver_of(prefix).hop_delays(prefix, route))
 
 
 def _vector(
     context: ViewContext, hops: NextHopSet, users: list[tuple[Prefix, Route]]
 ) -> WeightVector:
-    first, _ = users[0]
+    first, route = users[0]
     wanted = programmed_shares(context, first, hops) or wanted_shares(context, hops)
     written = written_weights(context, hops.hops)
     total = sum(written)
@@ -263,6 +281,7 @@ def _vector(
         quantization_error=round(quantization_error(context, hops, wanted), 6),
         members=members,
         adaptation=state(context, first),
+        slower=_slower(context, first, route),
     )
 
 

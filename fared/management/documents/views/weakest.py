@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from fared.management.documents.context import ViewContext
     from fared.management.documents.sliced import Work
+    from fared.paths.ted.database import Ted
     from fared.paths.ted.graph import Graph
 
 
@@ -34,7 +35,8 @@ def weakest_pair(context: ViewContext, image: FabricImage) -> Work[WeakestPair |
     if context.router.settings.solver.mode is WeightMode.NONE:
         return None
     found, seen = PairCapacities(), set[NodeId]()
-    for graph, ends in sorted(_areas(context, image), key=lambda area: -len(area[1])):
+    areas = ((ted.graph(), ends) for ted, ends in _areas(context, image))
+    for graph, ends in sorted(areas, key=lambda area: -len(area[1])):
         nodes = {image.first[NodeId(node)] for node in graph.nodes[ends].tolist()}
         # one protocol or level beside another one, with the same routers
         if len(nodes & seen) > 1:
@@ -55,8 +57,17 @@ def weakest_pair(context: ViewContext, image: FabricImage) -> Work[WeakestPair |
     )
 
 
-def _areas(context: ViewContext, image: FabricImage) -> Iterator[tuple[Graph, NDArray[np.int64]]]:
-    """Yield the graph of each area, the preferred protocol first, and who counts there."""
+def areas_and_ends(
+    context: ViewContext, image: FabricImage
+) -> Iterator[tuple[Ted, NDArray[np.int64]]]:
+    """Yield the same; where none of them is in an area, as between sites, all of its routers."""
+    for ted, ends in _areas(context, image):
+        graph = ted.graph()
+        yield ted, ends if len(ends) > 1 else np.flatnonzero(_alive(graph))
+
+
+def _areas(context: ViewContext, image: FabricImage) -> Iterator[tuple[Ted, NDArray[np.int64]]]:
+    """Yield the database of each area, the preferred protocol first, and who counts there."""
     preferences, places = context.router.preferences, image.shape.places
     lowest = min((place.tier for place in places.values()), default=None)
 
@@ -67,7 +78,13 @@ def _areas(context: ViewContext, image: FabricImage) -> Iterator[tuple[Graph, ND
     for instance in sorted(context.instances, key=lambda known: preferences[known.name]):
         solver = instance.solver
         for area in solver.areas:
-            graph = solver.ted(area).graph()
-            alive = ~graph.network & (np.diff(graph.indptr) > 0)
+            ted = solver.ted(area)
+            graph = ted.graph()
             wanted = [counts(NodeId(node)) for node in graph.nodes.tolist()]
-            yield graph, np.flatnonzero(alive & np.array(wanted, bool))
+            yield ted, np.flatnonzero(_alive(graph) & np.array(wanted, bool))
+
+
+def _alive(graph: Graph) -> NDArray[np.bool_]:
+    """Which nodes are routers with a link (N,)."""
+    alive: NDArray[np.bool_] = ~graph.network & (np.diff(graph.indptr) > 0)
+    return alive
