@@ -208,7 +208,7 @@ def test_a_lost_link_is_removed_from_the_block_and_others_are_patched_as_before(
 
 
 def test_a_te_lsa_changes_a_delay(monkeypatch):
-    """A router that floods no delay has no array of them; the last one that it takes back goes."""
+    """A router that floods no delay has no array of them; no route follows it unless configured."""
     built = Built()
     built.install(0, distinct_links())
     built.install(1, distinct_te(1))
@@ -225,12 +225,12 @@ def test_a_te_lsa_changes_a_delay(monkeypatch):
         built.install(1, replace(distinct_te(1), attributes=attributes))
         block = built.flush()
         assert block is not None
-        assert built.kinds[-1] is ChangeKind.DELAY
+        assert built.kinds[-1] is ChangeKind.LOAD
         np.testing.assert_array_equal(block.delays, [found, *[np.nan] * 5])
     built.install(1, distinct_te(1))
     block = built.flush()
     assert block is not None
-    assert (built.kinds[-1], block.delays) == (ChangeKind.DELAY, None)
+    assert (built.kinds[-1], block.delays) == (ChangeKind.LOAD, None)
 
 
 def unnumbered(number: int, rate: float) -> TeLink:
