@@ -319,6 +319,17 @@ def test_it_tells_when_it_takes_no_more_bytes():
     assert made.session.reads(stream)
 
 
+def test_while_nothing_is_read_the_hold_time_does_not_pass():
+    made, stream = established()
+    made.session.pause(paused=True)
+    made.tell(StreamReceived(stream, UPDATE[:10]))
+    made.tick(20.0)
+    assert made.state is BgpState.ESTABLISHED
+    made.session.pause(paused=False)
+    made.tick(40.0)
+    assert made.state is BgpState.IDLE
+
+
 def test_it_queues_no_more_than_it_may_for_a_neighbor_that_does_not_read():
     made, stream = established()
     sent = 0
@@ -362,7 +373,7 @@ def test_a_malformed_update_resets_the_session_and_tells_why():
     bad = b"\xff" * 16 + (19 + len(body)).to_bytes(2, "big") + b"\2" + body
     found = made.tell(StreamReceived(stream, UPDATE + bad + UPDATE))
     assert decode_message(found[0].data).kind == Fault.INVALID_NETWORK_FIELD.value
-    assert made.reasons == ["IPv4 prefix of 33 bits"]
+    assert made.reasons == ["a message of it is malformed: IPv4 prefix of 33 bits"]
     assert count(made) == 1
 
 

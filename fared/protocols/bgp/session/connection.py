@@ -244,7 +244,9 @@ class BgpConnection:
                 return True
             self._take(kind, data)
         except MessageError as error:
-            self.fire(SessionEvent.BAD_MESSAGE, error.what, error.notification)
+            opening = self.state is BgpState.OPEN_SENT
+            what = error.what if opening else f"a message of it is malformed: {error.what}"
+            self.fire(SessionEvent.BAD_MESSAGE, what, error.notification)
         return True
 
     def _take(self, kind: int, data: bytes) -> None:
@@ -274,8 +276,8 @@ class BgpConnection:
 
     def _hold_due(self) -> None:
         now = self._process.now
-        # what waits to be processed has been heard
-        if self.framer.ready:
+        # what waits here has been heard, and while nothing is read nothing can be
+        if self.framer.ready or not self.reads:
             self._heard_at = now
         due = self._heard_at + self._hold_time
         if due > now:
