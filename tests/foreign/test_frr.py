@@ -312,3 +312,11 @@ def test_addresses_that_the_machine_lacks_are_named():
     text = f"{LINK} ip address 10.0.0.1/31\n ip address 10.0.0.7/31\nrouter ospf\n"
     _, draft = imported(text, here)
     assert [remark.source.number for remark in draft.differs] == [6]
+
+
+def test_a_protocol_whose_title_is_refused_does_not_run():
+    config, draft = imported(
+        f"{LINK}router ospf\ninterface swp1\n ip router isis F\nrouter isis F\n net frob\n"
+    )
+    assert (config.ospf is not None, config.isis) == (True, None)
+    assert any("net frob: fared refuses it" in str(remark) for remark in draft.left)

@@ -133,8 +133,16 @@ class Draft:
                 place = place[: max(place.rfind("."), place.rfind("["), 0)]
         for path in found:
             self.leave(self.sources[path], f"fared refuses it: {error.text}")
-            holder = self.get(path[:-1]) if len(path) > 1 else self.tree
-            holder.pop(path[-1], None)
+            self._remove(path)
+
+    def _remove(self, path: Path) -> None:
+        """Remove a setting, and what around it holds nothing more and was not put by itself."""
+        holder = self.get(path[:-1]) if len(path) > 1 else self.tree
+        if not isinstance(holder, dict):  # another error has taken it out
+            return
+        holder.pop(path[-1], None)
+        if not holder and path[:-1] and path[:-1] not in self.sources:
+            self._remove(path[:-1])
 
 
 def _within(place: str, around: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fared.extensions.foreign.draft import Draft
 from fared.extensions.foreign.frr.assemble import assemble
@@ -22,6 +22,15 @@ from fared.extensions.foreign.rules import (
     block,
     number,
 )
+
+
+class _Head(NamedTuple):
+    """The first words of a block, or of a line at the top, how many it has at least, its reader."""
+
+    words: tuple[str, ...]
+    least: int
+    read: Callable[[FrrFile, FrrStatement], None]
+
 
 _NO_VRF: Final = "fared runs in one routing table and has no VRFs"
 _BFD: Final = MappingProxyType(
@@ -51,14 +60,20 @@ def read_frr(text: str, machine: Machine) -> Draft:
     draft = Draft()
     frr = FrrFile(draft)
     for statement in read_statements(text):
-        words = statement.words
-        reader = next((read for head, read in _HEADS if words[: len(head)] == list(head)), _unknown)
         try:
-            reader(frr, statement)
+            _head(statement.words).read(frr, statement)
         except ValueError as error:
             draft.leave(statement.source, str(error))
     assemble(frr, machine)
     return draft
+
+
+def _head(words: list[str]) -> _Head:
+    """Return what reads a statement. Raises ValueError if it lacks words."""
+    found = next((each for each in _HEADS if words[: len(each.words)] == list(each.words)), None)
+    if found is not None and len(words) < found.least:
+        raise ValueError("words are missing")
+    return _Head((), 0, _unknown) if found is None else found
 
 
 def _unknown(frr: FrrFile, statement: FrrStatement) -> None:
@@ -165,22 +180,21 @@ def _profile(frr: FrrFile, profile: FrrStatement) -> Iterator[tuple[str, Any, Fr
             frr.draft.leave(line.source, TAKES_BACK if words[0] == "no" else NO_SETTING)
 
 
-_HEADS: Final[tuple[tuple[tuple[str, ...], Callable[[FrrFile, FrrStatement], None]], ...]] = (
-    (("interface",), _interface),
-    (("router", "ospf"), _ospf),
-    (("router", "isis"), _isis),
-    (("router", "openfabric"), _router),
-    (("router",), _router),
-    (("vrf",), _vrf),
-    (("hostname",), _hostname),
-    (("ip", "router-id"), _router_id),
-    (("router-id",), _router_id),
-    (("ip", "prefix-list"), _prefix_list),
-    (("ipv6", "prefix-list"), _prefix_list),
-    (("route-map",), _route_map),
-    (("key", "chain"), _key_chain),
-    (("ip", "route"), _static),
-    (("ipv6", "route"), _static),
-    (("bfd",), _bfd),
+_HEADS: Final = (
+    _Head(("interface",), 2, _interface),
+    _Head(("router", "ospf"), 2, _ospf),
+    _Head(("router", "isis"), 3, _isis),
+    _Head(("router",), 2, _router),
+    _Head(("vrf",), 2, _vrf),
+    _Head(("hostname",), 2, _hostname),
+    _Head(("ip", "router-id"), 3, _router_id),
+    _Head(("router-id",), 2, _router_id),
+    _Head(("ip", "prefix-list"), 5, _prefix_list),
+    _Head(("ipv6", "prefix-list"), 5, _prefix_list),
+    _Head(("route-map",), 4, _route_map),
+    _Head(("key", "chain"), 3, _key_chain),
+    _Head(("ip", "route"), 3, _static),
+    _Head(("ipv6", "route"), 3, _static),
+    _Head(("bfd",), 1, _bfd),
 )
-"""Blocks and lines at the top, by their first words."""
+"""Blocks and lines at the top."""
