@@ -5,8 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from fared.extensions.sim.areas import clos5_areas
+from fared.extensions.sim.network import Network
 from fared.management.cli.main import main
-from tests.offline.fabrics import clos, saved
+from tests.offline.fabrics import clos, saved, started
 
 EIGHT = ",".join(f"L{n}" for n in range(1, 9))
 
@@ -102,3 +104,14 @@ def test_mistakes_are_told(database, args, code, words):
     result = run(database, *args)
     assert result.exit_code == code
     assert words in result.output
+
+
+def test_routers_copy_results_by_unicast_for_workers_in_several_areas():
+    """The database of a border router has two of them."""
+    fabric = started(clos5_areas(2, 1, 1, 1, network=Network(seed=1)))
+    above = next(name for name in fabric.network.nodes if "SS" in name)
+    text = json.dumps(saved(fabric, "p1.S1"))
+    words = ["ina", "plan", "--lsdb", "-", "--workers", f"p1.L1:2,{above}", "--json"]
+    for way, kind in (("--unicast", "wide"), ("--bier", "star")):
+        told = CliRunner().invoke(main, [*words, way], input=text)
+        assert {tree["kind"] for tree in json.loads(told.stdout)["trees"]} == {kind}, told.output
