@@ -6,8 +6,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from bench.lab import seeds
+from fared.extensions.lab import shipped, topology
+from fared.extensions.lab.acts import cast
+from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.main import main
 
 _ROW = re.compile(r"^\| (\d+) \| .+? \| (runs|partly|not|out) \| (.+) \|$", re.MULTILINE)
 _QUICK = [one for one in seeds.commands() if one.line.startswith("fared-cli plan")]
@@ -27,6 +33,22 @@ def test_pictures_are_drawn_by_a_command_of_their_page():
         lines = " ".join(command.line for command in seeds.commands([page.stem]))
         for picture in re.findall(r"!\[[^]]*\]\(([\w./-]+)\)", page.read_text()):
             assert Path(picture).name in lines
+
+
+def test_demos_of_the_pages_have_several_paths_to_weight():
+    """Of direct links few topologies have: between neighbors there is one shortest path."""
+    demos = [one.line for one in seeds.commands() if "fared-lab demo" in one.line]
+    assert len(demos) >= 10
+    for line in demos:
+        *before, words = line.split("|")
+        if before:
+            made = CliRunner().invoke(main, shlex.split(before[0])[1:])
+            source = topology.from_document(yaml.safe_load(made.stdout), Path("made.clab.yml"))
+        else:
+            name = next((word for word in words.split() if word in shipped.files()), "clos3")
+            source = topology.load(shipped.files()[name])
+        if not any(node.ina for node in source.nodes.values()):
+            cast.choose(Fabric.from_topology(source))
 
 
 @pytest.mark.parametrize("command", _QUICK, ids=lambda command: command.line)

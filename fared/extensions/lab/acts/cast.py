@@ -61,7 +61,8 @@ def choose(fabric: Fabric) -> Cast:
         raise DemoError("the demonstration requires links between two nodes, without LAN segments")
     source, target = map(plan.node, plan.farthest_leaves())
     if len(plan.equal_cost_ports(source.name, target.name)) < 2:
-        raise DemoError(f"{source.name} has only one shortest path to {target.name}")
+        one = f"{source.name} has only one shortest path to {target.name}"
+        raise DemoError(f"{one}: there is nothing to weight, `fared-lab up` runs the fabric")
     tail, head, watched = _link(plan, source, target)
     port = plan.ports_between(tail.name, head.name)[0]
     rate = fabric.rate(port)
