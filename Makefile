@@ -9,7 +9,7 @@ ALONE   = $(shell grep -rl --include="test_*.py" "mark\.alone" tests)
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
-.PHONY: install demo test check bench deb test-deb test-wheel rules fast-paths fmt clean
+.PHONY: install demo test check bench deb test-deb test-wheel test-netlab rules fast-paths fmt clean
 
 # The hook of the wheel writes man pages, and would install all dependencies once more for that.
 install: $(STAMP)
@@ -53,6 +53,11 @@ test-deb: install
 # Installs the wheel with pip, pipx and uv, from a package index: outside of the sandbox of the tests.
 test-wheel: install
 	FARED_TEST_SANDBOX=0 FARED_TEST_SOAK=1 $(BIN)/pytest tests/deb/test_wheel.py
+
+# containerlab/netlab: what netlab renders for fared. netlab gets an environment of its own.
+test-netlab: install
+	[ -x build/netlab/bin/netlab ] || { $(PYTHON) -m venv build/netlab && build/netlab/bin/pip install --quiet networklab; }
+	$(BIN)/pytest tests/netlab
 
 # docs/rules.md: sections of standards, the code that cites them, their tests.
 rules: install

@@ -219,9 +219,11 @@ def _source_time() -> int:
     """The time of the last commit, so that equal sources make equal packages."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
-    command = ("git", "-C", str(ROOT), "log", "-1", "--format=%ct")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return int(done.stdout.strip() or Path(fared.__file__).stat().st_mtime)
+    if shutil.which("git") is not None and (ROOT / ".git").exists():
+        command = ("git", "-C", str(ROOT), "log", "-1", "--format=%ct")
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return int(done.stdout)
+    return int(Path(fared.__file__).stat().st_mtime)  # an unpacked archive
 
 
 def _control(package: str, root: Path, version: str, wanted: str) -> None:

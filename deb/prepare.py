@@ -73,7 +73,7 @@ def prepare(release: Release) -> None:
         how = ("--variant=minbase", f"--include={included}", "--format=tar")
         where = (f"--keyring={KEYRINGS / release.keyring}", f"--components={release.components}")
         command = ("mmdebstrap", *how, *where, release.suite, str(part), release.mirror)
-        subprocess.run(command, check=True, timeout=600)
+        subprocess.run(command, check=True, timeout=3600)
         part.rename(clean(release))
     with tempfile.TemporaryDirectory(dir=OUT) as copy:
         subprocess.run(("tar", "-C", copy, "-xf", str(clean(release))), check=True)
@@ -100,7 +100,7 @@ def _inside(root: str, *command: str, bound: Path | None = None) -> None:
         bind.append(f'mount --bind "{bound}" "$0/out"')
     script = "\n".join([*bind, 'exec chroot "$0" "$@"'])
     within = ("unshare", "--mount", "sh", "-c", script, root, *command)
-    subprocess.run(within, check=True, timeout=900, env=environment)
+    subprocess.run(within, check=True, timeout=3600, env=environment)
 
 
 if __name__ == "__main__":

@@ -258,6 +258,12 @@ def test_a_package_for_another_machine_has_wheels_for_it_alone(tmp_path, monkeyp
     assert "--platform=manylinux2014_aarch64" in asked
 
 
+def test_a_tree_without_git_builds_packages_with_the_time_of_its_files(monkeypatch):
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert build._source_time() == int((ROOT / "fared/__init__.py").stat().st_mtime)
+
+
 def test_the_staged_lab_has_the_topologies(staged, tmp_path):
     for root in staged.values():
         shutil.copytree(root / "usr/lib/fared", tmp_path, dirs_exist_ok=True)
