@@ -17,6 +17,7 @@ from fared.protocols.bgp.packet.as_path import (
 )
 from fared.protocols.bgp.packet.attribute_block import block_reader, write_block
 from fared.protocols.bgp.packet.attributes import (
+    As4Aggregator,
     AsAggregator,
     AsPath,
     ExtendedCommunities,
@@ -141,9 +142,13 @@ def test_paths_of_two_and_four_octets_are_merged():
 def test_an_aggregator_that_knows_two_octets_only_makes_as4_path_worthless():
     narrow = Coding(four_octet_as=False)
     path = AsPath(sequence(1, 4_200_000_000))
-    block = write_block(attributes_of((Origin(0), path, AsAggregator(64999, 1))), narrow)
+    items = (Origin(0), path, AsAggregator(64999, 1))
+    block = write_block(attributes_of((*items, As4Aggregator(4_100_000_000, 1))), narrow)
     read = block_reader(narrow)(block).attributes
     assert read.find(AsPath).path == sequence(1, 23456)
+    assert read.find(AsAggregator) == AsAggregator(64999, 1)
+    block = write_block(attributes_of(items), narrow)
+    assert block_reader(narrow)(block).attributes.find(AsPath) == path
     block = write_block(attributes_of((Origin(0), path, AsAggregator(4_100_000_000, 1))), narrow)
     read = block_reader(narrow)(block).attributes
     assert read.find(AsPath) == path

@@ -185,12 +185,11 @@ def _widen(found: dict[int, Attribute]) -> None:
     """Put numbers of four octets where AS_TRANS stands for them (RFC 6793 §4.2.3)."""
     four, of_four = found.pop(As4Path.code, None), found.pop(As4Aggregator.code, None)
     path, aggregator = found.get(AsPath.code), found.get(AsAggregator.code)
-    if isinstance(aggregator, AsAggregator):
+    if isinstance(aggregator, AsAggregator) and isinstance(of_four, As4Aggregator):
         if aggregator.number != AS_TRANS:
             # somebody who knows two octets only has aggregated since
             return
-        if isinstance(of_four, As4Aggregator):
-            found[AsAggregator.code] = AsAggregator(of_four.number, of_four.address)
+        found[AsAggregator.code] = AsAggregator(of_four.number, of_four.address)
     if isinstance(path, AsPath) and isinstance(four, As4Path):
         found[AsPath.code] = AsPath(merge_paths(path.path, four.path))
 
