@@ -211,17 +211,25 @@ router ospf
 
 def test_redistribution_with_a_prefix_list():
     found = document(REDISTRIBUTED.format(list="OWN"))["ospf"]["redistribute"]
-    assert found["static"] == {"metric": 5, "metric-type": 1, "prefixes": ["198.51.100.0/24"]}
+    assert found["static"] == {"metric": 5, "metric-type": 1, "filter": "OWN"}
     assert found["default"] == {"always": True, "metric": 1}
 
 
-def test_filters_that_prefixes_do_not_express():
-    """An exact prefix is taken with those inside of it, and that is said; a denied one is not."""
-    _, draft = imported(REDISTRIBUTED.format(list="ONE"))
-    assert [(r.source.number, "any length" in r.reason) for r in draft.differs] == [(3, True)]
+def test_a_prefix_list_is_a_filter_that_means_the_same():
+    found = document(REDISTRIBUTED.format(list="OWN"))["filters"]
+    assert found == {"OWN": ["permit 198.51.100.0/24 le 32"]}
     _, draft = imported(REDISTRIBUTED.format(list="NOT"))
-    assert left(draft)[10] == "prefix-list NOT denies (line 4): fared permits only"
+    assert draft.tree["filters"]["NOT"] == ["deny 203.0.113.0/25", "permit 0.0.0.0/0 le 32"]
     assert "redistributes no bgp" in left(draft)[11]
+
+
+def test_several_entries_of_a_route_map_become_prefixes():
+    """An exact prefix is taken with those inside of it, and that is said; a denied one is not."""
+    more = "route-map OUT permit 20\n match ip address prefix-list OWN\n set metric-type type-1\n"
+    _, draft = imported(REDISTRIBUTED.format(list="ONE") + more)
+    assert [(r.source.number, "any length" in r.reason) for r in draft.differs] == [(3, True)]
+    _, draft = imported(REDISTRIBUTED.format(list="NOT") + more)
+    assert left(draft)[10] == "prefix-list NOT denies (line 4): prefixes permit only"
     assert "static" not in draft.tree["ospf"]["redistribute"]
 
 

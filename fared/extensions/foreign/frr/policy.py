@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 from typing import Any, Final, NamedTuple
 
+from fared.core.filters import parse_item
 from fared.extensions.foreign.draft import Draft
 from fared.extensions.foreign.frr.context import AskedSource, FrrFile
 from fared.extensions.foreign.frr.lines import FrrStatement
@@ -108,6 +109,14 @@ def _filtered(
     frr: FrrFile, source: str, name: str, family: str, options: dict[str, Any]
 ) -> list[tuple[FrrStatement, str]]:
     """Put what a route map says into the settings of a source; return remarks."""
+    exact = _one_list(frr, name)
+    if exact is not None and source != "default":
+        entry, wanted = exact
+        items, line = _items(frr, wanted, family)
+        frr.draft.put(("filters", wanted), items, line.source)
+        options |= _entry(frr, name, entry, family, strict=False).options
+        options["filter"] = wanted
+        return []
     found = _route_map(frr, name, family)
     options |= found.options
     if source == "default" and found.prefixes:
@@ -117,11 +126,40 @@ def _filtered(
     return found.wider
 
 
+def _one_list(frr: FrrFile, name: str) -> tuple[FrrStatement, str] | None:
+    """Return the entry of a route map that only permits by one prefix list, and the list."""
+    entries = frr.route_maps.get(name, [])
+    if len(entries) != 1 or entries[0].words[2] != "permit":
+        return None
+    lists = [line.words[4] for line in entries[0].inside if line.words[3:4] == ["prefix-list"]]
+    return (entries[0], lists[0]) if len(lists) == 1 else None
+
+
+def _items(frr: FrrFile, name: str, family: str) -> tuple[list[str], FrrStatement]:
+    """Return a prefix list as items of a filter, which mean the same. Raises ValueError."""
+    word = "ip" if family == "ipv4" else "ipv6"
+    lines = [line for line in frr.prefix_lists.get(name, []) if line.words[0] == word]
+    items = []
+    for line in lines:
+        words = line.words[5:] if line.words[3] == "seq" else line.words[3:]
+        if words[:1] == ["description"]:
+            continue
+        text = " ".join(words)
+        if words[1:] == ["any"]:
+            text = f"{words[0]} {'0.0.0.0/0 le 32' if family == 'ipv4' else '::/0 le 128'}"
+        parse_item(text)
+        items.append(text)
+    if not items:
+        raise ValueError(f"the file has no prefix-list {name} of {family}")
+    return items, lines[0]
+
+
 def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:
     """Keep a source to the family that it was asked for: fared's sources are of both."""
     for source, asked in families.items():
         found = draft.get(("isis", "redistribute", source))
-        if found is None or source == "default" or len(asked) > 1 or found.get("prefixes"):
+        filtered = found is not None and (found.get("prefixes") or found.get("filter"))
+        if found is None or source == "default" or len(asked) > 1 or filtered:
             continue
         found["prefixes"] = list(_ALL[min(asked)])
 
@@ -138,7 +176,7 @@ def _route_map(frr: FrrFile, name: str, family: str) -> _RouteMap:
         if entry.words[2:3] == ["deny"]:
             if entry is entries[-1] and not entry.inside:
                 break
-            raise ValueError(f"route-map {name} denies (line {entry.number}): fared permits only")
+            raise ValueError(f"route-map {name} denies (line {entry.number}): fared has filters")
         found.append(_entry(frr, name, entry, family))
     if not found:
         raise ValueError(f"route-map {name} permits nothing")
@@ -153,7 +191,10 @@ def _route_map(frr: FrrFile, name: str, family: str) -> _RouteMap:
     )
 
 
-def _entry(frr: FrrFile, name: str, entry: FrrStatement, family: str) -> _RouteMap:
+def _entry(
+    frr: FrrFile, name: str, entry: FrrStatement, family: str, *, strict: bool = True
+) -> _RouteMap:
+    """Read an entry; not ``strict``: its prefix list is a filter, read elsewhere."""
     prefixes: list[str] | None = None
     options: dict[str, Any] = {}
     wider: list[tuple[FrrStatement, str]] = []
@@ -162,7 +203,7 @@ def _entry(frr: FrrFile, name: str, entry: FrrStatement, family: str) -> _RouteM
             case ["match", "ip" | "ipv6", "address", "prefix-list", wanted]:
                 if prefixes is not None:
                     raise ValueError(f"route-map {name} has two conditions (line {line.number})")
-                prefixes = list(_prefix_list(frr, wanted, family, wider))
+                prefixes = list(_prefix_list(frr, wanted, family, wider)) if strict else []
             case ["set", "metric", text]:
                 options["metric"] = number(text)
             case ["set", "metric-type", "type-1" | "type-2" as kind]:
@@ -202,7 +243,7 @@ def _prefix_list(
             case ["permit", prefix, *bounds]:
                 yield from _permitted(entry, prefix, bounds, wider)
                 continue
-        raise ValueError(f"prefix-list {name} denies (line {entry.number}): fared permits only")
+        raise ValueError(f"prefix-list {name} denies (line {entry.number}): prefixes permit only")
 
 
 def _permitted(
