@@ -94,6 +94,17 @@ def test_no_module_of_the_router_and_its_client_needs_the_tools():
     assert wrong == []
 
 
+def test_no_class_of_click_that_only_newer_versions_parameterize_is_a_base():
+    """Debian and Ubuntu have click 8.1: ``class Name(click.ParamType[str])`` fails there."""
+    wrong = []
+    for name, file in contents.modules(ROOT).items():
+        for node in ast.walk(ast.parse(file.read_text())):
+            for base in node.bases if isinstance(node, ast.ClassDef) else ():
+                if isinstance(base, ast.Subscript) and ast.unparse(base).startswith("click."):
+                    wrong.append(f"{name}: {ast.unparse(base)}")  # noqa: PERF401 - a line each
+    assert wrong == []
+
+
 def test_the_tools_are_there_and_are_modules():
     known = contents.modules(ROOT)
     assert [name for name in contents.TOOLS if name not in known] == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -24,7 +24,13 @@ ACTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-class ActName(click.ParamType[str]):
+if TYPE_CHECKING:
+    _Type = click.ParamType[str]
+else:
+    _Type = click.ParamType  # in click 8.1, which Debian and Ubuntu have, it has no parameters
+
+
+class ActName(_Type):
     """The name of an act; another word is refused with all acts, a sentence each."""
 
     name = "act"
