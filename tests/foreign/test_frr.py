@@ -223,6 +223,20 @@ def test_a_prefix_list_is_a_filter_that_means_the_same():
     assert "redistributes no bgp" in left(draft)[11]
 
 
+def test_the_filter_of_an_area():
+    text = f"""
+ip prefix-list OUT seq 5 permit 10.1.0.0/16 ge 24
+{LINK}router ospf
+ area 0 filter-list prefix OUT out
+ area 0 filter-list prefix NONE in
+"""
+    config, draft = imported(text)
+    (area,) = config.ospf.areas.values()
+    assert (area.filter.in_, area.filter.out) == (None, "OUT")
+    assert draft.tree["filters"] == {"OUT": ["permit 10.1.0.0/16 ge 24"]}
+    assert left(draft) == {9: "the file has no prefix-list NONE of ipv4"}
+
+
 def test_several_entries_of_a_route_map_become_prefixes():
     """An exact prefix is taken with those inside of it, and that is said; a denied one is not."""
     more = "route-map OUT permit 20\n match ip address prefix-list OWN\n set metric-type type-1\n"

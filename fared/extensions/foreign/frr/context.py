@@ -95,6 +95,8 @@ class FrrOspf(msgspec.Struct):
     passive_default: Given | None = None
     passive: dict[str, Given] = msgspec.field(default_factory=dict)
     area_modes: dict[str, Given] = msgspec.field(default_factory=dict)
+    area_filters: dict[tuple[str, str], Given] = msgspec.field(default_factory=dict)
+    """Names of prefix lists by area and direction, ``in`` or ``out``."""
     redistributed: list[AskedSource] = msgspec.field(default_factory=list)
     default_metric: int | None = None
     reference: float = 100e9

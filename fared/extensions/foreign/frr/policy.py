@@ -112,8 +112,7 @@ def _filtered(
     exact = _one_list(frr, name)
     if exact is not None and source != "default":
         entry, wanted = exact
-        items, line = _items(frr, wanted, family)
-        frr.draft.put(("filters", wanted), items, line.source)
+        put_filter(frr, wanted, family)
         options |= _entry(frr, name, entry, family, strict=False).options
         options["filter"] = wanted
         return []
@@ -135,8 +134,8 @@ def _one_list(frr: FrrFile, name: str) -> tuple[FrrStatement, str] | None:
     return (entries[0], lists[0]) if len(lists) == 1 else None
 
 
-def _items(frr: FrrFile, name: str, family: str) -> tuple[list[str], FrrStatement]:
-    """Return a prefix list as items of a filter, which mean the same. Raises ValueError."""
+def put_filter(frr: FrrFile, name: str, family: str) -> None:
+    """Put a prefix list into the draft as a filter, which means the same. Raises ValueError."""
     word = "ip" if family == "ipv4" else "ipv6"
     lines = [line for line in frr.prefix_lists.get(name, []) if line.words[0] == word]
     items = []
@@ -151,7 +150,7 @@ def _items(frr: FrrFile, name: str, family: str) -> tuple[list[str], FrrStatemen
         items.append(text)
     if not items:
         raise ValueError(f"the file has no prefix-list {name} of {family}")
-    return items, lines[0]
+    frr.draft.put(("filters", name), items, lines[0].source)
 
 
 def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:

@@ -66,6 +66,10 @@ def _area_mode(ospf: FrrOspf, line: FrrStatement, area: str, *words: str) -> Non
     ospf.area_modes[area_id(area)] = Given(words, line)
 
 
+def _area_filter(ospf: FrrOspf, line: FrrStatement, area: str, name: str, way: str) -> None:
+    ospf.area_filters[area_id(area), way] = Given(name, line)
+
+
 def _range(ospf: FrrOspf, line: FrrStatement, area: str, prefix: str, *words: str) -> str | None:
     at = ("areas", area_id(area), "ranges", str(ip_network(prefix)))
     rest = list(words)
@@ -150,8 +154,9 @@ OSPF: Final = (
     Rule("area A range P ...", _range),
     Rule("area A default-cost N", _area("default-cost", read=number)),
     Rule("area A authentication ...", _area_mode),
+    Rule("area A filter-list prefix L in|out", _area_filter),
     Rule("area A virtual-link ...", why("fared has no virtual links")),
-    Rule("area A X ...", why("fared filters between areas with ranges only")),
+    Rule("area A X ...", why("fared filters between areas by ranges and filter-list")),
     Rule("passive-interface I ...", _passive),
     Rule("no passive-interface I ...", _passive),
     Rule("redistribute S ...", _redistribute),
