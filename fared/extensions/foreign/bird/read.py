@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from fared.extensions.foreign.bird.export import Others, is_on, static_default
-from fared.extensions.foreign.bird.ospf import RULES, BirdOspf, read_bfd
+from fared.extensions.foreign.bird.interface import read_bfd
+from fared.extensions.foreign.bird.ospf import RULES, BirdOspf
 from fared.extensions.foreign.bird.parse import BirdStatement, Files, read_statements
 from fared.extensions.foreign.draft import Draft
 from fared.extensions.foreign.rules import NO_SETTING, apply_rules, block
