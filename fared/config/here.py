@@ -2,6 +2,9 @@
 
 Only a check that a person asks for does that: a daemon may start before its interfaces are there,
 and a file may be checked on another machine. Then one warning says so instead of one each.
+
+What a pattern takes in with the links of the fabric is said at every start: the management network
+of a container or a switch, by which all routers would be neighbors of each other.
 """
 
 from __future__ import annotations
@@ -9,9 +12,10 @@ from __future__ import annotations
 import errno
 import fnmatch
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
+from fared.config.checks import Compare
 from fared.config.document import PathKey, Places
 from fared.config.globs import is_glob
 from fared.config.model import Config
@@ -37,6 +41,45 @@ def absent(config: Config, places: Places) -> Iterator[Trap]:
         yield path, f"{what}: it has {known}"
     if config.router_id is not None and not has_address(dotted(config.router_id)):
         yield ("router-id",), "no interface of this machine has this address, as a loopback should"
+
+
+def management(leaving: Collection[str]) -> Compare:
+    """Return what warns of patterns that match an interface with a default route.
+
+    ``leaving``: the interfaces of default routes that people or DHCP made. One that the file names
+    is meant.
+    """
+
+    def compare(config: Config, places: Places) -> Iterator[Trap]:
+        entries = list(_entries(places))
+        named = {key for _, key in entries}
+        for name in sorted(set(leaving) - named):
+            if not _sends_hellos(config, name):
+                continue
+            path, key = next((path, key) for path, key in entries if _matches(key, [name]))
+            message = (
+                f"{key} matches {name}, which has the default route: a management network is no "
+                f"link of the fabric. Take a pattern without it, or enter {name} if it is meant"
+            )
+            yield path, message
+
+    return compare
+
+
+def compared(leaving: Collection[str], *, here: bool) -> Compare:
+    """Return what compares a file with this machine; not ``here``: only as a start does."""
+
+    def compare(config: Config, places: Places) -> Iterator[Trap]:
+        yield from management(leaving)(config, places)
+        if here:
+            yield from absent(config, places)
+
+    return compare
+
+
+def _sends_hellos(config: Config, name: str) -> bool:
+    ospf, isis = config.ospf_interface(name), config.isis_interface(name)
+    return (ospf is not None and not ospf[1].passive) or (isis is not None and not isis.passive)
 
 
 def has_address(address: str) -> bool:

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
+from fared.config.here import compared
 from fared.config.load import Loaded
 from fared.runtime import journal
 from fared.runtime.signals import hold, release
@@ -57,11 +58,7 @@ def _load(path: str, *, fallback: bool, here: bool = False) -> Loaded:
     ``here``: compare it with this machine.
     """
     try:
-        if not here:
-            return load_runnable(Path(path))
-        from fared.config.here import absent  # noqa: PLC0415 - only for --check
-
-        return load_runnable(Path(path), compare=absent)
+        return load_runnable(Path(path), compare=compared(_default_route_ports(), here=here))
     except ConfigErrors as errors:
         journal.tell(str(errors), "error")
         if fallback:
@@ -73,6 +70,14 @@ def _load(path: str, *, fallback: bool, here: bool = False) -> Loaded:
         sys.exit(EXIT_USAGE)
     except OSError as error:
         _fail(f"{path}: {error.strerror}", EXIT_USAGE)
+
+
+def _default_route_ports() -> frozenset[str]:
+    """Import what asks the kernel, as the daemon does."""
+    with without("ssl"), undescribed(), collector_paused():
+        from fared.kernel.present import default_route_ports  # noqa: PLC0415 - as in load_daemon
+
+    return default_route_ports()
 
 
 def parser() -> argparse.ArgumentParser:

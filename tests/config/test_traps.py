@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from fared.config import ConfigErrors, load_runnable
-from fared.config.here import absent, has_address
+from fared.config.here import absent, compared, has_address
 
 ONE = "ospf: {areas: {0: {interfaces: {swp1: {}}}}}\n"
 
@@ -162,3 +162,22 @@ def test_a_key_in_the_place_of_an_algorithm_is_not_shown(tmp_path):
 def test_a_section_without_contents_is_no_fault_of_the_check(tmp_path):
     """YAML reads ``areas:`` with nothing below it as null."""
     assert warned(tmp_path, "ospf:\n  areas:\n") == []
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize(
+    ("names", "place"),
+    [
+        ("'swp*': {}", "ospf.areas[0].interfaces[swp*]"),
+        ("lo: {passive: true}, '*1': {}, 'swp[2-9]': {}", "ospf.areas[0].interfaces[*1]"),
+        ("'swp*': {passive: true}", None),
+        ("'swp*': {}, swp1: {}", None),
+        ("'swp[2-9]': {}", None),
+    ],
+)
+def test_a_pattern_that_takes_in_the_management_network_is_told(tmp_path, names, place):
+    """It is the one with a default route of people or DHCP; who enters its name means it."""
+    text = f"ospf: {{areas: {{0: {{interfaces: {{{names}}}}}}}}}\n"
+    found = warned(tmp_path, text, compare=compared({"swp1"}, here=False))
+    assert [line.split(": ")[1] for line in found] == ([] if place is None else [place])
+    assert all("matches swp1, which has the default route" in line for line in found)

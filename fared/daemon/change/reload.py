@@ -29,11 +29,13 @@ from fared.config import (
     load_text,
     merged,
 )
+from fared.config.here import compared
 from fared.core.links import Link
 from fared.daemon.loop.notify import Notifier
 from fared.daemon.loop.runner import Runner
 from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.kernel.monitor import KernelMonitor
+from fared.kernel.present import default_route_ports
 from fared.management.api.caller import CALLER
 from fared.management.documents.config_changes import ConfigChange, ConfigDiff, ReloadDocument
 from fared.management.documents.errors import CommandError
@@ -191,7 +193,8 @@ def _plan(running: Config, path: Path, text: str | None) -> Plan:
     Raises ConfigErrors, OSError.
     """
     with collector_paused():
-        loaded = load_runnable(path, text)
+        compare = compared(default_route_ports(), here=False)
+        loaded = load_runnable(path, text, compare)
         return plan_of(running, loaded)
 
 

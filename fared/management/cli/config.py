@@ -10,7 +10,7 @@ import click
 from msgspec.structs import asdict
 
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
-from fared.config.here import absent
+from fared.config.here import compared
 from fared.config.template import Proto, Role, links_guessed, template
 from fared.management.api.requests import ConfigApplyRequest
 from fared.management.cli import values
@@ -44,7 +44,10 @@ def config() -> None:
 
 def _load(file: str) -> tuple[ConfigWarning, ...]:
     """Return the warnings about a file. Raises ConfigErrors."""
-    return load_runnable(Path(file), compare=absent).warnings
+    from fared.kernel.present import default_route_ports  # noqa: PLC0415 - netlink: 60 ms
+
+    compare = compared(default_route_ports(), here=True)
+    return load_runnable(Path(file), compare=compare).warnings
 
 
 def _refuse(errors: ConfigErrors) -> Failure:
