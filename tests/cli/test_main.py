@@ -218,6 +218,17 @@ def test_exit_codes_tell_results_apart(daemon, tmp_path):
     assert not gone.stdout
 
 
+def test_supervisors_ask_by_an_exit_code_whether_a_router_is_ready(daemon, tmp_path, monkeypatch):
+    """The health check of a container: 0 ready, 1 still starting, 3 no daemon."""
+    assert (run(daemon, "health").stdout, run(daemon, "health").exit_code) == ("ready\n", 0)
+    monkeypatch.setitem(ANSWERS, "show status", {**STATUS, "ready": False, "stage": "adjacencies"})
+    starting = run(daemon, "health")
+    assert (starting.stdout, starting.exit_code) == ("starting: adjacencies\n", 1)
+    found = run(daemon, "--json", "health")
+    assert json.loads(found.stdout) == {"ready": False, "stage": "adjacencies"}
+    assert CliRunner().invoke(main, ["-s", str(tmp_path / "no"), "health"]).exit_code == 3
+
+
 def test_the_socket_may_come_from_the_environment(daemon):
     """FARED_SOCKET saves typing in a lab."""
     result = CliRunner().invoke(main, ["drain"], env={"FARED_SOCKET": str(daemon.path)})

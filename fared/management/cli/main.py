@@ -7,6 +7,7 @@ configuration model for ``config check``, the routing code for the offline comma
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -15,6 +16,7 @@ import click
 import fared
 from fared.management.cli.completion import completion_of
 from fared.management.cli.session import (
+    NEGATIVE,
     USAGE,
     Failure,
     Mistake,
@@ -159,6 +161,24 @@ for _name in COMMANDS:
 def restart(session: Session, *, graceful: bool) -> None:
     """Restart the daemon; its routes stay in the kernel. After an upgrade: the new version."""
     session.show_answer("restart", args={"graceful": graceful})
+
+
+@main.command()
+@once_options
+@click.pass_obj
+def health(session: Session) -> None:
+    """Tell whether start-up is over and the kernel has the routes, for supervisors of containers.
+
+    The exit code is 1 if not, 3 if no daemon answers. Neighbors that are missing do not count:
+    see show validate.
+    """
+    status = session.ask("show status")
+    if session.as_json:
+        click.echo(json.dumps({"ready": status["ready"], "stage": status["stage"]}))
+    else:
+        click.echo("ready" if status["ready"] else f"starting: {status['stage']}")
+    if not status["ready"]:
+        raise click.exceptions.Exit(NEGATIVE)
 
 
 @main.command("clear-limits")
