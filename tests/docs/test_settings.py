@@ -67,6 +67,7 @@ _PLACES: list[tuple[object, ...]] = [
 ]
 """Where the settings are that the pages name without their section."""
 _FABRICS = {"name", "defaults", "sysctls", "binds", "cmd", "kind", "container", "addresses"}
+_FABRICS |= {"privileged", "cap-add", "network-mode", "mtu", "accept_dad"}
 _OTHER_FILES = _FABRICS | {"demands", "import", "fared", "keys", "lo"}
 """Keys of fabrics, demands and logs; an interface; ``keys``, which needs an algorithm beside it;
 keys of containerlab and netlab."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -16,9 +17,15 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from fared.extensions.lab.addressing import make_plan
+from fared.extensions.lab.generate.clos3 import Clos3
+from fared.extensions.lab.generate.writer import text
 from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.kinds.frr import Frr
 from fared.extensions.lab.main import main
 from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.node import container_sysctls
+from fared.extensions.lab.topology import load
 from fared.extensions.lab.waiting import wait_until
 
 TOPOLOGY = """
@@ -115,6 +122,7 @@ def test_nodes_configure_themselves_from_the_file_and_route(containers: Containe
 
     spine = containers.netns["S1"]
     assert "mtu 1400" in spine.ip("link", "show", "dev", "L1.0")
+    assert "mtu 9500" in spine.ip("link", "show", "dev", "h1"), "the file names none"
     assert "10.128.0.0/31" in spine.ip("addr", "show", "dev", "L1.0")
     assert "rate 100Mbit" in spine.run(["tc", "qdisc", "show", "dev", "L1.0"]).stdout
     assert spine.run(["cat", "/proc/sys/net/ipv4/conf/L1.0/rp_filter"]).stdout == "0\n"
@@ -134,15 +142,17 @@ def test_nodes_configure_themselves_from_the_file_and_route(containers: Containe
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["h1", "--wait", "0.1"], "h1: no interface L1, S1 after 0.1 s"),
-        (["F"], "F is of kind frr; `fared-lab node` is for the kinds fared and linux"),
+        (["h1", "--wait", "0.1"], "h1 waits up to 0.1 s for its links L1, S1\n"),
+        (["h1", "--wait", "0.1"], "h1: no interface L1, S1 after 0.1 s. The links of a container"),
+        (["F"], "F is of kind frr, without zebra (Debian package frr): use the image of"),
         (["X"], "no node 'X'; there are S1, L1, h1, F"),
     ],
 )
 def test_a_node_that_cannot_start_exits_with_the_reason(
-    file: Path, arguments: list[str], complaint: str
+    file: Path, arguments: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch
 ):
     """A container that ends shows the reason in its log."""
+    monkeypatch.setattr(Frr, "missing", lambda _: "zebra (Debian package frr)")
     result = CliRunner().invoke(main, ["node", str(file), *arguments])
     assert result.exit_code == 1
     assert complaint in result.stderr
@@ -150,6 +160,7 @@ def test_a_node_that_cannot_start_exits_with_the_reason(
 
 def test_the_host_name_says_which_node_it_is(file: Path, monkeypatch: pytest.MonkeyPatch):
     """containerlab gives containers the short name of their node as host name."""
+    monkeypatch.setattr(Frr, "missing", lambda _: "zebra")
     monkeypatch.setattr(socket, "gethostname", lambda: "F")
     result = CliRunner().invoke(main, ["node", str(file)])
     assert "F is of kind frr" in result.stderr
@@ -164,6 +175,11 @@ NODE_KEYS: dict[str, Callable[[object], bool]] = {
     "image": lambda value: isinstance(value, str),
     "cmd": lambda value: isinstance(value, str),
     "binds": lambda value: isinstance(value, list) and all(isinstance(b, str) for b in value),
+    "privileged": lambda value: isinstance(value, bool),
+    "cap-add": lambda value: isinstance(value, list) and set(value) <= {"NET_ADMIN", "NET_RAW"},
+    "sysctls": lambda value: (
+        isinstance(value, dict) and all(key.startswith("net.") for key in value)
+    ),
     "network-mode": lambda value: bool(re.search(r"^(host)|(container:\S+)|(none)$", str(value))),
     "restart-policy": lambda value: value in ("no", "on-failure", "always", "unless-stopped"),
     "labels": lambda value: (
@@ -172,9 +188,10 @@ NODE_KEYS: dict[str, Callable[[object], bool]] = {
 }
 
 
-def test_the_shipped_file_is_a_valid_containerlab_topology(repository: Path):
+@pytest.mark.parametrize("privileged", ["yes", "no"])
+def test_the_generated_file_is_a_valid_containerlab_topology(privileged: str):
     """Its keys and types, as far as we use them: containerlab refuses a key it does not know."""
-    document = yaml.safe_load((repository / "containerlab" / "clos3.clab.yml").read_text())
+    document = yaml.safe_load(text(Clos3(privileged=privileged)))
     assert set(document) == TOP_KEYS
     fabric = document["topology"]
     assert set(fabric) <= TOPOLOGY_KEYS
@@ -200,7 +217,8 @@ def test_the_shipped_file_is_bound_to_the_path_that_the_node_command_reads(repos
     assert linux["cmd"].split() == ["fared-lab", "node", inside]
     dockerfile = (directory / "Dockerfile").read_text()
     assert f"CMD {json.dumps(linux['cmd'].split())}" in dockerfile
-    sources = [line.split()[1:-1] for line in dockerfile.splitlines() if line.startswith("COPY")]
+    copied = [line.split() for line in dockerfile.splitlines() if line.startswith("COPY")]
+    sources = [words[1:-1] for words in copied if not words[1].startswith("--from")]
     assert all((repository / source).exists() for line in sources for source in line)
 
 
@@ -230,3 +248,50 @@ def test_the_same_file_is_up_twice_under_two_names(tmp_path: Path):
     finally:
         ends = [lab("--lab", name, "down").returncode for name in ("one", "two")]
     assert ends == [0, 0]
+
+
+def test_a_node_without_privileges_begins_with_all_sysctls_in_the_file():
+    """Those of the lab, those of its daemon, and a hash seed that no other node has."""
+    fabric = yaml.safe_load(text(Clos3(privileged="no")))["topology"]
+    assert fabric["kinds"]["linux"]["privileged"] is False
+    leaf = fabric["groups"]["leaf"]["sysctls"]
+    assert leaf["net.ipv4.ip_forward"] == 1
+    assert leaf["net.ipv4.fib_multipath_hash_policy"] == 3
+    assert leaf["net.ipv4.conf.default.rp_filter"] == 0
+    seeds = {
+        name: node["sysctls"].get("net.ipv4.fib_multipath_hash_seed")
+        for name, node in fabric["nodes"].items()
+        if node["group"] != "host"
+    }
+    assert None not in seeds.values()
+    assert len(set(seeds.values())) == len(seeds) == 12
+
+
+@pytest.mark.netns
+def test_values_that_are_right_already_are_not_written(
+    netns_factory: Callable[[str], Netns], tmp_path: Path
+):
+    """As in a container that may write none; one value that is wrong ends it, with its name."""
+    file = tmp_path / "inside.clab.yml"
+    file.write_text("name: inside\ntopology: {nodes: {R: {kind: fared}}}\n")
+    here = netns_factory("R")
+    words = ("node", str(file), "R", "--directory", str(tmp_path / "R"))
+    node = shlex.join((sys.executable, "-m", "fared.extensions.lab.main", *words))
+    forbid = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
+    for key, value in container_sysctls(make_plan(load(file)).node("R")).items():
+        here.sysctl(key.removeprefix("net."), value)
+
+    def log(*options: str) -> str:
+        script = f"{forbid} && exec {node} {shlex.join(options)}"
+        command = ("unshare", "--mount", "sh", "-c", script)
+        with here.entered():
+            return subprocess.run(
+                command, capture_output=True, text=True, timeout=120, check=False
+            ).stderr
+
+    here.sysctl("ipv4.fib_multipath_hash_policy", 0)
+    refused = log()
+    assert "R may not set sysctls here (Read-only file system)" in refused
+    assert refused.endswith("  sysctls: {net.ipv4.fib_multipath_hash_policy: 3}\n")
+    here.sysctl("ipv4.fib_multipath_hash_policy", 3)
+    assert "no such user: 'nobody-here'" in log("--user", "nobody-here"), "it went on"

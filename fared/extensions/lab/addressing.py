@@ -45,6 +45,7 @@ SUB_DOMAIN = 1
 """The BIER sub-domain of a fabric."""
 _FIRST_INDEX = 10
 _HASH_SPREAD = 2654435761
+_MTU = 1500
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class PortAddresses:
     ``rate`` is its egress shaper, bytes/s; ``delay`` that of the link, seconds. The peer of a
     router at a LAN segment (``lan``) is the segment, the peer of a host there its gateway.
     ``to_host``: no other router is there; ``serves``: hosts are, and have it as their gateway.
+    ``mtu`` is that of links which the lab makes; not ``mtu_given``: the file names none, and leaves
+    it to who makes the link.
     """
 
     node: str
@@ -70,6 +73,7 @@ class PortAddresses:
     mtu: int
     level: str
     delay: float = 0.0
+    mtu_given: bool = True
     address6: IPv6Interface | None = None
     peer_address6: IPv6Address | None = None
     lan: bool = False
@@ -336,7 +340,8 @@ def _port(
         rate=rate,
         area=BACKBONE if link.area is None else link.area,
         cost=link.cost,
-        mtu=link.mtu,
+        mtu=_MTU if link.mtu is None else link.mtu,
+        mtu_given=link.mtu is not None,
         level=link.level or node.isis_level,
         delay=link.delay,
         address6=six and six[0],

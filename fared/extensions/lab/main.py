@@ -334,14 +334,20 @@ main.add_command(generate)
     metavar="SECONDS",
     help="Wait so long for its interfaces.",
 )
-def node(file: Path, node: str | None, directory: Path, wait: float) -> None:
+@click.option(
+    "--user",
+    metavar="NAME",
+    envvar="FARED_LAB_USER",
+    help="Account of fared, which keeps CAP_NET_ADMIN and CAP_NET_RAW; by default your own.",
+)
+def node(file: Path, node: str | None, directory: Path, wait: float, user: str | None) -> None:
     """Run NODE of FILE in the present container. The default is the node of its host name.
 
     Sets addresses and rates, writes the configuration and becomes the node's daemon. This is the
     command of the containers that containerlab starts.
     """
     plan = make_plan(topology.load(file)).node(node or socket.gethostname())
-    exec_node(plan, directory, wait)
+    exec_node(plan, directory, wait, user)
 
 
 def _program() -> str:

@@ -29,8 +29,9 @@ class Endpoint:
 class LabLink:
     """A link between two nodes; ``rate`` overrides the nodes' own, ``shaped`` False means none.
 
-    ``delay``: seconds in each direction. ``addresses``: those of the ends, at a LAN segment of the
-    one that is no bridge; None: the lab's. ``written``: its ``vars``, as in a file.
+    ``delay``: seconds in each direction; ``mtu`` None: the file names none. ``addresses``: those of
+    the ends, at a LAN segment of the one that is no bridge; None: the lab's. ``written``: its
+    ``vars``, as in a file.
     """
 
     ends: tuple[Endpoint, Endpoint]
@@ -38,7 +39,7 @@ class LabLink:
     shaped: bool = True
     area: AreaId | None = None
     cost: int = 10
-    mtu: int = 1500
+    mtu: int | None = None
     level: str | None = None
     delay: float = 0.0
     addresses: tuple[IPv4Interface, ...] | None = None
@@ -47,8 +48,9 @@ class LabLink:
     @property
     def entry(self) -> dict[str, Any]:
         """The link as in a topology file."""
-        own = {"mtu": self.mtu, "vars": dict(self.written)} if self.written else {"mtu": self.mtu}
-        return {"endpoints": [str(end) for end in self.ends], **own}
+        mtu = {} if self.mtu is None else {"mtu": self.mtu}
+        written = {"vars": dict(self.written)} if self.written else {}
+        return {"endpoints": [str(end) for end in self.ends], **mtu, **written}
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class LinkConfig(pydantic.BaseModel):
     endpoint: _End | None = None
     ipv4: _Texts = pydantic.Field(default_factory=list)
     vars: Annotated[LinkVars, _filled(LinkVars)] = LinkVars()
-    mtu: Annotated[int, pydantic.Field(ge=576, le=65535)] = 1500
+    mtu: Annotated[int, pydantic.Field(ge=576, le=65535)] | None = None
 
     @pydantic.model_validator(mode="after")
     def _has_ends(self) -> LinkConfig:

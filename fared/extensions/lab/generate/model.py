@@ -32,6 +32,7 @@ HOST = "host"
 """The group of nodes without a daemon; every other group is one of routers."""
 SIZE = click.IntRange(min=1, max=100)
 MOST_NODES = 1000
+YES_NO = ("yes", "no")
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Generator(ABC):
     name: Annotated[
         str, Option(click.STRING, "Of lab and file; by default NAME, or NAME-isis.")
     ] = ""
+
+    privileged: Annotated[
+        str,
+        Option(click.Choice(YES_NO), "no: containers begin with all sysctls."),
+    ] = YES_NO[0]
 
     @classmethod
     def command(cls) -> str:

@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -17,6 +18,7 @@ from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.generate.model import HOST, Generator, LinkEntry, NodeEntry
 from fared.extensions.lab.labels import AREA, HELLO, ISIS, KIND, LEVEL, PROTOCOL, RATE
+from fared.extensions.lab.node import container_sysctls
 from fared.extensions.lab.topology import from_document
 
 _KINDS = """\
@@ -31,7 +33,10 @@ topology:
       cmd: fared-lab node /fabric.clab.yml
       network-mode: none     # no second path around the fabric
       restart-policy: "no"   # Docker would restart a node without its links
-  groups:
+"""
+_UNPRIVILEGED = """\
+      privileged: false
+      cap-add: [NET_ADMIN, NET_RAW]
 """
 _WIDTH = 100
 _LONGEST_INTERFACE = 15
@@ -45,15 +50,47 @@ def text(generator: Generator) -> str:
     labels = {HELLO.key: str(generator.hello)}
     if generator.isis:
         labels = {PROTOCOL.key: ISIS, **labels}
-    body = [
-        *_KINDS.format(name=generator.lab, file=generator.file, labels=_flow(labels)).splitlines(),
-        *_groups_and_nodes(generator, nodes, links),
-        "",
-        "  links:",
-        *_links(generator, links),
-    ]
-    plan = make_plan(from_document(yaml.safe_load("\n".join(body)), Path(generator.file)))
-    return "".join(f"{line}\n" for line in (*_head(generator, plan), *body))
+    kinds = _KINDS.format(name=generator.lab, file=generator.file, labels=_flow(labels))
+    links_text = ["", "  links:", *_links(generator, links)]
+
+    def body(sysctls: _Sysctls) -> list[str]:
+        return [
+            *kinds.splitlines(),
+            *_groups_and_nodes(generator, nodes, links, sysctls),
+            *links_text,
+        ]
+
+    text = body(_Sysctls())
+    plan = make_plan(from_document(yaml.safe_load("\n".join(text)), Path(generator.file)))
+    if generator.privileged == "no":
+        kinds += _UNPRIVILEGED
+        text = body(_sysctls(plan, nodes))
+    return "".join(f"{line}\n" for line in (*_head(generator, plan), *text))
+
+
+@dataclass(frozen=True)
+class _Sysctls:
+    """The sysctls that containers begin with: of all nodes of a group, and of one node."""
+
+    of_group: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    of_node: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def _sysctls(plan: AddressPlan, nodes: Iterable[NodeEntry]) -> _Sysctls:
+    """Return what nodes need where they may set nothing themselves."""
+    of_node = {node.name: container_sysctls(plan.node(node.name)) for node in nodes}
+    of_group: dict[str, dict[str, str]] = {}
+    for node in nodes:
+        own = of_node[node.name]
+        shared = of_group.setdefault(node.group, own)
+        of_group[node.group] = dict(shared.items() & own.items())
+    return _Sysctls(
+        {group: dict(sorted(shared.items())) for group, shared in of_group.items()},
+        {
+            node.name: dict(of_node[node.name].items() - of_group[node.group].items())
+            for node in nodes
+        },
+    )
 
 
 # -- the head --------------------------------------------------------------------------------------
@@ -113,14 +150,25 @@ def _comment(words: str) -> list[str]:
 
 
 def _groups_and_nodes(
-    generator: Generator, nodes: Sequence[NodeEntry], links: Iterable[LinkEntry]
+    generator: Generator,
+    nodes: Sequence[NodeEntry],
+    links: Iterable[LinkEntry],
+    sysctls: _Sysctls,
 ) -> Iterator[str]:
     levels = _levels(links) if generator.isis else {}
     of_group: dict[str, set[str | None]] = defaultdict(set)
     for node in nodes:
         of_group[node.group].add(levels.get(node.name))
+    yield "  groups:"
     for group, found in of_group.items():
-        yield f"    {group}: {_flow_of_group(generator, group, found)}"
+        shared = sysctls.of_group.get(group)
+        if not shared:
+            yield f"    {group}: {_flow_of_group(generator, group, found)}"
+            continue
+        yield f"    {group}:"
+        yield from (f"      {line}" for line in _lines_of_group(generator, group, found))
+        yield "      sysctls:"
+        yield from (f"        {key}: {value}" for key, value in shared.items())
     yield ""
     yield "  nodes:"
     for node in nodes:
@@ -131,18 +179,25 @@ def _groups_and_nodes(
             labels[LEVEL.key] = levels[node.name]
         labels.update(node.labels)
         more = f", labels: {_flow(labels)}" if labels else ""
+        if own := sysctls.of_node.get(node.name):
+            more += f", sysctls: {_flow(own)}"
         yield f"    {node.name}: {{group: {node.group}{more}}}"
 
 
 def _flow_of_group(generator: Generator, group: str, levels: set[str | None]) -> str:
+    return f"{{{', '.join(_lines_of_group(generator, group, levels))}}}"
+
+
+def _lines_of_group(generator: Generator, group: str, levels: set[str | None]) -> Iterator[str]:
     labels: dict[str, str] = {}
     if group != HOST:
         labels = {KIND.key: "fared", RATE.key: generator.rate}
     if len(levels) == 1 and (level := next(iter(levels))) is not None:
         labels[LEVEL.key] = level
     labels.update(generator.labels(group))
-    more = f", labels: {_flow(labels)}" if labels else ""
-    return f"{{kind: linux{more}}}"
+    yield "kind: linux"
+    if labels:
+        yield f"labels: {_flow(labels)}"
 
 
 def _levels(links: Iterable[LinkEntry]) -> dict[str, str]:

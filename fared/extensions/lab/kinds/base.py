@@ -29,6 +29,9 @@ class Command:
 class NodeKind(Protocol):
     """Configures, starts and operates nodes of one kind. Kinds hold no state."""
 
+    account: str | None
+    """That its programs change to by themselves, and which needs their files."""
+
     def missing(self) -> str | None:
         """Return the names of missing programs, or None."""
 

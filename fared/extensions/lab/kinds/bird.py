@@ -16,6 +16,8 @@ _CONFIG = "bird.conf"
 class Bird:
     """The kind ``bird``."""
 
+    account: str | None = None
+
     def missing(self) -> str | None:
         """Both the daemon and its client are needed."""
         absent = [name for name in ("bird", "birdc") if shutil.which(name) is None]

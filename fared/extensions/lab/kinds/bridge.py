@@ -15,6 +15,8 @@ _DEVICE = "bridge"
 class Bridge:
     """The kind ``bridge``."""
 
+    account: str | None = None
+
     def missing(self) -> str | None:
         """Return None: a bridge needs only the kernel."""
         return None

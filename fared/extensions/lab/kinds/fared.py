@@ -22,6 +22,8 @@ INA_SOCKET = "ina.sock"
 class Fared:
     """The kind ``fared``."""
 
+    account: str | None = None
+
     def missing(self) -> str | None:
         """Return None: the daemon is installed with the lab."""
         return None

@@ -19,6 +19,8 @@ _FRR_LEVELS = {"level-2": "level-2-only"}
 class Frr:
     """The kind ``frr``."""
 
+    account: str | None = "frr"
+
     def missing(self) -> str | None:
         """Checks for Debian's package."""
         absent = [name for name in ("zebra", "ospfd", "isisd") if not (_DAEMONS / name).exists()]

@@ -14,6 +14,8 @@ from fared.extensions.lab.source_routes import routed_by_source
 class Linux:
     """The kind ``linux``."""
 
+    account: str | None = None
+
     def missing(self) -> str | None:
         """Return None: a host needs only the kernel."""
         return None
