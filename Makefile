@@ -6,10 +6,13 @@ STAMP  := $(VENV)/.installed
 WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
 # only these files need to be read for the tests that run alone
 ALONE   = $(shell grep -rl --include="test_*.py" "mark\.alone" tests)
+ENGINE ?= $(shell command -v docker || command -v podman)
+# podman's own format has no health check
+FORMAT  = $(if $(findstring podman,$(ENGINE)),--format docker)
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
-.PHONY: install demo test check bench deb test-deb test-wheel test-netlab rules fast-paths fmt clean
+.PHONY: install demo test check bench deb test-deb test-wheel test-netlab image image-peers test-containers rules fast-paths fmt clean
 
 # The hook of the wheel writes man pages, and would install all dependencies once more for that.
 install: $(STAMP)
@@ -58,6 +61,18 @@ test-wheel: install
 test-netlab: install
 	[ -x build/netlab/bin/netlab ] || { $(PYTHON) -m venv build/netlab && build/netlab/bin/pip install --quiet networklab; }
 	$(BIN)/pytest tests/netlab
+
+# The images of containerlab/: fared, and with FRR and BIRD fared-peers. Needs docker or podman, a network.
+image:
+	$(ENGINE) build $(FORMAT) -t fared -f containerlab/Dockerfile .
+
+image-peers: image
+	$(ENGINE) build $(FORMAT) -t fared-peers -f containerlab/Dockerfile.peers .
+
+# Containers of both, linked as containerlab does: needs root, podman, runc, mmdebstrap, a network.
+test-containers: install
+	$(BIN)/python -m tests.containers.prepare
+	FARED_TEST_SOAK=1 $(BIN)/pytest -s --durations 10 tests/containers
 
 # docs/rules.md: sections of standards, the code that cites them, their tests.
 rules: install
