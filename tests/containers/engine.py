@@ -156,4 +156,4 @@ def _files() -> Iterable[Path]:
 
 
 def _ignored(file: Path) -> bool:
-    return file.suffix == ".md" or "__pycache__" in file.parts
+    return file.suffix == ".md" or bool({"__pycache__", "netlab"} & set(file.parts))
