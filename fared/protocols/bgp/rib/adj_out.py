@@ -1,0 +1,232 @@
+"""The Adj-RIB-Out of a neighbor (RFC 4271 §9.1.3): what it has been told, and what is due.
+
+Prefixes whose routes may be others are marked. ``take`` compares a portion of them with what the
+neighbor knows: lost ones first, then by attributes. A route of which only the bandwidth is another
+waits until that matters.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.protocols.bgp.packet.as_path import join_paths, sequence
+from fared.protocols.bgp.packet.attributes import (
+    AsPath,
+    ClusterList,
+    Communities,
+    ExtendedCommunities,
+    LocalPref,
+    Med,
+    OriginatorId,
+    PathAttributes,
+    UnknownAttribute,
+)
+from fared.protocols.bgp.packet.communities import LinkBandwidth
+from fared.protocols.bgp.packet.messages import RouteGroup, Update
+from fared.protocols.bgp.packet.nlri import BgpNextHop
+from fared.protocols.bgp.rib.adj_in import AdjRibIn, Numbers
+from fared.protocols.bgp.rib.paths import (
+    DEFAULT_LOCAL_PREF,
+    with_bandwidth,
+    with_communities,
+    without,
+)
+
+_NON_TRANSITIVE: Final = 0x40
+_NO_ADVERTISE: Final = 0xFFFFFF02
+_NO_EXPORT: Final = (0xFFFFFF01, 0xFFFFFF03)
+_AGAIN: Final = -1
+"""A route that the neighbor knows, and is told again."""
+_SPARE: Final = 64
+"""Routes kept at least, beside those that the neighbor knows."""
+Announces = Callable[[float | None, float | None], bool]
+"""Whether a bandwidth has to be announced instead of the one that a neighbor knows."""
+
+
+class ExportSettings(msgspec.Struct, frozen=True):
+    """What this router says of itself. ``send``: types of Link Bandwidth (RFC 10005 §3.1)."""
+
+    local_as: int
+    next_hop: BgpNextHop
+    send: Literal["transitive", "non-transitive", "both", "none"] = "transitive"
+
+
+class Outgoing(NamedTuple):
+    """A route for a neighbor: attributes without Link Bandwidth, and that in bytes/s."""
+
+    attributes: PathAttributes
+    bandwidth: float | None
+
+
+@functools.lru_cache(maxsize=1024)
+def exported(attributes: PathAttributes, local_as: int, *, internal: bool) -> PathAttributes | None:
+    """Return the attributes of a route for a neighbor; None if it may not be told of it."""
+    communities = attributes.find(Communities)
+    limits = () if communities is None else communities.communities
+    if _NO_ADVERTISE in limits or not (internal or set(limits).isdisjoint(_NO_EXPORT)):
+        # RFC 1997
+        return None
+    items = attributes.items
+    # RFC 4271 §5: what is not known here, and not transitive, ends here
+    dropped = [one for one in items if isinstance(one, UnknownAttribute) and not one.transitive]
+    if dropped:
+        kept = tuple([one for one in items if one not in dropped])
+        attributes = PathAttributes(kept, attributes.partial)
+    if internal:
+        # RFC 4271 §5.1.5
+        if attributes.find(LocalPref) is None:
+            return attributes.replaced(LocalPref(DEFAULT_LOCAL_PREF))
+        return attributes
+    path = attributes.find(AsPath)
+    # RFC 4271 §5.1.2, §5.1.4, §5.1.5; RFC 4456 §8
+    longer = join_paths(sequence(local_as), () if path is None else path.path)
+    attributes = without(attributes, Med, LocalPref, OriginatorId, ClusterList)
+    extended = attributes.find(ExtendedCommunities)
+    if extended is not None:
+        # RFC 4360 §6
+        some = tuple([raw for raw in extended.communities if not raw[0] & _NON_TRANSITIVE])
+        attributes = with_communities(attributes, some)
+    return attributes.replaced(AsPath(longer))
+
+
+class AdjRibOut:
+    """What one neighbor knows. ``wanted`` tells the route of a group for it, None for none."""
+
+    def __init__(
+        self,
+        settings: ExportSettings,
+        wanted: Callable[[int], Outgoing | None],
+        announces: Announces,
+    ) -> None:
+        self.settings = settings
+        self.sent = np.zeros(0, np.int32)
+        """By number of prefix: the number of the route that the neighbor knows, 0 for none."""
+        self._wanted = wanted
+        self._announces = announces
+        self._routes: list[Outgoing | None] = [None]
+        self._numbers: dict[Outgoing, int] = {}
+        self._most = _SPARE
+        self._due = np.zeros(0, bool)
+        self._waiting = np.zeros(0, bool)
+
+    @property
+    def due(self) -> bool:
+        """Whether something remains to be looked at."""
+        return bool(self._due.any())
+
+    @property
+    def waiting(self) -> int:
+        """The number of prefixes whose bandwidth is another than the neighbor knows."""
+        return int(np.count_nonzero(self._waiting))
+
+    def mark(self, numbers: Numbers) -> None:
+        """Look at prefixes again."""
+        if len(numbers):
+            self._fit(int(numbers.max()) + 1)
+            self._due[numbers] = True
+
+    def mark_waiting(self) -> None:
+        """Look again at all whose bandwidth is another than the neighbor knows."""
+        self._due |= self._waiting
+
+    def refresh(self, table: AdjRibIn) -> None:
+        """Announce everything again (RFC 2918 §4)."""
+        self.sent[self.sent != 0] = _AGAIN
+        self.mark(np.concatenate([table.groups.nonzero()[0], self.sent.nonzero()[0]]))
+
+    def take(self, table: AdjRibIn, limit: int) -> list[Update]:
+        """Return what to tell the neighbor about at most so many prefixes."""
+        if len(self._routes) > self._most:
+            self._forget()
+        due = self._due.nonzero()[0]
+        groups = table.groups[due]
+        lost = due[groups == 0]
+        numbers = np.concatenate([lost, due[groups != 0]])[:limit] if len(lost) else due[:limit]
+        self._due[numbers] = self._waiting[numbers] = False
+        groups, place = np.unique(table.groups[numbers], return_inverse=True)
+        want = np.array([self._number(group) for group in groups.tolist()], np.int32)[place]
+        have = self.sent[numbers]
+        return self._updates(table, numbers, have, want)
+
+    def _updates(
+        self,
+        table: AdjRibIn,
+        numbers: Numbers,
+        have: NDArray[np.int32],
+        want: NDArray[np.int32],
+    ) -> list[Update]:
+        by_route: dict[int, list[int]] = {}
+        pairs = zip(numbers.tolist(), have.tolist(), want.tolist(), strict=True)
+        waits: dict[tuple[int, int], bool] = {}
+        for number, before, after in pairs:
+            if before == after:
+                continue
+            wait = waits.get((before, after))
+            if wait is None:
+                wait = waits[before, after] = self._waits(before, after)
+            if wait:
+                self._waiting[number] = True
+            else:
+                by_route.setdefault(after, []).append(number)
+        prefixes = table.prefixes
+        updates = []
+        for route in sorted(by_route):
+            some = by_route[route]
+            self.sent[some] = route
+            told = tuple([prefixes[number] for number in some])
+            outgoing = self._routes[route]
+            if outgoing is None:
+                updates.append(Update(withdrawn=told))
+            else:
+                group = RouteGroup(self.settings.next_hop, told)
+                updates.append(Update(routes=(group,), attributes=self._attributes(outgoing)))
+        return updates
+
+    def _waits(self, before: int, after: int) -> bool:
+        old, new = self._routes[max(before, 0)], self._routes[after]
+        if old is None or new is None or old.attributes != new.attributes or not new.bandwidth:
+            # a route that comes, goes or is another, and one that carries nothing any more
+            return False
+        return not self._announces(old.bandwidth, new.bandwidth)
+
+    def _number(self, group: int) -> int:
+        outgoing = self._wanted(group) if group else None
+        if outgoing is None:
+            return 0
+        found = self._numbers.get(outgoing)
+        if found is None:
+            found = self._numbers[outgoing] = len(self._routes)
+            self._routes.append(outgoing)
+        return found
+
+    def _forget(self) -> None:
+        """Keep only the routes that the neighbor knows, numbered anew."""
+        known = self.sent > 0
+        used = np.unique(self.sent[known])
+        renumbered = np.zeros(len(self._routes), np.int32)
+        renumbered[used] = np.arange(1, len(used) + 1)
+        self.sent[known] = renumbered[self.sent[known]]
+        self._routes = [None, *[self._routes[number] for number in used.tolist()]]
+        self._numbers = {one: at for at, one in enumerate(self._routes) if one is not None}
+        self._most = 2 * len(self._routes) + _SPARE
+
+    def _attributes(self, outgoing: Outgoing) -> PathAttributes:
+        send, bandwidth = self.settings.send, outgoing.bandwidth
+        if bandwidth is None or send == "none":
+            return outgoing.attributes
+        types = {"transitive": (True,), "non-transitive": (False,)}.get(send, (True, False))
+        own = [LinkBandwidth(self.settings.local_as, bandwidth, each) for each in types]
+        return with_bandwidth(outgoing.attributes, *own)
+
+    def _fit(self, size: int) -> None:
+        if size > len(self.sent):
+            more = max(size, 2 * len(self.sent)) - len(self.sent)
+            self.sent = np.concatenate([self.sent, np.zeros(more, np.int32)])
+            self._due = np.concatenate([self._due, np.zeros(more, bool)])
+            self._waiting = np.concatenate([self._waiting, np.zeros(more, bool)])

@@ -1,0 +1,171 @@
+"""Groups of prefixes as a graph for the route solver: this router, its neighbors, the groups.
+
+The link to a neighbor carries C(n), the one from there to a group what it announces, B(n). A
+neighbor with several sessions is a node for each set of them by which it reaches groups: links of
+one node share its bandwidth. Prefixes belong to the group's node, which forwards to none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
+from fared.paths.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
+from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
+from fared.protocols.bgp.rib.bandwidth import Shares
+
+_GROUP: Final = 1 << 34
+_SESSIONS: Final = 1 << 35
+_METRIC: Final = 1
+GraphOutput = TedUpdated | PrefixesUpdated | LocalLinksChanged
+_Row = tuple[NodeId, float, int]
+"""Of a block: node, capacity, local and remote id."""
+
+
+def group_node(group: int) -> NodeId:
+    """Return the node of a group."""
+    return NodeId(_GROUP | group)
+
+
+class GroupGraph:
+    """The graph of one family, and what of it changed since ``take``."""
+
+    def __init__(self, root: NodeId, family: int = FAMILY_IPV4, area: int = 0) -> None:
+        self.root = root
+        self.family = family
+        self.area = area
+        self.capacities: dict[int, float] = {}
+        """C of each session whose link has a known capacity, bytes/s."""
+        self._links: dict[int, LocalLink] = {}
+        self._identifiers: dict[int, int] = {}
+        self._nodes: dict[tuple[int, ...], NodeId] = {}
+        self._groups: dict[int, Shares] = {}
+        self._beyond: dict[tuple[int, ...], dict[int, float]] = {}
+        self._changed: set[int] = set()
+        self._touched: dict[tuple[int, ...], None] = {}
+        self._prefixes: dict[int, dict[Hashable, PrefixReachability | None]] = {}
+        self._links_changed = True
+        self._last = 0
+
+    def set_link(self, peer: int, identifier: int, link: LocalLink | None) -> None:
+        """Set the link of a session with the router of an identifier; None: there is none."""
+        self._links.pop(peer, None)
+        self.capacities.pop(peer, None)
+        if link is not None:
+            self._links[peer] = link
+            if link.bandwidth is not None:
+                self.capacities[peer] = link.bandwidth
+        self._identifiers[peer] = identifier
+        self._links_changed = True
+        self._touched.update((sessions, None) for sessions in self._beyond if peer in sessions)
+
+    def set_shares(self, group: int, shares: Shares) -> None:
+        """Set by whom a group is reached; by none: it is no part of the graph."""
+        before = self._groups.pop(group, {})
+        if shares:
+            self._groups[group] = shares
+        if before.keys() != shares.keys():
+            self._changed.add(group)
+        for sessions in before.keys() - shares.keys():
+            del self._beyond[sessions][group]
+            self._touched[sessions] = None
+        for sessions, limit in shares.items():
+            if before.get(sessions) != limit:
+                self._beyond.setdefault(sessions, {})[group] = limit
+                self._touched[sessions] = None
+
+    def move(self, prefixes: Iterable[Prefix], before: int, after: int) -> None:
+        """Pass prefixes from one group to another, 0 for none."""
+        if before:
+            self._prefixes.setdefault(before, {}).update(dict.fromkeys(prefixes))
+        if after:
+            found = self._prefixes.setdefault(after, {})
+            for prefix in prefixes:
+                found[prefix] = PrefixReachability(prefix, 0)
+
+    def take(self, cause: str, since: float) -> Iterator[GraphOutput]:
+        """Yield what changed, each node once; the root first, if it has other neighbors."""
+        for sessions in self._touched:
+            if sessions not in self._nodes or not self._beyond[sessions]:
+                self._links_changed = True
+        gone = [sessions for sessions in self._touched if not self._beyond[sessions]]
+        for sessions in gone:
+            del self._beyond[sessions], self._touched[sessions]
+        lost = [self._nodes.pop(sessions) for sessions in gone if sessions in self._nodes]
+        for sessions in self._touched:
+            self._name(sessions)
+        if self._links_changed:
+            yield from self._own_links(cause, since)
+        for node in lost:
+            yield TedUpdated(self.area, node, None, cause, since, self.family)
+        for sessions in self._touched:
+            block = self._neighbor(sessions)
+            yield TedUpdated(self.area, block.node, block, cause, since, self.family)
+        yield from self._changed_groups(cause, since)
+        self._touched, self._links_changed = {}, False
+
+    def _name(self, sessions: tuple[int, ...]) -> None:
+        """Name the node of a router by its identifier, unless another one has that."""
+        if sessions in self._nodes:
+            return
+        node = NodeId(self._identifiers[sessions[0]])
+        if node == self.root or node in self._nodes.values():
+            self._last += 1
+            node = NodeId(_SESSIONS | self._last)
+        self._nodes[sessions] = node
+
+    def _own_links(self, cause: str, since: float) -> Iterator[GraphOutput]:
+        rows: list[_Row] = []
+        links = []
+        for sessions, node in self._nodes.items():
+            for peer in sessions:
+                link = self._links.get(peer)
+                if link is not None:
+                    known = math.nan if link.bandwidth is None else link.bandwidth
+                    rows.append((node, known, peer))
+                    links.append(replace(link, neighbor=node, local_id=peer, metric=_METRIC))
+        block = _block(self.root, rows)
+        yield TedUpdated(self.area, self.root, block, cause, since, self.family)
+        links.sort(key=lambda link: (link.ifindex, link.local_id))
+        yield LocalLinksChanged(self.area, tuple(links), cause, since, self.family)
+
+    def _neighbor(self, sessions: tuple[int, ...]) -> NodeBlock:
+        rows = [(self.root, math.nan, peer) for peer in sessions if peer in self._links]
+        beyond = sorted(self._beyond[sessions].items())
+        rows += [(group_node(group), limit, 0) for group, limit in beyond]
+        return _block(self._nodes[sessions], rows)
+
+    def _changed_groups(self, cause: str, since: float) -> Iterator[GraphOutput]:
+        for group in self._changed:
+            shares, node = self._groups.get(group), group_node(group)
+            block = None
+            if shares is not None:
+                rows = [(self._nodes[sessions], math.nan, 0) for sessions in shares]
+                block = _block(node, rows, transit=False)
+            prefixes = self._prefixes.pop(group, {})
+            yield TedUpdated(self.area, node, block, cause, since, self.family, prefixes)
+        for group, prefixes in self._prefixes.items():
+            node = group_node(group)
+            yield PrefixesUpdated(self.area, node, prefixes, cause, since, self.family)
+        self._changed, self._prefixes = set(), {}
+
+
+def _block(node: NodeId, rows: list[_Row], *, transit: bool = True) -> NodeBlock:
+    rows.sort()
+    count = len(rows)
+    ids = np.array([row[2] for row in rows], np.int64)
+    return NodeBlock(
+        node=node,
+        neighbors=np.array([row[0] for row in rows], np.int64),
+        metrics=np.full(count, _METRIC, np.int64),
+        capacities=np.array([row[1] for row in rows], np.float64),
+        availables=np.full(count, math.nan),
+        local_ids=ids,
+        remote_ids=ids,
+        transit=transit,
+    )

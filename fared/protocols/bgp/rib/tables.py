@@ -1,0 +1,189 @@
+"""The tables of one family together (RFC 4271 §3.2): updates in, a graph and updates out.
+
+Work is done in portions: ``settle`` regroups some prefixes, decides for the groups that changed,
+and marks their prefixes in the tables of neighbors; each of them is taken by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from fared.core.ids import NodeId, Prefix
+from fared.paths.ted.model import LocalLink
+from fared.protocols.bgp.packet.attributes import AsPath, Origin, OriginType, PathAttributes
+from fared.protocols.bgp.packet.messages import Update
+from fared.protocols.bgp.packet.nlri import BgpNextHop
+from fared.protocols.bgp.rib.adj_in import AdjRibIn
+from fared.protocols.bgp.rib.adj_out import (
+    AdjRibOut,
+    Announces,
+    ExportSettings,
+    Outgoing,
+    exported,
+)
+from fared.protocols.bgp.rib.bandwidth import announced, path_bandwidth
+from fared.protocols.bgp.rib.decision import DecisionSettings, PeerPath, choose
+from fared.protocols.bgp.rib.graph import GroupGraph
+from fared.protocols.bgp.rib.paths import OWN, BgpPeer, is_acceptable
+
+OWN_ATTRIBUTES: Final = PathAttributes((Origin(OriginType.IGP), AsPath(())))
+"""Those of a network of this router."""
+
+
+class GroupPaths(NamedTuple):
+    """The paths of a group that are used, best first, and what they carry, bytes/s."""
+
+    paths: tuple[PeerPath, ...]
+    total: float | None
+
+
+_CHOICES: Final = 1024
+"""Choices that are remembered."""
+_NOTHING: Final = GroupPaths((), None)
+
+
+class BgpRib:
+    """All routes of one family of one router."""
+
+    def __init__(
+        self, root: NodeId, local_as: int, family: int, settings: DecisionSettings
+    ) -> None:
+        self.local_as = local_as
+        self.family = family
+        self.settings = settings
+        self.table = AdjRibIn()
+        self.graph = GroupGraph(root, family)
+        self.chosen: dict[int, GroupPaths] = {}
+        """By group; those without a usable path are not in it."""
+        self.outs: dict[int, AdjRibOut] = {}
+        """By neighbor."""
+        self._peers: dict[int, BgpPeer] = {}
+        self._again: dict[int, None] = {}
+        self._places: dict[bytes, tuple[int, ...]] = {}
+        self.table.add(BgpPeer(OWN, local_as, int(root) & 0xFFFF_FFFF, 0))
+
+    # -- neighbors --------------------------------------------------------------------------------
+
+    def add(
+        self, peer: BgpPeer, link: LocalLink | None, export: ExportSettings, announces: Announces
+    ) -> None:
+        """Take in a neighbor whose session is established."""
+        self._peers[peer.number] = peer
+        self._places.clear()
+        self.table.add(peer)
+        self.set_link(peer.number, link)
+        out = AdjRibOut(export, lambda group: self._outgoing(peer, group), announces)
+        out.mark(self.table.groups.nonzero()[0])
+        self.outs[peer.number] = out
+
+    def lose(self, peer: int) -> None:
+        """Forget a neighbor."""
+        self.table.lose(peer)
+        self.set_link(peer, None)
+        del self.outs[peer], self._peers[peer]
+
+    def set_link(self, peer: int, link: LocalLink | None) -> None:
+        """Set the link to a neighbor: its capacity limits routes by it and routes told to it."""
+        self.graph.set_link(peer, self._peers[peer].identifier, link)
+        for group, chosen in self.chosen.items():
+            if any(one.peer.number == peer for one in chosen.paths):
+                self._again[group] = None
+        if peer in self.outs:
+            self.outs[peer].mark(self.table.groups.nonzero()[0])
+
+    # -- routes -----------------------------------------------------------------------------------
+
+    def update(self, peer: int, update: Update) -> None:
+        """Learn what an UPDATE says about this family."""
+        lost = [prefix for prefix in update.withdrawn if prefix.family == self.family]
+        for routes in update.routes:
+            if routes.prefixes[0].family != self.family:
+                continue
+            if is_acceptable(update.attributes, self._peers[peer], self.local_as):
+                self.table.announce(peer, routes.prefixes, update.attributes, routes.next_hop)
+            else:
+                lost += routes.prefixes
+        if lost:
+            self.table.withdraw(peer, lost)
+        if update.end_of_rib == self.family:
+            self.table.end_of_rib(peer)
+
+    def originate(
+        self, prefixes: Iterable[Prefix], attributes: PathAttributes = OWN_ATTRIBUTES
+    ) -> None:
+        """Announce prefixes of this router; their path bandwidth is that of the attributes."""
+        self.table.announce(OWN, tuple(prefixes), attributes, BgpNextHop(self.family, 0))
+
+    def withdraw(self, prefixes: Iterable[Prefix]) -> None:
+        """Announce prefixes of this router no more."""
+        self.table.withdraw(OWN, prefixes)
+
+    # -- decision ---------------------------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """Whether all decisions are made."""
+        return not self._again and self.table.settled
+
+    def settle(self, limit: int) -> None:
+        """Regroup at most so many prefixes, and decide for at most so many groups."""
+        done = self.table.regroup(limit)
+        for group in done.gone:
+            self.chosen.pop(group, None)
+            self._again.pop(group, None)
+            self.graph.set_shares(group, {})
+        self._again.update(dict.fromkeys(done.changed))
+        prefixes = self.table.prefixes
+        marked: list[int] = []
+        for before, after, numbers in done.moved:
+            self.graph.move([prefixes[number] for number in numbers], before, after)
+            marked += numbers
+        for group in list(self._again)[:limit]:
+            del self._again[group]
+            if self._decide(group):
+                marked += self.table.members[group]
+        some = np.array(marked, np.int64)
+        for out in self.outs.values():
+            out.mark(some)
+
+    def _decide(self, group: int) -> bool:
+        """Choose paths; return whether they or what they carry are others than before."""
+        paths = self._choose(group)
+        found = path_bandwidth(paths, self.graph.capacities)
+        self.graph.set_shares(group, found.shares)
+        chosen = GroupPaths(paths, found.total)
+        if chosen == self.chosen.get(group):
+            return False
+        self.chosen[group] = chosen
+        return True
+
+    def _choose(self, group: int) -> tuple[PeerPath, ...]:
+        """Choose as for another group with paths of the same kinds, if there was one."""
+        kinds = self.table.kinds(group)
+        places = self._places.get(kinds)
+        if places is not None:
+            return tuple(self.table.candidates(group, places))
+        candidates = self.table.candidates(group)
+        paths = choose(candidates, self.settings)
+        if len(self._places) == _CHOICES:
+            self._places.clear()
+        at = {one.peer.number: place for place, one in enumerate(candidates)}
+        self._places[kinds] = tuple([at[one.peer.number] for one in paths])
+        return paths
+
+    def _outgoing(self, peer: BgpPeer, group: int) -> Outgoing | None:
+        """Return the route of a group for a neighbor; None if it is not to be told."""
+        paths, total = self.chosen.get(group, _NOTHING)
+        # RFC 4271 §9.2: what an internal neighbor told is not told to another one
+        if not paths or (peer.internal and paths[0].peer.internal):
+            return None
+        if any(one.peer.speaker == peer.speaker for one in paths):
+            # it would not use a longer path beside its own
+            return None
+        attributes = exported(paths[0].path.attributes, self.local_as, internal=peer.internal)
+        if attributes is None:
+            return None
+        return Outgoing(attributes, announced(total, self.graph.capacities.get(peer.number)))

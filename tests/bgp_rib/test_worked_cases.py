@@ -1,0 +1,167 @@
+"""Groups as a graph of three layers: the unchanged route solver weighs BGP paths."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.bgp_rib.routers import GBPS, LEAF_AS, NET, Router, attributes, link, nets, peer
+
+
+def four_spines(*, own: tuple[float, ...] = (400,) * 4, told: tuple[float | None, ...]) -> Router:
+    router = Router()
+    for at, (mine, theirs) in enumerate(zip(own, told, strict=True), 1):
+        router.add(peer(at), mine)
+        router.path(peer(at), gbps=theirs)
+    router.solve()
+    return router
+
+
+def total(router: Router) -> float:
+    (chosen,) = router.rib.chosen.values()
+    return chosen.total / GBPS
+
+
+def test_a_spine_that_announces_a_quarter_gets_a_quarter():
+    router = four_spines(told=(400, 100, 400, 400))
+    assert router.weights() == [4, 1, 4, 4]
+    assert total(router) == pytest.approx(1300)
+
+
+def test_an_own_uplink_of_a_quarter_counts_the_same():
+    router = four_spines(own=(100, 400, 400, 400), told=(400,) * 4)
+    assert router.weights() == [1, 4, 4, 4]
+    assert total(router) == pytest.approx(1300)
+
+
+def test_parallel_links_to_one_spine_share_what_it_announces():
+    router = Router()
+    for one in (peer(1), peer(2, remote_as=65100, identifier=0x0A090001), peer(3)):
+        router.add(one)
+        router.path(one, gbps=400 if one.number == 3 else 100)
+    router.solve()
+    assert router.weights() == [1, 1, 8]
+    assert total(router) == pytest.approx(500)
+
+
+def test_a_session_without_the_route_gets_no_share_of_it():
+    router = Router()
+    one, two = peer(1), peer(2, remote_as=65100, identifier=0x0A090001)
+    for each in (one, two):
+        router.add(each)
+    router.path(one, NET)
+    router.path(one, *nets(1, 0x0A020000))
+    router.path(two, *nets(1, 0x0A020000))
+    router.solve()
+    assert len(router.weights()) == 1
+    assert len(router.weights(nets(1, 0x0A020000)[0])) == 2
+    assert len({hop.interface for hop in router.solver.routes[NET].nexthops.hops}) == 1
+
+
+def test_a_spine_that_announces_zero_gets_nothing():
+    router = four_spines(told=(0, 400, 400, 400))
+    assert [hop.interface for hop in router.solver.routes[NET].nexthops.hops] == [
+        "swp2",
+        "swp3",
+        "swp4",
+    ]
+    assert total(router) == pytest.approx(1200)
+
+
+@pytest.mark.rfc("RFC 10005 §3.2")
+def test_all_zero_is_balanced_equally():
+    router = four_spines(own=(400, 100, 400, 400), told=(0, 0, 0, 0))
+    assert router.weights() == [1, 1, 1, 1]
+    assert total(router) == 0
+
+
+@pytest.mark.rfc("RFC 10005 §4")
+@pytest.mark.parametrize(
+    ("missing", "weights", "carries"), [("link", [4, 1, 2], 700), ("ecmp", [1, 1, 1], None)]
+)
+def test_a_path_without_bandwidth_counts_as_its_link_or_makes_all_equal(missing, weights, carries):
+    router = Router()
+    for at, (own, told) in enumerate([(400, 800), (100, 100), (200, None)], 1):
+        router.add(peer(at, missing=missing), own)
+        router.path(peer(at), gbps=told)
+    router.solve()
+    assert router.weights() == weights
+    (chosen,) = router.rib.chosen.values()
+    assert chosen.total == (carries and pytest.approx(carries * GBPS))
+
+
+def test_without_any_known_capacity_all_weigh_the_same():
+    router = Router()
+    for at in (1, 2, 3):
+        router.add(peer(at), None)
+        router.path(peer(at))
+    router.solve()
+    assert router.weights() == [1, 1, 1]
+
+
+def test_only_what_changed_is_described_again():
+    router = Router()
+    for at in (1, 2):
+        router.add(peer(at))
+        for group in range(8):
+            some = nets(4, 0x0A010000 + (group << 12))
+            router.path(peer(at), *some, gbps=100 + group)
+    router.solve()
+    groups = set(router.rib.chosen)
+    router.path(peer(1), *nets(4), gbps=50)
+    outputs = router.settle()
+    assert [one.node for one in outputs] == [peer(1).identifier]
+    assert set(router.rib.chosen) == groups
+    router.path(peer(1), nets(1)[0], gbps=25)
+    moved = router.settle()
+    assert [len(one.changes) for one in moved if getattr(one, "changes", None)] == [1, 1]
+
+
+def test_a_lost_neighbor_leaves_the_others():
+    router = four_spines(told=(400,) * 4)
+    router.rib.lose(2)
+    router.solve()
+    assert router.weights() == [1, 1, 1]
+    for at in (1, 3, 4):
+        router.rib.lose(at)
+    router.solve()
+    assert NET not in router.solver.routes
+    router.add(peer(2))
+    router.path(peer(2))
+    router.solve()
+    assert router.weights() == [1]
+
+
+def test_a_link_that_degrades_changes_the_weights():
+    router = four_spines(told=(400,) * 4)
+    router.rib.set_link(3, link(peer(3), 100))
+    router.solve()
+    assert router.weights() == [4, 4, 1, 4]
+    assert total(router) == pytest.approx(1300)
+
+
+def test_own_prefixes_need_no_route_of_bgp():
+    router = four_spines(told=(400,) * 4)
+    router.rib.originate([NET])
+    router.solve()
+    assert NET not in router.solver.routes
+    router.rib.withdraw([NET])
+    router.solve()
+    assert router.weights() == [1, 1, 1, 1]
+
+
+def test_a_loop_or_another_first_as_withdraws_the_route():
+    router = four_spines(told=(400,) * 4)
+    router.announce(peer(1), [NET], attributes(65100, 65001, LEAF_AS))
+    router.announce(peer(2), [NET], attributes(65300, LEAF_AS))
+    router.solve()
+    assert len(router.weights()) == 2
+
+
+def test_bandwidth_of_a_neighbor_is_ignored_if_it_is_to_be():
+    router = Router()
+    for at in (1, 2):
+        router.add(peer(at, receive=at == 2))
+        router.path(replace(peer(at)), gbps=100)
+    router.solve()
+    assert router.weights() == [4, 1]
