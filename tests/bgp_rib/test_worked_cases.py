@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.bgp_rib.routers import GBPS, LEAF_AS, NET, Router, attributes, link, nets, peer
+from tests.bgp_rib.routers import GBPS, LEAF_AS, NET, Router, attributes, feed, link, nets, peer
 
 
 def four_spines(*, own: tuple[float, ...] = (400,) * 4, told: tuple[float | None, ...]) -> Router:
@@ -165,3 +165,12 @@ def test_bandwidth_of_a_neighbor_is_ignored_if_it_is_to_be():
         router.path(replace(peer(at)), gbps=100)
     router.solve()
     assert router.weights() == [4, 1]
+
+
+def test_packets_leave_a_lost_neighbor_before_its_paths_are_looked_at():
+    router = four_spines(told=(400,) * 4)
+    router.rib.lose(2)
+    feed(router.solver, router.rib.graph.take("lost", 0.0))
+    router.solver.solve()
+    assert not router.rib.settled
+    assert router.weights() == [1, 1, 1]
