@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from fared.core.ids import Prefix
 from fared.protocols.bgp.packet.messages import Update
 from tests.bgp_rib.routers import Router, link, nets, peer
 
-PREFIXES = nets(4)
+PREFIXES = nets(3)
 PEERS = {
     1: peer(1),
     2: peer(2),
@@ -19,16 +20,22 @@ PEERS = {
     4: peer(4, missing="ecmp"),
 }
 _number = st.sampled_from(list(PEERS))
-_some = st.lists(st.sampled_from(PREFIXES), min_size=1, unique=True)
+_some = st.sampled_from([PREFIXES, PREFIXES[:1], PREFIXES[1:]])
+_gbps = st.sampled_from([100, 200, None, 0])
+_path = st.tuples(st.just("path"), _number, _some, _gbps)
+_solve = st.tuples(st.just("solve"))
 _actions = st.one_of(
-    st.tuples(st.just("path"), _number, _some, st.sampled_from([0, 100, 200, None])),
+    _path,
+    _path,
+    st.tuples(st.just("path"), _number, st.just(PREFIXES), _gbps),
+    _solve,
+    _solve,
+    st.tuples(st.just("settle"), st.integers(1, 3)),
     st.tuples(st.just("withdraw"), _number, _some),
     st.tuples(st.just("link"), _number, st.sampled_from([100, 400, None])),
     st.tuples(st.just("lose"), _number),
     st.tuples(st.just("own"), _some),
     st.tuples(st.just("foreign"), _some),
-    st.tuples(st.just("settle"), st.integers(1, 3)),
-    st.tuples(st.just("solve")),
 )
 
 
@@ -50,13 +57,13 @@ class Changing:
             self.known[number] = {}
         self.links[number] = gbps
 
-    def path(self, number: int, some: list[Prefix], gbps: float | None) -> None:
+    def path(self, number: int, some: Sequence[Prefix], gbps: float | None) -> None:
         if number not in self.links:
             self.link(number, 400)
         self.router.path(PEERS[number], *some, gbps=gbps)
         self.paths.update({(number, prefix): gbps for prefix in some})
 
-    def withdraw(self, number: int, some: list[Prefix]) -> None:
+    def withdraw(self, number: int, some: Sequence[Prefix]) -> None:
         if number in self.links:
             self.router.rib.update(number, Update(withdrawn=tuple(some)))
             for prefix in some:
@@ -67,11 +74,11 @@ class Changing:
             self.router.rib.lose(number)
             self.paths = {key: gbps for key, gbps in self.paths.items() if key[0] != number}
 
-    def own_prefixes(self, some: list[Prefix]) -> None:
+    def own_prefixes(self, some: Sequence[Prefix]) -> None:
         self.router.rib.originate(some)
         self.own.update(some)
 
-    def foreign_prefixes(self, some: list[Prefix]) -> None:
+    def foreign_prefixes(self, some: Sequence[Prefix]) -> None:
         self.router.rib.withdraw(some)
         self.own.difference_update(some)
 
@@ -116,8 +123,8 @@ class Changing:
         return weights, {number: self.known[number] for number in self.links}
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(_actions, max_size=25))
+@settings(max_examples=80, deadline=None)
+@given(st.lists(_actions, min_size=12, max_size=30))
 def test_any_changes_lead_to_what_a_new_start_leads_to(actions):
     changing = Changing()
     names = {"own": "own_prefixes", "foreign": "foreign_prefixes"}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from msgspec.structs import replace
 
+from fared.protocols.bgp.packet.communities import LinkBandwidth
+from fared.protocols.bgp.rib.paths import with_bandwidth
 from tests.bgp_rib.routers import GBPS, LEAF_AS, NET, Router, attributes, feed, link, nets, peer
 
 
@@ -88,6 +92,31 @@ def test_a_path_without_bandwidth_counts_as_its_link_or_makes_all_equal(missing,
     assert router.weights() == weights
     (chosen,) = router.rib.chosen.values()
     assert chosen.total == (carries and pytest.approx(carries * GBPS))
+
+
+@pytest.mark.rfc("RFC 10005 §4")
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_a_bandwidth_that_is_not_valid_counts_as_none(value):
+    router = Router()
+    for at, raw in enumerate([value, 100 * GBPS], 1):
+        router.add(peer(at))
+        router.path(peer(at), raw=raw)
+    router.solve()
+    assert router.weights() == [4, 1]
+
+
+@pytest.mark.rfc("RFC 10005 §4")
+@pytest.mark.parametrize(("values", "counts"), [((300, 100), [1, 4]), ((300, 0), [1])])
+def test_of_several_bandwidths_the_lowest_counts(values, counts):
+    router = Router()
+    communities = [LinkBandwidth(at, one * GBPS, at == 1) for at, one in enumerate(values)]
+    plain = attributes(peer(1).remote_as, LEAF_AS)
+    for at in (1, 2):
+        router.add(peer(at))
+    router.announce(peer(1), [NET], with_bandwidth(plain, *communities))
+    router.path(peer(2), gbps=400)
+    router.solve()
+    assert router.weights() == counts
 
 
 def test_without_any_known_capacity_all_weigh_the_same():
