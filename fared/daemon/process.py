@@ -31,6 +31,7 @@ def run(path: str, loaded: Loaded, record: str | None = None) -> None:
         asyncio.run(_serve(daemon))
         if daemon.leaving:
             daemon.stderr.finish()
+            daemon.notifier.alive()  # systemd counts on, from here to the next process's loop
             _execute_again()
     except (LockError, PrivilegeError) as error:
         raise DaemonError(str(error)) from None

@@ -49,7 +49,7 @@ def test_systemd_is_notified_of_stages_then_ready_then_watchdog_then_stopping(
         order = [text.removeprefix("STATUS=start-up: ") for text in heard if "start-up" in text]
         assert order == [stage.label for stage in Stage if stage is not Stage.STARTING]
         before = heard.index("READY=1")
-        assert "WATCHDOG=1" not in heard[:before]
+        assert heard[:before].count("WATCHDOG=1") >= 1, "its loop runs"
         assert heard[before - 1] == "STATUS=routing"
 
         fed: list[float] = []
@@ -69,6 +69,27 @@ def test_systemd_is_notified_of_stages_then_ready_then_watchdog_then_stopping(
                 rest.append(systemd.recv(4096).decode())
         assert "STOPPING=1" in rest
         assert "WATCHDOG=1" not in rest[rest.index("STOPPING=1") :]
+
+
+def test_a_restart_in_place_feeds_the_watchdog_on_its_way(waiting: Pair, tmp_path: Path):
+    """For systemd nothing ends: it counts from the last notification of the former process."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        path = tmp_path / "n.sock"
+        systemd.bind(str(path))
+        systemd.settimeout(30)
+        # so long that nothing but the restart itself feeds it
+        waiting.left.start({"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "3600000000"})
+        wait_for(waiting.left.settled, 30, "ready")
+        while systemd.recv(4096) != b"READY=1":
+            pass
+        waiting.left.cli("restart")
+        heard: list[str] = []
+        while "READY=1" not in heard:
+            heard.append(systemd.recv(4096).decode())
+        started = next(n for n, text in enumerate(heard) if "start-up" in text)
+        assert "STOPPING=1" not in heard
+        assert "WATCHDOG=1" in heard[:started], "before the next process is loaded"
+        assert "WATCHDOG=1" in heard[started:], "as soon as its loop runs"
 
 
 def test_without_systemd_nothing_is_notified(waiting: Pair):

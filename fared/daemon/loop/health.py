@@ -89,6 +89,7 @@ class Health:
         self._watch_links()
         watchdog = self._notifier.watchdog_interval
         if watchdog is not None:
+            self._feed_watchdog()  # the process before this one fed it last
             every(watchdog, "watchdog", self._feed_watchdog)
 
     def _compare_changes(self) -> None:
