@@ -132,7 +132,7 @@ def unprepared() -> str | None:
         return "no image: make test-containers"
     first, _, problem = STAMP.read_text().partition("\n")
     if problem:
-        return f"podman runs no container on this machine: {problem}"
+        return problem
     return (
         None
         if first == made_from()

@@ -35,7 +35,10 @@ _DEPENDS_ON_PERL = (
 
 
 def main() -> None:
-    """Make what is missing. Exit code 1: a Dockerfile cannot be built."""
+    """Make what is missing. Exit code 1: a Dockerfile cannot be built.
+
+    A machine on which no container can run has its reason in the stamp, and tests skip with it.
+    """
     reason = absent()
     if reason is not None:
         print(f"containers: {reason}")
@@ -47,14 +50,23 @@ def main() -> None:
         return
     STAMP.unlink(missing_ok=True)
     podman = Podman(PREPARED)
-    _make_base(podman)
-    problem = podman.problem()
+    problem = _missing(podman)
     if problem is None:
         _build(podman)
     else:
-        print(f"containers: podman runs none here: {problem}")
+        print(f"containers: {problem}")
     STAMP.write_text(source if problem is None else f"{source}\n{problem}")
     print(f"containers: {time.monotonic() - begun:.0f} s, {IMAGES}")
+
+
+def _missing(podman: Podman) -> str | None:
+    """Make the base, and run it. Return what this machine lacks for that; None: nothing."""
+    try:
+        _make_base(podman)
+    except (subprocess.SubprocessError, AssertionError) as error:
+        return f"no base could be made of Debian's archive: {error} ({PREPARED / 'base.log'})"
+    problem = podman.problem()
+    return None if problem is None else f"podman runs no container on this machine: {problem}"
 
 
 def _make_base(podman: Podman) -> None:
@@ -93,5 +105,5 @@ def _build(podman: Podman) -> None:
 if __name__ == "__main__":
     try:
         main()
-    except subprocess.CalledProcessError as error:
+    except subprocess.SubprocessError as error:
         sys.exit(f"containers: {error}")
