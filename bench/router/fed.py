@@ -49,6 +49,9 @@ class BuilderEngine:
         self.said: list[object] = []
         self.budgets: dict[str, object] = {}
 
+    def handle(self, event: object, now: float) -> None:
+        """Counts of link ends come: they limit announcements, of which there are none here."""
+
     def install(self, lsa: Lsa, now: float) -> None:
         """Install an LSA (RFC 2328 §13.2)."""
         self._instance.process.now = now
