@@ -37,6 +37,7 @@ def test_nor_after_any_single_failure_and_databases_are_equal_at_once(fabric: Sp
         fabric.healed(cables)
 
 
+@pytest.mark.soak
 def test_after_double_failures_all_databases_are_equal_within_half_a_second(
     fabric: SparseFlooding,
 ):

@@ -40,6 +40,7 @@ def test_jobs_are_flooded_over_isis(jobs: Jobs):
     wait_for(lambda: not jobs.shown("S2")["jobs"], SHORT, "the job has ended")
 
 
+@pytest.mark.soak
 def test_links_that_fail_one_after_the_other_delay_sums_by_less_than_a_second(jobs: Jobs):
     survive_failures(jobs, "soak")
 

@@ -136,7 +136,13 @@ def fail_process(jobs: Jobs) -> None:
     jobs.kill("S1", "fared-ina")
 
 
-@pytest.mark.parametrize("fail", [fail_link, fail_spine, fail_process])
+@pytest.mark.parametrize(
+    "fail",
+    [
+        fail_spine,
+        *(pytest.param(other, marks=pytest.mark.soak) for other in (fail_link, fail_process)),
+    ],
+)
 def test_trees_avoid_what_failed_in_the_middle_of_calls(jobs: Jobs, fail):
     name = fail.__name__
     jobs.create(name)
@@ -151,6 +157,7 @@ def test_trees_avoid_what_failed_in_the_middle_of_calls(jobs: Jobs, fail):
     jobs.end(name)
 
 
+@pytest.mark.soak
 def test_links_that_fail_one_after_the_other_delay_sums_by_less_than_a_second(jobs: Jobs):
     survive_failures(jobs, "soak")
 
@@ -170,6 +177,7 @@ def test_another_leaf_takes_over_when_the_daemon_of_the_head_crashes(jobs: Jobs)
     jobs.end("headless")
 
 
+@pytest.mark.soak
 def test_a_job_has_a_relay_while_two_leaves_are_weak_at_two_spines(jobs: Jobs):
     """L2 sends over S2 and L1 to S1; the loss of S2-L1, which only the relay needs, is repaired."""
     jobs.create("relay")
@@ -210,6 +218,7 @@ def test_weights_follow_a_changed_rate(jobs: Jobs):
     jobs.end("rates")
 
 
+@pytest.mark.soak
 def test_two_jobs_have_a_spine_each_and_one_has_both_when_the_other_ends(jobs: Jobs):
     jobs.create("first")
     jobs.create("second")

@@ -30,6 +30,7 @@ def four_leaves() -> topology.LabTopology:
     return topology.from_document(document | {"name": "ina-ring"}, Path("ring.clab.yml"))
 
 
+@pytest.mark.soak
 def test_sums_go_on_over_a_ring_when_no_spine_sums_any_more(tmp_path: Path):
     with Fabric.from_topology(four_leaves(), directory=tmp_path) as running:
         assert await_paths(running, 60.0) is not None

@@ -77,6 +77,7 @@ def test_all_operations_and_widths_give_the_same_right_values(fabric):
         assert 1e-5 < short < 4e-3
 
 
+@pytest.mark.soak
 def test_a_thousand_calls_at_one_percent_loss_give_the_same_bits(fabric):
     fabric.install(job("loss", 3))
     fabric.lose("numgen random mod 1000 < 10 drop")

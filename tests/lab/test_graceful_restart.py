@@ -77,8 +77,15 @@ def begin(fabric: Fabric, name: str, *, planned: bool) -> None:
         fabric.start_node(name)
 
 
-@pytest.mark.parametrize("planned", [True, False], ids=["planned", "crash"])
-@pytest.mark.parametrize("name", ["L1", "S1"])
+@pytest.mark.parametrize(
+    ("name", "planned"),
+    [
+        pytest.param("L1", True, id="L1-planned"),
+        pytest.param("S1", True, id="S1-planned"),
+        pytest.param("L1", False, id="L1-crash"),
+        pytest.param("S1", False, id="S1-crash", marks=pytest.mark.soak),
+    ],
+)
 def test_a_restart_loses_no_packet_and_changes_no_route_of_any_router(
     fabric: Fabric, protocol: str, name: str, planned: bool
 ):

@@ -89,6 +89,7 @@ def five_stages(tmp_path: Path) -> Iterator[Fabric]:
         yield running
 
 
+@pytest.mark.soak
 def test_damages_a_slow_link_and_drained_spines_in_another_level_1_area(five_stages: Fabric):
     """The five-stage story: p2-S1 to p2-L1 at a quarter is 1:4:4:4 at p1-L1, across two levels.
 

@@ -185,6 +185,7 @@ def flood(pair: Pair, packet: bytes, seconds: float) -> int:
     return sent
 
 
+@pytest.mark.soak
 def test_a_flood_of_updates_for_more_than_the_dead_interval_delays_no_hello(
     victim_pair: Pair, corpus: list[bytes]
 ):

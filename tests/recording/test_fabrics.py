@@ -58,7 +58,7 @@ def test_random_failures_replay_to_the_same_databases_and_routes(proto, seed, tm
     fabric = MAKE[proto](4, 8, network=network)
     network.start_all()
     network.run_until_quiet(60)
-    random_failures(fabric, random.Random(seed), 40)
+    random_failures(fabric, random.Random(seed), 15)
     network.end()
     texts = network.texts()
     assert all(len(routes) > 1000 for _, routes in texts.values())

@@ -145,7 +145,7 @@ def unbounded():
     return quality(started(clos3, SPINES, LEAVES), SPINES, UNBOUNDED)
 
 
-@pytest.mark.parametrize("halved", [False, True])
+@pytest.mark.parametrize("halved", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_weights_follow_load_with_a_quarter_of_the_announcements(unbounded, halved):
     """Unbounded, an announcement a second of each link end."""
     freely, run = unbounded
