@@ -29,8 +29,8 @@ HEADERS = (14 + 28 + 40) / 8896
 """Ethernet, IPv4 and UDP, the packet's own header, of the values of a jumbo frame."""
 
 
-def small() -> topology.LabTopology:
-    """Two spines, three leaves, a worker each; 100 Mbit/s, jumbo frames."""
+def small_document() -> dict[str, Any]:
+    """The file of two spines, three leaves, a worker each; 100 Mbit/s, jumbo frames."""
     document = yaml.safe_load((ROOT / "containerlab" / "ina.clab.yml").read_text())
     names = {"S1", "S2", "L1", "L2", "L3", "h1", "h2", "h3"}
     inner = document["topology"]
@@ -39,7 +39,12 @@ def small() -> topology.LabTopology:
         link for link in inner["links"] if {end[:2] for end in link["endpoints"]} <= names
     ]
     inner["groups"]["router"]["labels"]["fared-lab.rate"] = "100M"
-    return topology.from_document(document | {"name": "ina-small"}, Path("small.clab.yml"))
+    return dict(document, name="ina-small")
+
+
+def small() -> topology.LabTopology:
+    """The fabric of that file."""
+    return topology.from_document(small_document(), Path("small.clab.yml"))
 
 
 def loaded(name: str) -> AddressPlan:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from fared.extensions.ina.slots.packet import largest_payload
 from fared.extensions.lab import topology
@@ -22,7 +21,7 @@ from fared.extensions.lab.ina_workload import run_ina
 from fared.extensions.lab.ranks import rank_of
 from fared.extensions.lab.waiting import await_paths
 from fared.kernel.nft import find_nft
-from tests.ina.test_lab import HEADERS, counters, repeated_bytes, sent, small
+from tests.ina.test_lab import HEADERS, counters, repeated_bytes, sent, small_document
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -38,7 +37,7 @@ CHUNKS = -(-SIZE // largest_payload(9000, 64))
 
 def two_at_a_leaf(protocol: str, bier: str) -> topology.LabTopology:
     """Two spines, three leaves; L1 has the workers h1 and h4."""
-    document = yaml.safe_load(yaml.safe_dump(dict(small().document)))
+    document = small_document()
     inner = document["topology"]
     inner["nodes"]["h4"] = {"group": "host"}
     inner["links"].append({"endpoints": ["h4:L1", "L1:h4"], "mtu": 9000})

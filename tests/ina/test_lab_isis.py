@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from fared.extensions.lab import topology
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.waiting import await_paths
 from tests.ina.lab_jobs import SHORT, Jobs, lose_a_worker_and_take_it_back, same, survive_failures
-from tests.ina.test_lab import small
+from tests.ina.test_lab import small_document
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 
 def isis() -> topology.LabTopology:
-    document = yaml.safe_load(yaml.safe_dump(dict(small().document)))
+    document = small_document()
     document["topology"]["groups"]["router"]["labels"]["fared-lab.protocol"] = "isis"
     return topology.from_document(document | {"name": "ina-isis"}, Path("isis.clab.yml"))
 
