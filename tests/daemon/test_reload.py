@@ -94,9 +94,9 @@ def test_the_file_is_read_beside_the_loop(tmp_path, monkeypatch):
     file.write_text(OSPF % 10)
     host, may_end = Host(file), threading.Event()
 
-    def slow(path: Path, text: str | None) -> Any:
+    def slow(path: Path, text: str | None, compare: Any) -> Any:
         assert may_end.wait(10), "the loop had no turn"
-        return load_runnable(path, text)
+        return load_runnable(path, text, compare)
 
     monkeypatch.setattr(module, "load_runnable", slow)
 
@@ -233,9 +233,9 @@ async def test_the_garbage_collector_is_paused_while_a_large_file_is_read(tmp_pa
         seen.append(gc.isenabled())
         return made
 
-    def load(path, text):
+    def load(path, text, compare):
         seen.append(gc.isenabled())
-        return load_runnable(path, text)
+        return load_runnable(path, text, compare)
 
     monkeypatch.setattr(module, "load_runnable", load)
     monkeypatch.setattr(module, "_plan", watched)
