@@ -48,6 +48,26 @@ class NodeKind(Protocol):
         """Return the operator's tool of the node with these arguments. Raises LabError."""
 
 
+class KernelOnly:
+    """What kinds without a daemon have in common."""
+
+    account: str | None = None
+
+    def missing(self) -> str | None:
+        """Return None: the kernel is sufficient."""
+        return None
+
+    def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
+        """Return nothing: there is no configuration."""
+        del plan, directory
+        return {}
+
+    def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
+        """Return nothing: no daemon runs."""
+        del plan, directory
+        return ()
+
+
 def router_sysctls(plan: NodePlan) -> dict[str, object]:
     """Return the sysctls of a router whose daemon does not set them.
 

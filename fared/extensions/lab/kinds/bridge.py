@@ -7,34 +7,18 @@ from pathlib import Path
 
 from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.kinds.base import Command
+from fared.extensions.lab.kinds.base import KernelOnly
 
 _DEVICE = "bridge"
 
 
-class Bridge:
+class Bridge(KernelOnly):
     """The kind ``bridge``."""
-
-    account: str | None = None
-
-    def missing(self) -> str | None:
-        """Return None: a bridge needs only the kernel."""
-        return None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
         """Keep the segment out of IP: only the nodes at it have addresses."""
         del plan
         return {"ipv4.ip_forward": 0}
-
-    def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
-        """Return nothing: a bridge has no configuration."""
-        del plan, directory
-        return {}
-
-    def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Return nothing: no daemon runs."""
-        del plan, directory
-        return ()
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
         """Refuse: there is no daemon."""

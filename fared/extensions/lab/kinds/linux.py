@@ -7,18 +7,12 @@ from pathlib import Path
 
 from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.errors import LabError
-from fared.extensions.lab.kinds.base import Command
+from fared.extensions.lab.kinds.base import KernelOnly
 from fared.extensions.lab.source_routes import routed_by_source
 
 
-class Linux:
+class Linux(KernelOnly):
     """The kind ``linux``."""
-
-    account: str | None = None
-
-    def missing(self) -> str | None:
-        """Return None: a host needs only the kernel."""
-        return None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
         """Return nothing: the kernel's defaults suit a host. One with several links is no router.
@@ -29,16 +23,6 @@ class Linux:
             return {}
         six = {"ipv6.conf.all.forwarding": 0} if any(p.address6 for p in plan.ports) else {}
         return {"ipv4.ip_forward": 0, **six}
-
-    def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
-        """Return nothing: a host has no configuration."""
-        del plan, directory
-        return {}
-
-    def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Return nothing: no daemon runs."""
-        del plan, directory
-        return ()
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
         """Refuse: there is no daemon."""
