@@ -145,6 +145,13 @@ def _graceful(ospf: FrrOspf, line: FrrStatement, *words: str) -> str | None:
     return None
 
 
+_TE: Final = (
+    Rule("mpls-te on", why(_ALWAYS)),
+    Rule("mpls-te export", why(_ALWAYS)),
+    Rule("mpls-te router-address A", why(_LINK_ID)),
+    Rule("segment-routing ...", why(_NO_SR)),
+)
+"""The same in both protocols."""
 OSPF: Final = (
     Rule("ospf router-id A", setting("router-id")),
     Rule("router-id A", setting("router-id")),
@@ -177,11 +184,8 @@ OSPF: Final = (
     Rule("capability opaque", why(_ALWAYS)),
     Rule("ospf opaque-lsa", why(_ALWAYS)),
     Rule("ospf abr-type T", why("fared's border routers are those of RFC 3509, as FRR's default")),
-    Rule("mpls-te on", why(_ALWAYS)),
-    Rule("mpls-te export", why(_ALWAYS)),
-    Rule("mpls-te router-address A", why(_LINK_ID)),
+    *_TE,
     Rule("router-info ...", why(_ALWAYS)),
-    Rule("segment-routing ...", why(_NO_SR)),
     Rule("neighbor A ...", why("fared has no NBMA networks")),
     Rule("distribute-list ...", why("fared filters with prefixes of redistribute")),
 )
@@ -283,9 +287,6 @@ ISIS: Final = (
     Rule("hostname dynamic", why(_ALWAYS)),
     Rule("dynamic-hostname", why(_ALWAYS)),
     Rule("log-adjacency-changes", why(_ALWAYS)),
-    Rule("mpls-te on", why(_ALWAYS)),
-    Rule("mpls-te export", why(_ALWAYS)),
-    Rule("mpls-te router-address A", why(_LINK_ID)),
-    Rule("segment-routing ...", why(_NO_SR)),
+    *_TE,
     Rule("fast-reroute ...", why("fared has no precomputed backups: it moves flows with groups")),
 )
