@@ -148,9 +148,7 @@ def spf(
 
     Without options these are the routes of the router that the database was saved on.
     """
-    _check_usage(root, prefix, every=every, diff=diff)
-    if sub_domain is not None and (every or diff or prefix is not None):
-        raise click.UsageError("--bier is for one router: omit --all, --diff and --explain")
+    _check_usage(root, prefix, sub_domain, every=every, diff=diff)
     given = WhatIf(fail_links, fail_nodes, costs, bandwidths, overloads)
     if diff and not given.described():
         raise click.UsageError(
@@ -179,11 +177,15 @@ def spf(
     print_answer(document, as_json=as_json, width=_PIPE_WIDTH)
 
 
-def _check_usage(root: str | None, prefix: str | None, *, every: bool, diff: bool) -> None:
+def _check_usage(
+    root: str | None, prefix: str | None, sub_domain: int | None, *, every: bool, diff: bool
+) -> None:
     if every and root is not None:
         raise click.UsageError("--root and --all are mutually exclusive")
     if prefix is not None and (every or diff):
         raise click.UsageError("--explain is for one router: omit --all and --diff")
+    if sub_domain is not None and (every or diff or prefix is not None):
+        raise click.UsageError("--bier is for one router: omit --all, --diff and --explain")
 
 
 def _time(option: str, text: str | None) -> float | None:
