@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fared.core.bfd import BfdChanged, BfdWanted
+from fared.core.streams import StreamInput, StreamOutput
 from fared.paths.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
 from fared.protocols.igp import events as igp
 from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
@@ -155,7 +156,9 @@ class To(msgspec.Struct, frozen=True):
     """Input for the engine of one protocol."""
 
     proto: str
-    event: igp.PacketReceived | igp.LinkChanged[Any] | BfdChanged | igp.NeighborCleared
+    event: (
+        igp.PacketReceived | igp.LinkChanged[Any] | BfdChanged | igp.NeighborCleared | StreamInput
+    )
 
 
 ToAll = (
@@ -200,6 +203,7 @@ class From(msgspec.Struct, frozen=True):
         | igp.AdjacencyChanged
         | igp.InformationUpdated
         | BfdWanted
+        | StreamOutput
     )
 
 

@@ -7,12 +7,10 @@ import random
 from typing import Any
 
 from fared.core.ids import parse_dotted
-from fared.protocols.bgp.session.events import (
+from fared.core.streams import (
     CloseStream,
     Connect,
-    NeighborSettings,
     SendStream,
-    SessionDown,
     StreamClosed,
     StreamId,
     StreamOpened,
@@ -20,6 +18,7 @@ from fared.protocols.bgp.session.events import (
     StreamSent,
     Transport,
 )
+from fared.protocols.bgp.session.events import NeighborSettings, SessionDown
 from fared.protocols.bgp.session.fsm import BgpState
 from fared.protocols.bgp.session.session import BgpSession
 from fared.protocols.igp.process import Process

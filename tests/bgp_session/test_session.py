@@ -7,6 +7,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted
+from fared.core.streams import (
+    CloseStream,
+    Connect,
+    SendStream,
+    StreamId,
+    StreamOpened,
+    StreamReceived,
+    StreamSent,
+)
 from fared.protocols.bgp.packet.capabilities import FourOctetAs, multiprotocol
 from fared.protocols.bgp.packet.codec import (
     KEEPALIVE,
@@ -19,17 +28,10 @@ from fared.protocols.bgp.packet.messages import OpenMessage, RouteRefresh, Updat
 from fared.protocols.bgp.packet.notification import Fault, notification
 from fared.protocols.bgp.session.connection import MOST_WAITING, PORTION
 from fared.protocols.bgp.session.events import (
-    CloseStream,
-    Connect,
     RefreshRequested,
     RoomToSend,
-    SendStream,
     SessionDown,
     SessionEstablished,
-    StreamId,
-    StreamOpened,
-    StreamReceived,
-    StreamSent,
     UpdateReceived,
 )
 from fared.protocols.bgp.session.fsm import BgpState

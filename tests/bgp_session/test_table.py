@@ -3,12 +3,7 @@
 import pytest
 
 from fared.core.ids import parse_dotted
-from fared.protocols.bgp.packet.capabilities import FourOctetAs, multiprotocol
-from fared.protocols.bgp.packet.codec import KEEPALIVE, decode_message, encode_message, encode_open
-from fared.protocols.bgp.packet.framing import check_header
-from fared.protocols.bgp.packet.messages import OpenMessage, RouteRefresh, Update
-from fared.protocols.bgp.packet.notification import Notification
-from fared.protocols.bgp.session.events import (
+from fared.core.streams import (
     CloseStream,
     Connect,
     SendStream,
@@ -17,6 +12,11 @@ from fared.protocols.bgp.session.events import (
     StreamOpened,
     StreamReceived,
 )
+from fared.protocols.bgp.packet.capabilities import FourOctetAs, multiprotocol
+from fared.protocols.bgp.packet.codec import KEEPALIVE, decode_message, encode_message, encode_open
+from fared.protocols.bgp.packet.framing import check_header
+from fared.protocols.bgp.packet.messages import OpenMessage, RouteRefresh, Update
+from fared.protocols.bgp.packet.notification import Notification
 from fared.protocols.bgp.session.fsm import SESSION_TABLE, BgpState, SessionEvent
 from tests.bgp_session.net import PEER, Speaker, settings
 

@@ -7,8 +7,7 @@ import contextlib
 import socket
 from typing import Any
 
-from fared.extensions.lab.namespaces import Netns
-from fared.protocols.bgp.session.events import (
+from fared.core.streams import (
     CloseStream,
     Connect,
     SendStream,
@@ -18,6 +17,7 @@ from fared.protocols.bgp.session.events import (
     StreamReceived,
     StreamSent,
 )
+from fared.extensions.lab.namespaces import Netns
 from tests.bgp_session.net import PEER, Speaker
 from tests.waiting import loop_until
 

@@ -17,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted, parse_prefix
+from fared.core.streams import Transport
 from fared.extensions.lab.namespaces import Netns
 from fared.protocols.bgp.packet.as_path import sequence
 from fared.protocols.bgp.packet.attributes import (
@@ -29,7 +30,7 @@ from fared.protocols.bgp.packet.codec import encode_message
 from fared.protocols.bgp.packet.communities import LinkBandwidth
 from fared.protocols.bgp.packet.messages import RouteGroup, Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
-from fared.protocols.bgp.session.events import Transport, UpdateReceived
+from fared.protocols.bgp.session.events import UpdateReceived
 from fared.protocols.bgp.session.fsm import BgpState
 from tests.bgp_session.net import Speaker, settings
 from tests.peers.bgp_edge import Edge

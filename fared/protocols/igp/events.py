@@ -1,8 +1,9 @@
-"""Events between an engine and its surroundings, the same for OSPF and IS-IS.
+"""Events between an engine and its surroundings, the same for all protocols.
 
 They are plain values, so a run can be recorded and replayed. An engine knows its own protocol only;
 the router, which may run several, adds the name of the protocol (``router.events``). Addresses are
-those of the layer that carries the protocol, as integers: IPv4 for OSPF, MAC for IS-IS.
+those of the layer that carries the protocol, as integers: IPv4 for OSPF, MAC for IS-IS. A protocol
+over TCP has streams instead of packets (``core.streams``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import msgspec
 from fared.core.bfd import BfdChanged, BfdWanted
 from fared.core.ids import NodeId
 from fared.core.links import InterfaceAddress, Link
+from fared.core.streams import StreamInput, StreamOutput
 
 if TYPE_CHECKING:
     from fared.core.routes import LocalRoute, RouteKey
@@ -163,6 +165,7 @@ Input = (
     | LimitsReset
     | NeighborCleared
     | InformationOffered
+    | StreamInput
 )
 
 
@@ -264,4 +267,5 @@ Output = (
     | LogRecord
     | BfdWanted
     | InformationUpdated
+    | StreamOutput
 )

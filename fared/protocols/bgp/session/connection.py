@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from fared.core.rng import Rng
+from fared.core.streams import CloseStream, SendStream, StreamId
 from fared.core.timers import Timer, TimerQueue
 from fared.protocols.bgp.packet.codec import (
     KEEPALIVE,
@@ -29,14 +30,7 @@ from fared.protocols.bgp.packet.messages import (
     Update,
 )
 from fared.protocols.bgp.packet.notification import Fault, MessageError, Notification, notification
-from fared.protocols.bgp.session.events import (
-    Agreed,
-    CloseStream,
-    NeighborSettings,
-    Output,
-    SendStream,
-    StreamId,
-)
+from fared.protocols.bgp.session.events import Agreed, NeighborSettings, Output
 from fared.protocols.bgp.session.fsm import (
     SESSION_TABLE,
     BgpState,

@@ -1,41 +1,25 @@
 """What goes into a session and comes out of it: plain values, so that a run can be repeated.
 
-Streams are TCP connections. A session opens active ones; passive ones are those that its neighbor
-opened, for which whoever accepts connections finds the session by address.
+What concerns connections is in ``core.streams``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
+from fared.core.streams import (
+    CloseStream,
+    Connect,
+    SendStream,
+    StreamClosed,
+    StreamOpened,
+    StreamReceived,
+    StreamSent,
+    Transport,
+)
 from fared.protocols.bgp.packet.capabilities import GracefulRestartCapability
 from fared.protocols.bgp.packet.messages import RouteRefresh, Update
-
-EXTERNAL, INTERNAL = "external", "internal"
-
-
-class StreamId(NamedTuple):
-    """A connection with a neighbor; each side numbers those that it opens."""
-
-    peer: int
-    passive: bool
-    number: int
-
-
-class Transport(msgspec.Struct, frozen=True):
-    """What the edge needs for a connection; ``link`` is the interface of a link-local address.
-
-    ``ttl`` 255: only from the link (RFC 5082). ``key``: of TCP MD5 (RFC 2385).
-    """
-
-    remote: str
-    local: str | None = None
-    link: str | None = None
-    port: int = 179
-    ttl: int | None = None
-    key: bytes | None = None
+from fared.protocols.bgp.settings import EXTERNAL
 
 
 class NeighborSettings(msgspec.Struct, frozen=True):
@@ -74,55 +58,6 @@ class Agreed(msgspec.Struct, frozen=True):
     extended_next_hop: bool
     restart: GracefulRestartCapability | None
     """Of the neighbor."""
-
-
-class StreamOpened(msgspec.Struct, frozen=True):
-    """A connection is there, with these addresses."""
-
-    stream: StreamId
-    local: str
-    remote: str
-
-
-class StreamReceived(msgspec.Struct, frozen=True):
-    """Bytes came."""
-
-    stream: StreamId
-    data: bytes
-
-
-class StreamSent(msgspec.Struct, frozen=True):
-    """The kernel took so many of the bytes to send."""
-
-    stream: StreamId
-    count: int
-
-
-class StreamClosed(msgspec.Struct, frozen=True):
-    """A connection ended, or could not be opened; ``reason`` in words."""
-
-    stream: StreamId
-    reason: str
-
-
-class Connect(msgspec.Struct, frozen=True):
-    """Open a connection; the answer is StreamOpened or StreamClosed."""
-
-    stream: StreamId
-    transport: Transport
-
-
-class SendStream(msgspec.Struct, frozen=True):
-    """Send bytes; StreamSent tells how many have gone."""
-
-    stream: StreamId
-    data: bytes
-
-
-class CloseStream(msgspec.Struct, frozen=True):
-    """Send what is to be sent, if the neighbor reads it at once, and close."""
-
-    stream: StreamId
 
 
 class SessionEstablished(msgspec.Struct, frozen=True):

@@ -23,7 +23,8 @@ from fared.protocols.bgp.packet.framing import MAX_EXTENDED, MAX_LENGTH
 from fared.protocols.bgp.packet.messages import OpenMessage
 from fared.protocols.bgp.packet.nlri import AFIS, UNICAST
 from fared.protocols.bgp.packet.notification import Fault, MessageError
-from fared.protocols.bgp.session.events import EXTERNAL, INTERNAL, Agreed, NeighborSettings
+from fared.protocols.bgp.session.events import Agreed, NeighborSettings
+from fared.protocols.bgp.settings import EXTERNAL, INTERNAL
 
 _LEAST_HOLD_TIME: Final = 3
 _FAMILY_NAMES: Final = {4: "IPv4", 6: "IPv6"}

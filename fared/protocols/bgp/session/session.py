@@ -10,6 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from fared.core.streams import (
+    CloseStream,
+    Connect,
+    SendStream,
+    StreamClosed,
+    StreamId,
+    StreamOpened,
+    StreamReceived,
+    StreamSent,
+)
 from fared.core.timers import Timer
 from fared.protocols.bgp.packet.capabilities import RestartFlags
 from fared.protocols.bgp.packet.codec import encode_notification
@@ -23,20 +33,12 @@ from fared.protocols.bgp.packet.notification import (
 )
 from fared.protocols.bgp.session.connection import MOST_WAITING, BgpConnection, Surroundings
 from fared.protocols.bgp.session.events import (
-    CloseStream,
-    Connect,
     Input,
     NeighborSettings,
     RefreshRequested,
     RoomToSend,
-    SendStream,
     SessionDown,
     SessionEstablished,
-    StreamClosed,
-    StreamId,
-    StreamOpened,
-    StreamReceived,
-    StreamSent,
     UpdateReceived,
 )
 from fared.protocols.bgp.session.fsm import BgpState, SessionEvent
