@@ -25,8 +25,8 @@ from deb.releases import RELEASES, Release  # noqa: E402
 OUT = ROOT / "build" / "deb-test"
 OLD, NEW = "0.2.0", "0.2.1~test"
 KEYRINGS = Path(os.environ.get("KEYRINGS", "/usr/share/keyrings"))
-_INCLUDED = ("systemd", "iproute2", "python3", *contents.DEBIAN.values())
-"""What the packages depend on, and a supervisor."""
+_INCLUDED = ("apt", "systemd", "iproute2", "python3", *contents.DEBIAN.values())
+"""What the packages depend on, a supervisor, and what is no required package in Ubuntu: apt."""
 _TOOLS = tuple(contents.DEBIAN_TOOLS.values())
 _BUILDERS = ("python3-venv", "ca-certificates")
 _BUILD = """
