@@ -20,6 +20,7 @@ from fared.extensions.lab.generate.registry import NAMES
 from fared.extensions.lab.kinds.bird import Bird
 from fared.extensions.lab.kinds.fared import configuration
 from fared.extensions.lab.kinds.frr import Frr
+from fared.extensions.lab.labels import PROTOCOLS
 from fared.extensions.lab.main import main
 from fared.extensions.lab.ranks import all_ranks
 
@@ -178,7 +179,7 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("protocol", ["ospf", "isis"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_head_of_every_file_says_how_to_write_it_again(name: str, protocol: str):
     options = SMALL.get(name, ()), ("--protocol", protocol, "--hello", "2", "--rate", "40M")
@@ -201,6 +202,11 @@ def test_a_fabric_of_one_area_has_neither_areas_nor_levels(protocol: str):
     flat = generated("--protocol", protocol, "--area", "one")
     assert "vars:" not in flat
     assert "isis-level" not in flat
+
+
+def test_bgp_has_no_areas():
+    assert "vars:" not in generated("--protocol", "bgp")
+    assert "area" not in generated("--protocol", "bgp", name="rails")
 
 
 def test_pods_are_level_1_with_an_area_each_and_spines_are_of_both_levels():

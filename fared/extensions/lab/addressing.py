@@ -9,6 +9,7 @@
   place of these; subnets that overlap them are passed over
 - where IS-IS runs, also fd00::N/128 on the loopback of router N, and 2001:db8:K::/64 toward the
   host with the router ::1 and the host ::2; links between routers have link-local addresses only
+- AS numbers, where BGP runs: as ``systems`` says
 - BFR-ids, where BIER runs: hosts from 1 in the order of their addresses, then routers
 - interface indexes are distinct over the whole fabric: with equal indexes at both ends of a
   veth pair the kernel reports carrier loss up to a second late
@@ -35,6 +36,7 @@ from fared.extensions.lab.errors import LabError, TopologyError
 from fared.extensions.lab.labels import ISIS
 from fared.extensions.lab.model import LabLink, LabNode, LabTopology
 from fared.extensions.lab.subnets import Ends, SubnetPools
+from fared.extensions.lab.systems import AsNumber, autonomous_systems
 
 _LOOPBACKS = IPv4Network("10.255.0.0/16")
 _HOSTS = IPv4Network("10.0.0.0/9")
@@ -55,6 +57,7 @@ class PortAddresses:
     ``rate`` is its egress shaper, bytes/s; ``delay`` that of the link, seconds. The peer of a
     router at a LAN segment (``lan``) is the segment, the peer of a host there its gateway.
     ``to_host``: no other router is there; ``serves``: hosts are, and have it as their gateway.
+    ``peer_system``: the AS of the peer, where both run BGP.
     ``mtu`` is that of links which the lab makes; not ``mtu_given``: the file names none, and leaves
     it to who makes the link.
     """
@@ -78,6 +81,7 @@ class PortAddresses:
     peer_address6: IPv6Address | None = None
     lan: bool = False
     serves: bool = False
+    peer_system: AsNumber | None = None
 
 
 @dataclass(frozen=True)
@@ -91,13 +95,17 @@ class BfrPlan:
 
 @dataclass(frozen=True)
 class NodePlan:
-    """The addresses and ports of one node. Hosts have no number and no loopback."""
+    """The addresses and ports of one node. Hosts have no number and no loopback.
+
+    ``system``: its AS, where BGP runs.
+    """
 
     node: LabNode
     number: int
     loopback: IPv4Address | None
     ports: tuple[PortAddresses, ...]
     bfr: BfrPlan | None = None
+    system: AsNumber | None = None
 
     @property
     def name(self) -> str:
@@ -143,6 +151,16 @@ class NodePlan:
     def fabric_ports(self) -> tuple[PortAddresses, ...]:
         """The ports to other routers."""
         return tuple(port for port in self.ports if not port.to_host)
+
+    @property
+    def bgp_ports(self) -> tuple[PortAddresses, ...]:
+        """The ports to other routers with BGP at both ends."""
+        return tuple(port for port in self.ports if port.peer_system is not None)
+
+    @property
+    def own_prefixes(self) -> tuple[IPv4Network, ...]:
+        """What a router tells others by BGP: its loopback, and the subnets of its hosts."""
+        return (IPv4Network(self.router_id), *self.host_prefixes)
 
     @property
     def host_prefixes(self) -> tuple[IPv4Network, ...]:
@@ -277,6 +295,8 @@ def make_plan(topology: LabTopology) -> AddressPlan:
         plans[name] = NodePlan(node, number, loopback, tuple(ports[name]))
     _check_distinct(topology, plans.values())
     plans = {name: _with_home_area(plan) for name, plan in plans.items()}
+    systems = autonomous_systems(topology)
+    plans |= {name: _with_system(plans[name], systems) for name in systems}
     return AddressPlan({**plans, **_with_bfr_ids(plans)})
 
 
@@ -369,3 +389,8 @@ def _with_home_area(plan: NodePlan) -> NodePlan:
     home = plan.home_area
     ports = tuple(replace(port, area=home) if port.to_host else port for port in plan.ports)
     return replace(plan, ports=ports)
+
+
+def _with_system(plan: NodePlan, systems: Mapping[str, AsNumber]) -> NodePlan:
+    ports = tuple(replace(port, peer_system=systems.get(port.peer)) for port in plan.ports)
+    return replace(plan, ports=ports, system=systems[plan.name])

@@ -28,7 +28,7 @@ SECTIONS: Final = ("adaptive",)
 ROUTER_KINDS: Final = ("fared", "frr", "bird")
 HOST_KIND: Final = "linux"
 SEGMENT_KIND: Final = "bridge"
-OSPF, ISIS = "ospf", "isis"
+OSPF, ISIS, BGP = PROTOCOLS = ("ospf", "isis", "bgp")
 ON, OFF, PHP = "on", "off", "php"
 SINGLE, OFFLOAD = "single", "offload"
 LEVELS: Final = ("level-1", "level-2", "level-1-2")
@@ -124,8 +124,14 @@ RATE = Label(
     "rate of a router's links to other routers",
     read_rate,
 )
-PROTOCOL = _one_of("protocol", (OSPF, ISIS), OSPF, "of a router; IS-IS routes IPv6 too")
-HELLO = Label("hello-interval", "seconds", "1", "four without a hello end an adjacency", _seconds)
+PROTOCOL = _one_of("protocol", PROTOCOLS, OSPF, "of a router; IS-IS routes IPv6 too")
+HELLO = Label(
+    "hello-interval",
+    "seconds",
+    "1",
+    "four without a hello end an adjacency; BGP's keepalives are three times as far apart",
+    _seconds,
+)
 LEVEL = _one_of("isis-level", LEVELS, "level-2", "levels of an IS-IS router")
 AREA = Label("isis-area", "area address", "49.0000", "area of an IS-IS router", _isis_area)
 LOOPBACK = Label(

@@ -114,6 +114,16 @@ class LabNode:
         return 4 * self.hello_interval
 
     @property
+    def keepalive_interval(self) -> int:
+        """Its keepalive interval in BGP, seconds: 3, which is usual in data centers, or more."""
+        return 3 * self.hello_interval
+
+    @property
+    def hold_time(self) -> int:
+        """Its hold time in BGP, seconds: three keepalive intervals."""
+        return 3 * self.keepalive_interval
+
+    @property
     def is_router(self) -> bool:
         """Whether a routing daemon runs in it."""
         return self.kind in ROUTER_KINDS

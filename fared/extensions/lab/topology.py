@@ -246,6 +246,9 @@ def _link_faults(topology: LabTopology, link: LabLink) -> Iterator[str]:
         yield f"both ends are at {a.name}"
     elif a.is_host and b.is_host:
         yield f"connects two hosts; a host requires a router ({a.name} and {b.name})"
+    for router, far in ((a, b), (b, a)):
+        if router.is_router and router.protocol == labels.BGP and far.is_segment:
+            yield f"BGP runs over links between two routers, and {far.name} is a LAN"
     for fault in _address_faults(link, segment=a.is_segment or b.is_segment):
         yield f"addresses: {fault}"
 

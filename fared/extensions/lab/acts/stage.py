@@ -20,6 +20,7 @@ from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.labels import BGP, ISIS, OSPF
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.waiting import Accepts, has_all_paths, wait_until
 
@@ -28,6 +29,7 @@ SETTLED = 0.5
 _READY_DEADLINE = 40.0
 _READY_DEADLINE_A_ROUTER = 1.0
 _WIDTH = 80
+_FAMILIES = {OSPF: "OSPFv2 for IPv4", ISIS: "IS-IS for IPv4 and IPv6", BGP: "BGP for IPv4"}
 
 
 class DemoError(LabError):
@@ -175,6 +177,5 @@ class DemoStage:
 
 def _protocols(routers: Sequence[NodePlan]) -> str:
     """The protocols in use, and their address families."""
-    spoken = {router.isis for router in routers}
-    names = {False: "OSPFv2 for IPv4", True: "IS-IS for IPv4 and IPv6"}
-    return " and ".join(names[isis] for isis in sorted(spoken))
+    spoken = {router.node.protocol for router in routers}
+    return " and ".join(text for protocol, text in _FAMILIES.items() if protocol in spoken)

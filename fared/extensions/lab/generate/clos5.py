@@ -65,7 +65,7 @@ class Clos5(Generator):
 
     def remarks(self) -> str:
         """Return the areas, and what names mean."""
-        areas = {ONE: ""}.get(self.area, _ISIS if self.isis else _OSPF)
+        areas = (_ISIS if self.isis else _OSPF) if self._divided else ""
         return f"{areas} {_NAMES}".strip()
 
     def all_nodes(self) -> Iterator[NodeEntry]:
@@ -96,7 +96,11 @@ class Clos5(Generator):
 
     def _area(self, area: int) -> int | None:
         """The area of a link, unless there is only one."""
-        return None if self.area == ONE else area
+        return area if self._divided else None
+
+    @property
+    def _divided(self) -> bool:
+        return self.area != ONE and not self.bgp
 
 
 GENERATOR = Clos5

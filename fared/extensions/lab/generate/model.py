@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import click
 
 from fared.core.units import parse_bandwidth
-from fared.extensions.lab.labels import HELLO, ISIS, OSPF
+from fared.extensions.lab.labels import BGP, HELLO, ISIS, OSPF, PROTOCOLS
 from fared.extensions.lab.shipped import SUFFIX
 
 HOST = "host"
@@ -86,11 +86,11 @@ def spoken_rate(text: str) -> str:
 class Generator(ABC):
     """A topology; these parameters are those of all. Impossible ones raise LabError."""
 
-    protocol: Annotated[str, Option(click.Choice((OSPF, ISIS)), "IS-IS routes IPv6 too.")] = OSPF
+    protocol: Annotated[str, Option(click.Choice(PROTOCOLS), "IS-IS routes IPv6 too.")] = OSPF
     rate: Annotated[str, Option(rate, "Of every link between routers, bit/s.")] = "100M"
     hello: Annotated[int, Option(SIZE, "Hello interval, seconds.")] = int(HELLO.default)
     name: Annotated[
-        str, Option(click.STRING, "Of lab and file; by default NAME, or NAME-isis.")
+        str, Option(click.STRING, "Of lab and file; by default NAME, or NAME-isis, NAME-bgp.")
     ] = ""
 
     privileged: Annotated[
@@ -116,7 +116,7 @@ class Generator(ABC):
     @property
     def lab(self) -> str:
         """The name of lab and file."""
-        return self.name or self.command() + ("-isis" if self.isis else "")
+        return self.name or self.command() + ("" if self.protocol == OSPF else f"-{self.protocol}")
 
     @property
     def file(self) -> str:
@@ -127,6 +127,11 @@ class Generator(ABC):
     def isis(self) -> bool:
         """Whether it runs IS-IS."""
         return self.protocol == ISIS
+
+    @property
+    def bgp(self) -> bool:
+        """Whether it runs BGP, which has no areas."""
+        return self.protocol == BGP
 
     @abstractmethod
     def size(self) -> str:

@@ -73,10 +73,11 @@ class Rails(Generator):
         place = "r1-L1 is the leaf of rail 1, linked to NIC 1 of every server and to every spine."
         if not self._single:
             area = "the level-1 area 49.000r" if self.isis else "OSPF area r"
+            areas = f"Rail r is {area}, the planes are {'level 2' if self.isis else 'area 0'}. "
             place = (
-                f"Rail r is {area}, the planes are {'level 2' if self.isis else 'area 0'}. r1-L1 "
-                "is leaf 1 of rail 1, linked to the first NICs of its servers and to the spines of "
-                "its rail; r1-S1 is linked to the super-spines of plane 1, plane1-SS1 and so on."
+                f"{'' if self.bgp else areas}r1-L1 is leaf 1 of rail 1, linked to the first NICs "
+                "of its servers and to the spines of its rail; r1-S1 is linked to the super-spines "
+                "of plane 1, plane1-SS1 and so on."
             )
         weighing = {
             ALL: "",

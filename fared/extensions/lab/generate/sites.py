@@ -79,7 +79,7 @@ class Sites(Generator):
     def remarks(self) -> str:
         """Return the areas, and what names mean."""
         names = "s1-B1, s1-S1, s1-L1 and s1-h1 are the first border, spine, leaf, host of site 1."
-        if self.area == ONE:
+        if not self._divided:
             return names
         site, wan = ("the level-1 area 49.000s", "level 2") if self.isis else ("area s", "area 0")
         return f"Site s is {site}, the links between sites are {wan}. {names}"
@@ -121,7 +121,11 @@ class Sites(Generator):
 
     def _area(self, area: int) -> int | None:
         """The area of a link, unless there is only one."""
-        return None if self.area == ONE else area
+        return area if self._divided else None
+
+    @property
+    def _divided(self) -> bool:
+        return self.area != ONE and not self.bgp
 
 
 GENERATOR = Sites

@@ -17,7 +17,17 @@ from fared.core.ids import BACKBONE
 from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.generate.model import HOST, Generator, LinkEntry, NodeEntry
-from fared.extensions.lab.labels import AREA, HELLO, ISIS, KIND, LEVEL, PROTOCOL, RATE
+from fared.extensions.lab.labels import (
+    AREA,
+    BGP,
+    HELLO,
+    ISIS,
+    KIND,
+    LEVEL,
+    OSPF,
+    PROTOCOL,
+    RATE,
+)
 from fared.extensions.lab.node import container_sysctls
 from fared.extensions.lab.topology import from_document
 
@@ -38,6 +48,8 @@ _UNPRIVILEGED = """\
       privileged: false
       cap-add: [NET_ADMIN, NET_RAW]
 """
+_OVER = {OSPF: "", ISIS: " over IS-IS, IPv4 and IPv6", BGP: " over BGP"}
+_SYSTEMS = "Each router with hosts is an AS, routers above one router share an AS (RFC 7938 §5.2). "
 _WIDTH = 100
 _LONGEST_INTERFACE = 15
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*|[0-9]+[A-Za-z]*")
@@ -48,8 +60,8 @@ def text(generator: Generator) -> str:
     """Return the topology file. Raises LabError if the parameters make no fabric."""
     nodes, links = list(generator.all_nodes()), list(generator.all_links())
     labels = {HELLO.key: str(generator.hello)}
-    if generator.isis:
-        labels = {PROTOCOL.key: ISIS, **labels}
+    if generator.protocol != OSPF:
+        labels = {PROTOCOL.key: generator.protocol, **labels}
     kinds = _KINDS.format(name=generator.lab, file=generator.file, labels=_flow(labels))
     links_text = ["", "  links:", *_links(generator, links)]
 
@@ -97,9 +109,9 @@ def _sysctls(plan: AddressPlan, nodes: Iterable[NodeEntry]) -> _Sysctls:
 
 
 def _head(generator: Generator, plan: AddressPlan) -> Iterator[str]:
-    over = " over IS-IS, IPv4 and IPv6" if generator.isis else ""
-    told = f"{generator.title()}{over}: {generator.size()}; {generator.links()}."
-    yield from _comment(f"{told} {generator.remarks()}")
+    told = f"{generator.title()}{_OVER[generator.protocol]}: {generator.size()}; "
+    systems = _SYSTEMS if generator.bgp else ""
+    yield from _comment(f"{told}{generator.links()}. {systems}{generator.remarks()}")
     yield "#"
     yield from _uses(generator.file, plan)
     yield "#"
@@ -237,7 +249,7 @@ def _links(generator: Generator, links: Iterable[LinkEntry]) -> Iterator[str]:
 
 
 def _domain(generator: Generator, link: LinkEntry) -> dict[str, object]:
-    if link.area is None:
+    if link.area is None or generator.bgp:
         return {}
     if generator.isis:
         return {"level": "level-2" if link.area == BACKBONE else "level-1"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from fared.core.ids import dotted
 from fared.extensions.lab.addressing import NodePlan, PortAddresses
 from fared.extensions.lab.kinds.base import Command, router_sysctls
+from fared.extensions.lab.labels import BGP
 
 _CONFIG = "bird.conf"
 
@@ -55,6 +56,10 @@ def _config(plan: NodePlan) -> Iterator[str]:
     yield "  ipv4 { export where source != RTS_DEVICE; import none; };"
     yield "  merge paths yes limit 64;"
     yield "}"
+    yield from _bgp(plan) if plan.node.protocol == BGP else _ospf(plan)
+
+
+def _ospf(plan: NodePlan) -> Iterator[str]:
     yield "protocol ospf v2 fabric {"
     yield "  ecmp yes limit 64;"
     yield "  tick 1;"
@@ -75,3 +80,20 @@ def _interface(port: PortAddresses, hello: int) -> str:
     network = f"type {'bcast' if port.lan else 'ptp'};"
     timers = f"hello {hello}; dead count 4; retransmit 2; rx buffer 65535;"
     return f'interface "{port.name}" {{ {network} cost {port.cost}; check link yes; {timers} }};'
+
+
+def _bgp(plan: NodePlan) -> Iterator[str]:
+    """Yield a protocol for each neighbor. BIRD merges paths of different AS by itself."""
+    own = ", ".join(f'"{name}"' for name in ("lo", *(p.name for p in plan.ports if p.serves)))
+    yield f"protocol direct own {{ ipv4; interface {own}; }}"
+    timers = f"hold time {plan.node.hold_time}; keepalive time {plan.node.keepalive_interval};"
+    yield "template bgp fabric {"
+    yield f"  {timers} connect delay time 0; connect retry time 1; error wait time 1, 4;"
+    yield "  check link on;"
+    yield '  ipv4 { import all; export where source = RTS_BGP || proto = "own"; };'
+    yield "}"
+    for port in plan.bgp_ports:
+        yield f"protocol bgp '{port.name}' from fabric {{"
+        yield f"  local {port.address.ip} as {plan.system};"
+        yield f"  neighbor {port.peer_address} as {port.peer_system};"
+        yield "}"

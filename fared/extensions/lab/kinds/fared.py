@@ -12,6 +12,7 @@ import yaml
 
 from fared.core.ids import dotted
 from fared.extensions.lab.addressing import SUB_DOMAIN, BfrPlan, NodePlan, PortAddresses
+from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kinds.base import Command, hash_sysctls, ipv6_sysctls
 
 _CONFIG = "fared.yaml"
@@ -38,6 +39,8 @@ class Fared:
         """Return the daemon's YAML file."""
         if plan.node.startup_config is not None:
             return {_CONFIG: plan.node.startup_config}
+        if plan.system is not None:
+            raise LabError(f"{plan.name}: fared does not run BGP yet; FRR and BIRD do (--as frr)")
         text = yaml.safe_dump(configuration(plan, directory / _SOCKET), sort_keys=False)
         return {_CONFIG: text}
 

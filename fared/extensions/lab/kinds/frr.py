@@ -1,4 +1,4 @@
-"""A router with FRR's zebra and ospfd or isisd, tuned for data centre fabrics."""
+"""A router with FRR's zebra and ospfd, isisd or bgpd, tuned for data centre fabrics."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 from fared.core.ids import dotted
 from fared.extensions.lab.addressing import NodePlan, PortAddresses
 from fared.extensions.lab.kinds.base import Command, router_sysctls
+from fared.extensions.lab.labels import BGP, ISIS, OSPF
 
 _STARTUP = "startup.conf"
 _DAEMONS = Path("/usr/lib/frr")
 _VETH_RATE = 10e9 / 8
 _FRR_LEVELS = {"level-2": "level-2-only"}
+_PROTOCOLS = {OSPF: "ospfd", ISIS: "isisd", BGP: "bgpd"}
 
 
 class Frr:
@@ -23,7 +25,8 @@ class Frr:
 
     def missing(self) -> str | None:
         """Checks for Debian's package."""
-        absent = [name for name in ("zebra", "ospfd", "isisd") if not (_DAEMONS / name).exists()]
+        needed = ("zebra", *_PROTOCOLS.values())
+        absent = [name for name in needed if not (_DAEMONS / name).exists()]
         if shutil.which("vtysh") is None:
             absent.append("vtysh")
         return f"{', '.join(absent)} (Debian package frr)" if absent else None
@@ -35,14 +38,14 @@ class Frr:
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
         """Return zebra.conf and the protocol's; a startup-config is in a file of its own."""
         del directory
-        daemon = _daemon(plan)
+        daemon = _PROTOCOLS[plan.node.protocol]
         if plan.node.startup_config is not None:
             return {
                 "zebra.conf": f"hostname {plan.name}\n",
                 f"{daemon}.conf": "",
                 _STARTUP: plan.node.startup_config,
             }
-        lines = _isisd(plan) if plan.isis else _ospfd(plan)
+        lines = {OSPF: _ospfd, ISIS: _isisd, BGP: _bgpd}[plan.node.protocol](plan)
         return {
             "zebra.conf": "\n".join(_zebra(plan)) + "\n",
             f"{daemon}.conf": "\n".join(lines) + "\n",
@@ -51,7 +54,7 @@ class Frr:
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
         """Start zebra, then the protocol, which looks for zebra's socket only every 10 s."""
         socket = directory / "zserv"
-        protocol = _daemon(plan)
+        protocol = _PROTOCOLS[plan.node.protocol]
         daemons = [
             Command(
                 name,
@@ -78,10 +81,6 @@ class Frr:
         if not arguments or arguments[0].startswith("-"):
             return [*tool, *arguments]
         return [*tool, "-c", " ".join(arguments)]
-
-
-def _daemon(plan: NodePlan) -> str:
-    return "isisd" if plan.isis else "ospfd"
 
 
 def _zebra(plan: NodePlan) -> Iterator[str]:
@@ -176,3 +175,23 @@ def _isisd(plan: NodePlan) -> Iterator[str]:
     yield " ip router isis fabric"
     yield " ipv6 router isis fabric"
     yield " isis passive"
+
+
+def _bgpd(plan: NodePlan) -> Iterator[str]:
+    """Yield bgpd.conf, as RFC 7938 and the users of FRR have it in fabrics."""
+    node = plan.node
+    yield "frr defaults datacenter"
+    yield f"hostname {plan.name}"
+    yield f"router bgp {plan.system}"
+    yield f" bgp router-id {plan.router_id}"
+    yield " no bgp ebgp-requires-policy"
+    yield " bgp bestpath as-path multipath-relax"
+    yield f" timers bgp {node.keepalive_interval} {node.hold_time}"
+    for port in plan.bgp_ports:
+        yield f" neighbor {port.peer_address} remote-as {port.peer_system}"
+        yield f" neighbor {port.peer_address} description {port.peer}"
+        yield f" neighbor {port.peer_address} timers connect 1"
+    yield " address-family ipv4 unicast"
+    yield from (f"  network {prefix}" for prefix in plan.own_prefixes)
+    yield "  maximum-paths 64"
+    yield " exit-address-family"
