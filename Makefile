@@ -48,10 +48,10 @@ deb: install
 	$(BIN)/python deb/build.py $(if $(ARCHITECTURE),--architecture $(ARCHITECTURE))
 
 # Installs, upgrades and purges them in clean roots with systemd: needs root, mmdebstrap, a network.
-# RELEASES=debian-13: only that one.
+# RELEASES=debian-13: only that one; RELEASES=arm64: packages of that machine, by qemu-aarch64-static.
 test-deb: install
 	$(BIN)/python deb/prepare.py $(RELEASES)
-	FARED_TEST_SOAK=1 $(BIN)/pytest -s tests/deb/test_clean_root.py
+	FARED_TEST_SOAK=1 $(BIN)/pytest -s tests/deb/test_clean_root.py tests/deb/test_arm64.py
 
 # Installs the wheel with pip, pipx and uv, from a package index: outside of the sandbox of the tests.
 test-wheel: install

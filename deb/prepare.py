@@ -3,7 +3,7 @@
 For each release, below ``build/deb-test``: a clean root, and the packages in two versions, built
 as on a machine of that release: in a copy of the clean root, from a checkout, by its Python.
 Without arguments for all releases whose archive keys are below ``KEYRINGS``, else for those that
-are named.
+are named. ``arm64``: the release that runs here, on that machine, for ``test_arm64.py``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from deb.releases import RELEASES, Release  # noqa: E402
 
 OUT = ROOT / "build" / "deb-test"
 OLD, NEW = "0.2.0", "0.2.1~test"
+FOREIGN = "arm64"
 KEYRINGS = Path(os.environ.get("KEYRINGS", "/usr/share/keyrings"))
 _INCLUDED = ("apt", "systemd", "iproute2", "python3", *contents.DEBIAN.values())
 """What the packages depend on, a supervisor, and what is no required package in Ubuntu: apt."""
@@ -50,10 +51,18 @@ def package(release: Release, name: str, version: str) -> Path:
     return OUT / release.name / f"{name}_{version}_{build.architecture()}.deb"
 
 
+def foreign() -> Path:
+    """Return the file of a root of the other machine, in which nothing has been configured."""
+    return OUT / f"{FOREIGN}.tar"
+
+
 def main(names: Sequence[str]) -> None:
     """Make the roots that are missing, and the packages anew."""
     if shutil.which("mmdebstrap") is None:
         sys.exit("a clean root needs mmdebstrap: apt install mmdebstrap")
+    OUT.mkdir(parents=True, exist_ok=True)
+    if not names or FOREIGN in names:
+        prepare_foreign()
     for release in RELEASES:
         if names and release.name not in names:
             continue
@@ -67,14 +76,7 @@ def prepare(release: Release) -> None:
     """Make the clean root of a release, if it is missing, and its packages."""
     packages = OUT / release.name
     packages.mkdir(parents=True, exist_ok=True)
-    if not clean(release).exists():
-        part = clean(release).with_suffix(".part")
-        included = ",".join((*_INCLUDED, *_TOOLS))
-        how = ("--variant=minbase", f"--include={included}", "--format=tar")
-        where = (f"--keyring={KEYRINGS / release.keyring}", f"--components={release.components}")
-        command = ("mmdebstrap", *how, *where, release.suite, str(part), release.mirror)
-        subprocess.run(command, check=True, timeout=3600)
-        part.rename(clean(release))
+    _root(release, clean(release), "--variant=minbase")
     with tempfile.TemporaryDirectory(dir=OUT) as copy:
         subprocess.run(("tar", "-C", copy, "-xf", str(clean(release))), check=True)
         shutil.copy("/etc/resolv.conf", f"{copy}/etc/resolv.conf")
@@ -86,6 +88,30 @@ def prepare(release: Release) -> None:
         subprocess.run(("sh", "-c", export), check=True)
         (Path(copy) / "out").mkdir()
         _inside(copy, "sh", "-c", _BUILD, "build", OLD, NEW, bound=packages)
+
+
+def prepare_foreign() -> None:
+    """Make the root of the other machine, if it is missing, and packages for it."""
+    release = next((each for each in RELEASES if each.python == build.PYTHON), None)
+    if release is None:
+        print(f"{FOREIGN}: left out, since no release has this Python")
+        return
+    _root(release, foreign(), "--variant=extract", f"--architectures={FOREIGN}")
+    for name in build.PACKAGES:
+        build.build(name, OUT / FOREIGN, NEW, FOREIGN, fast=True)
+
+
+def _root(release: Release, file: Path, *how: str) -> None:
+    """Make a root with Debian's packages, if it is missing."""
+    if file.exists():
+        return
+    part = file.with_suffix(".part")
+    included = ",".join((*_INCLUDED, *_TOOLS))
+    where = (f"--keyring={KEYRINGS / release.keyring}", f"--components={release.components}")
+    wanted = (*how, f"--include={included}", "--format=tar", *where)
+    command = ("mmdebstrap", *wanted, release.suite, str(part), release.mirror)
+    subprocess.run(command, check=True, timeout=3600)
+    part.rename(file)
 
 
 def _inside(root: str, *command: str, bound: Path | None = None) -> None:
