@@ -16,6 +16,7 @@ from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.kinds import kind_of
 from fared.extensions.lab.main import main
+from fared.extensions.lab.status import show_status
 from fared.extensions.lab.waiting import await_paths, interfaces, wait_until
 
 SMALL = """
@@ -160,8 +161,8 @@ def test_bgp_is_refused_at_a_lan():
 
 @pytest.mark.netns
 @pytest.mark.peers
-def test_frr_and_bird_share_a_fabric_and_its_failures(tmp_path: Path):
-    """The spine whose link fails withdraws what was behind it, and tells it again."""
+def test_frr_and_bird_share_a_fabric_and_take_each_others_place(tmp_path: Path, capsys):
+    """The spine whose link fails withdraws what was behind it; spines outlive other leaves."""
     with Fabric.from_topology(small(), directory=tmp_path) as fabric:
         assert await_paths(fabric, 40.0) is not None
         told = {"L1": "10.0.2.0/24", "L2": "10.0.1.0/24"}
@@ -177,3 +178,12 @@ def test_frr_and_bird_share_a_fabric_and_its_failures(tmp_path: Path):
         assert over("S2") is not None
         fabric.heal("S1", "L2")
         assert over("S1", "S2") is not None
+
+        spines = {name: fabric.nodes[name].processes[0].pid for name in ("S1", "S2")}
+        fabric.become({"L1": "bird", "L2": "frr"})
+        assert over("S1", "S2") is not None
+        assert spines == {name: fabric.nodes[name].processes[0].pid for name in spines}
+        assert show_status(fabric) == 0
+        told_of = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
+        assert told_of["L1"][1:7] == ["bird", "10.255.0.3", "65003", "2", "of", "2"]
+        assert told_of["S2"][1:7] == ["bird", "10.255.0.2", "65001", "2", "of", "2"]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from deb import contents
 from fared.extensions.lab import main as program
-from fared.extensions.lab import shipped, topology
+from fared.extensions.lab import sandbox, shipped, topology
 from fared.extensions.lab.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -85,8 +85,8 @@ def test_the_shell_completes_names():
 
 def test_the_demo_of_no_fabric_is_that_of_clos3_and_ends_with_how_to_keep_it(monkeypatch):
     shown = []
-    monkeypatch.setattr(program.sandbox, "problem", lambda: None)
-    monkeypatch.setattr(program.sandbox, "run", lambda _: 0)
+    monkeypatch.setattr(sandbox, "problem", lambda: None)
+    monkeypatch.setattr(sandbox, "run", lambda _: 0)
     load = topology.load
     monkeypatch.setattr(topology, "load", lambda path, *_, **__: shown.append(path) or load(path))
     monkeypatch.setattr(sys, "argv", ["fared-lab"])

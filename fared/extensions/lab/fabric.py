@@ -199,6 +199,26 @@ class Fabric:
         end(node.processes)
         node.processes.clear()
 
+    def become(self, kinds: Mapping[str, str]) -> None:
+        """Stop the daemons of routers, and start those of other kinds in their place.
+
+        Links, addresses and everything else keep running. Raises LabError.
+        """
+        end([process for name in kinds for process in self.node(name).processes])
+        self.topology = topology.with_kinds(self.topology, kinds)
+        self.plan = make_plan(self.topology)
+        for name, node in self.nodes.items():
+            node.plan = self.plan.node(name)
+        changed = [self.nodes[name] for name in kinds]
+        for node in changed:
+            node.processes.clear()
+            node.kind = kind_of(node.plan.node.kind)
+        self._check_programs()
+        for node in changed:
+            for key, value in node_sysctls(node.kind, node.plan).items():
+                node.netns.sysctl(key, value)
+        self._start(changed)
+
     def _start(self, nodes: Sequence[RunningNode], *, write: bool = True) -> None:
         """Start the daemons of all nodes in step: the first of each, then the second."""
         queues: dict[str, list[Command]] = {}

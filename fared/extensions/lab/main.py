@@ -13,7 +13,7 @@ import click
 from fared.core import link_text
 from fared.core.link_text import LinkText
 from fared.core.units import format_bandwidth, parse_bandwidth
-from fared.extensions.lab import holder, labels, named, sandbox, shipped, topology
+from fared.extensions.lab import holder, labels, named, shipped, topology
 from fared.extensions.lab.acts.names import ACTS, ActName, refuse
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.errors import LabError
@@ -278,26 +278,12 @@ def demo(
     TOPOLOGY is a file, - for standard input, or one of ``fared-lab topologies`` by its name; the
     default is clos3.
     """
-    # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
-    from fared.extensions.lab import pictures  # noqa: PLC0415
-    from fared.extensions.lab.acts.play import play  # noqa: PLC0415
-    from fared.extensions.lab.demo import run_demo  # noqa: PLC0415
-    from fared.extensions.lab.ina_demo import run_ina_demo  # noqa: PLC0415
+    from fared.extensions.lab.demonstrations import demonstrate  # noqa: PLC0415 - see its head
 
     source = _load(file, as_kind, keep_addresses=keep_addresses)
     if act is not None:
         refuse(source, act, as_kind)
-    problem = sandbox.problem()
-    if problem is not None:
-        raise LabError(problem)
-    if picture is not None:
-        pictures.check(picture)
-    if act is not None:
-        code = sandbox.run(lambda: play(source, act, picture))
-    elif any(node.ina for node in source.nodes.values()) and as_kind is None:
-        code = sandbox.run(lambda: run_ina_demo(source, picture))
-    else:
-        code = sandbox.run(lambda: run_demo(source, as_kind, picture))
+    code = demonstrate(source, as_kind=as_kind, act=act, picture=picture)
     if code == 0 and file != topology.STDIN:
         as_ = "" if as_kind is None else f" --as {as_kind}"
         as_ += " --keep-addresses" if keep_addresses else ""

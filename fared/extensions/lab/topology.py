@@ -99,6 +99,17 @@ def renamed(topology: LabTopology, name: str) -> LabTopology:
     return LabTopology(made.name, made.nodes, made.links, made.origin, topology.notes)
 
 
+def with_kinds(topology: LabTopology, kinds: Mapping[str, str]) -> LabTopology:
+    """Return the topology with other programs in some nodes, by name. Raises TopologyError."""
+    nodes = {name: node.entry for name, node in topology.nodes.items()}
+    for name, kind in kinds.items():
+        told = {**nodes[name]["labels"], labels.KIND.key: kind}
+        nodes[name] = {**nodes[name], "kind": kind, "labels": told}
+    shape = {**topology.document["topology"], "nodes": nodes}
+    made = from_document({**topology.document, "topology": shape}, topology.origin)
+    return LabTopology(made.name, made.nodes, made.links, made.origin, topology.notes)
+
+
 # -- checks ----------------------------------------------------------------------------------
 
 
