@@ -74,9 +74,12 @@ def load_runnable(source: Path, text: str | None = None, compare: Compare = _not
     return loaded
 
 
-def load_text(text: str, file: str = "<config>") -> Config:
-    """Load a configuration from text; ``file`` names it in errors. Raises ConfigErrors."""
-    return _load(text, file).config
+def load_text(text: str, file: str = "<config>", most: int = MOST_SHOWN) -> Config:
+    """Load a configuration from text; ``file`` names it in errors.
+
+    Raises ConfigErrors, with the first ``most``.
+    """
+    return _load(text, file, most=most).config
 
 
 def _read(source: Path) -> str:
@@ -105,12 +108,14 @@ def load_section(kind: type[S], source: Path) -> S:
     return section
 
 
-def _load(text: str, file: str, compare: Compare = _nothing) -> Loaded:
+def _load(text: str, file: str, compare: Compare = _nothing, most: int = MOST_SHOWN) -> Loaded:
     data, places, found = _parsed(text, file)
     if isinstance(data, str) and (other := foreign(text)):
         raise _not_ours(file, other)
     found += cross_checks(file, data, places)
-    config, reading = _sound(Config, data, found, lambda one: _placed(file, one, places, belongs))
+    config, reading = _sound(
+        Config, data, found, lambda one: _placed(file, one, places, belongs), most
+    )
     warnings = warnings_of(file, config, places, reading.exposed, compare)
     return Loaded(config, tuple(sorted(warnings, key=lambda w: (w.line, w.column))), text)
 
@@ -140,15 +145,16 @@ def _sound(
     data: object,
     found: list[ConfigError],
     placed: Callable[[Problem], _Placed],
+    most: int = MOST_SHOWN,
 ) -> tuple[S, Reading]:
-    """Return the section that a file is, or raise all its errors."""
+    """Return the section that a file is, or raise its errors, the first of them with texts."""
     reading = Reading()
     section: S = shape_of(kind).read(data, (), reading)
     problems = [_known(error) for error in found]
     problems += [placed(problem) for problem in reading.problems]
     if problems:
         problems.sort(key=lambda problem: problem.order)
-        shown_ones = tuple(problem.error() for problem in problems[:MOST_SHOWN])
+        shown_ones = tuple(problem.error() for problem in problems[:most])
         raise ConfigErrors(shown_ones, len(problems))
     return section, reading
 

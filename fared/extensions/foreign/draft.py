@@ -8,7 +8,7 @@ they refuse is taken out and listed too, so what remains is valid.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from fared.config import ConfigErrors, load_text
@@ -110,27 +110,23 @@ class Draft:
         for _ in range(len(self.sources) + 1):  # each round takes out a setting at least
             text = render()
             try:
-                load_text(text)
+                load_text(text, most=len(text))
             except ConfigErrors as errors:
+                places = _SettingPlaces(self.sources)
                 for error in errors.errors:
-                    self._take_out(error)
+                    self._take_out(error, places)
             else:
                 return text
         raise AssertionError("not settled")  # each round has taken out a setting
 
-    def _take_out(self, error: ConfigError) -> None:
+    def _take_out(self, error: ConfigError, places: _SettingPlaces) -> None:
         """Take out the setting of an error, or all that the nearest place around it holds."""
-        known = {path: format_path(path) for path in self.sources if self.get(path) is not None}
-        inside = [path for path, text in known.items() if _within(error.path, text)]
-        if inside:
-            found = [max(inside, key=len)]
-        else:
-            place, found = error.path, []
-            while not found:
-                found = [path for path, text in known.items() if _within(text, place)]
-                if not place:
-                    break
-                place = place[: max(place.rfind("."), place.rfind("["), 0)]
+        at = _around(error.path)
+        own = (places.own[place] for place in at if place in places.own)
+        inside = (places.inside.get(place, ()) for place in at)
+        for some in (*([path] for path in own), *inside):
+            if found := [path for path in some if self.get(path) is not None]:
+                break
         for path in found:
             self.leave(self.sources[path], f"fared refuses it: {error.text}")
             self._remove(path)
@@ -145,6 +141,20 @@ class Draft:
             self._remove(path[:-1])
 
 
-def _within(place: str, around: str) -> bool:
-    """Whether a place of the document is another one, or inside it."""
-    return not around or place == around or place.startswith((f"{around}.", f"{around}["))
+class _SettingPlaces:
+    """The places of settings in the document: of each, and of all inside another place."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.own: dict[str, Path] = {}
+        self.inside: dict[str, list[Path]] = {}
+        for path in paths:
+            around = _around(format_path(path))
+            self.own[around[0]] = path
+            for place in around:
+                self.inside.setdefault(place, []).append(path)
+
+
+def _around(place: str) -> list[str]:
+    """Return a place and all around it, the nearest first; the last is the whole document."""
+    cuts = [at for at, character in enumerate(place) if character in ".["]
+    return [place, *(place[:cut] for cut in reversed(cuts)), ""]
