@@ -28,6 +28,9 @@ ip prefix-list|hostname|hostname @| ip ospf area @| ip ospf cost @| ip ospf hell
  isis password md5 @| network @ area @| area @ stub| area @ range @ cost @| redistribute @
  redistribute kernel metric @| redistribute ipv4 connected level-1 metric @
  redistribute connected route-map M| net @| is-type @| timers throttle spf @ @ @
+ redistribute static route-map M| distribute-list A out @| distribute-list A out static
+access-list A permit @|access-list A deny @ exact-match|access-list A|route-map M deny 5
+ip prefix-list P deny @ le @|ip prefix-list P seq @ permit any|ip prefix-list P seq 5 permit
  max-metric router-lsa on-startup @| spf-delay-ietf init-delay @| spf-delay-ietf init-delay
  graceful-restart grace-period @| maximum-paths @| lsp-mtu @| key @|  key-string @
   send-lifetime @ Jan @ @ infinite|  send-lifetime @| match ip address prefix-list P| profile p
@@ -38,6 +41,7 @@ protocol ospf v2 {|protocol bfd {|protocol|area @ {|interface "swp*" {|interface
 };|cost @;|hello @;|dead count @;|type @;|authentication cryptographic;|password "@" {
 password "@";|id @;|algorithm hmac sha256;|algorithm @;|stub yes;|stub @;|networks {|@;
 @ hidden;|router id @;|ipv4 {|export all;|export where source = @;|export where net ~ [ @ ];
+export where net !~ @ && net = @;|if source = RTS_STATIC || net ~ @ then reject;|net ~ [ @+, @- ];
 export filter {|if net ~ @ then accept;|if source = RTS_STATIC then {|accept;|reject;
 ospf_metric1 = @;|define A = @;|A;|interval @ ms;|passwords {|generate from "@";
 ecmp yes limit @;|graceful restart time @;|bfd yes;|bfd {|"x";|include "none";|default cost @;

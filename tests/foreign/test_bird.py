@@ -92,7 +92,7 @@ STATIC = "protocol static { ipv4; route 198.51.100.0/24 blackhole; }"
         ('export where proto = "static1"', {"metric": 10000, "metric-type": 2}),
         (
             "export where source ~ [ RTS_STATIC, RTS_DEVICE ] && net ~ [ 10.0.0.0/8+ ]",
-            {"metric": 10000, "metric-type": 2, "prefixes": ["10.0.0.0/8"]},
+            {"metric": 10000, "metric-type": 2, "filter": "exported"},
         ),
         (
             "export filter { if source = RTS_STATIC then { ospf_metric1 = 5; accept; } reject; }",
@@ -106,10 +106,58 @@ def test_exports_become_redistribution(export: str, static: dict | None):
     assert draft.get(("ospf", "redistribute", "static")) == static
 
 
-def test_exports_that_sources_and_prefixes_do_not_express():
-    draft = ospf("ipv4 {\nexport where bgp_path.len > 3; };\narea 0 { };")
-    assert [remark.source.number for remark in draft.left] == [4]
-    assert "no counterpart" in draft.left[0].reason
+@pytest.mark.parametrize(
+    ("export", "items"),
+    [
+        (
+            "where net ~ [ 10.0.0.0/8{16,24}, 192.0.2.0/24 ]",
+            ["10.0.0.0/8 ge 16 le 24", "192.0.2.0/24"],
+        ),
+        ("where net ~ 10.0.0.0/8", ["10.0.0.0/8 le 32"]),
+        ("where net = 10.0.0.0/8", ["10.0.0.0/8"]),
+        ("where net ~ [ 12.0.0.0/7{6,8} ]", ["12.0.0.0/6", "12.0.0.0/7 le 8"]),
+        (
+            "where net ~ 10.0.0.0/8 && net !~ [ 10.9.0.0/16+ ]",
+            ["!10.9.0.0/16 le 32", "10.0.0.0/8 le 32"],
+        ),
+        (
+            """filter { if net ~ [ 10.9.0.0/16+ ] then reject;
+            if (source = RTS_STATIC || source = RTS_DEVICE) && net ~ 10.0.0.0/8 then accept; }""",
+            ["!10.9.0.0/16 le 32", "10.0.0.0/8 le 32"],
+        ),
+    ],
+)
+def test_prefixes_become_a_filter_that_means_the_same(export: str, items: list[str]):
+    draft = ospf(f'ipv4 {{ export {export}; }};\narea 0 {{ interface "a" {{ }}; }};', STATIC)
+    wanted = [f"deny {item[1:]}" if item[0] == "!" else f"permit {item}" for item in items]
+    assert draft.tree["filters"] == {"exported": wanted}
+    assert draft.tree["ospf"]["redistribute"]["static"]["filter"] == "exported"
+
+
+def test_a_filter_for_each_source_that_it_treats_otherwise():
+    draft = ospf(
+        "ipv4 { export filter { if source = RTS_DEVICE then accept;"
+        " if net ~ [ 10.0.0.0/8+ ] then { ospf_metric2 = 10000; accept; } }; };"
+        ' area 0 { interface "a" { }; };',
+        f"protocol direct {{ ipv4; }}\n{STATIC}",
+    )
+    found = draft.tree["ospf"]["redistribute"]
+    assert found["connected"] == {"metric": 10000, "metric-type": 2}
+    assert found["static"] == {"metric": 10000, "metric-type": 2, "filter": "exported"}
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        "where bgp_path.len > 3",
+        "where source = RTS_STATIC || source = RTS_DEVICE && net ~ 10.0.0.0/8",
+        "filter { if net ~ 10.0.0.0/8 then { ospf_metric1 = 5; accept; } accept; }",
+    ],
+)
+def test_exports_that_are_not_expressed_are_left(export: str):
+    draft = ospf(f"ipv4 {{\nexport {export};\n}};\narea 0 {{ }};", STATIC)
+    assert 4 in [remark.source.number for remark in draft.left]
+    assert "redistribute" not in draft.tree["ospf"]
 
 
 def test_definitions_templates_and_includes(tmp_path: Path):

@@ -237,14 +237,106 @@ ip prefix-list OUT seq 5 permit 10.1.0.0/16 ge 24
     assert left(draft) == {9: "the file has no prefix-list NONE of ipv4"}
 
 
-def test_several_entries_of_a_route_map_become_prefixes():
-    """An exact prefix is taken with those inside of it, and that is said; a denied one is not."""
-    more = "route-map OUT permit 20\n match ip address prefix-list OWN\n set metric-type type-1\n"
-    _, draft = imported(REDISTRIBUTED.format(list="ONE") + more)
-    assert [(r.source.number, "any length" in r.reason) for r in draft.differs] == [(3, True)]
-    _, draft = imported(REDISTRIBUTED.format(list="NOT") + more)
-    assert left(draft)[10] == "prefix-list NOT denies (line 4): prefixes permit only"
-    assert "static" not in draft.tree["ospf"]["redistribute"]
+LISTS = """
+ip prefix-list OWN seq 20 permit 10.0.0.0/8 ge 24
+ip prefix-list OWN seq 10 deny 10.9.0.0/16 le 32
+ip prefix-list MORE permit 10.9.1.0/24
+ip prefix-list MORE permit 192.0.2.0/24
+ipv6 prefix-list OWN6 permit 2001:db8::/32 le 64
+access-list NET seq 5 deny 10.1.2.0/24 exact-match
+access-list NET seq 10 permit 10.0.0.0/8
+access-list OLD permit 10.0.0.0 0.255.255.255
+"""
+
+
+def filters(routemap: str, redistributed: str = "redistribute kernel route-map M") -> dict:
+    draft = read_frr(f"{LISTS}{routemap}{LINK}router ospf\n {redistributed}\n", {})
+    draft.settle(lambda: write_draft(draft, "frr.conf", "FRR"))
+    static = draft.tree["ospf"].get("redistribute", {}).get("static")
+    assert static is None or static.get("filter") in (None, *draft.tree.get("filters", {}))
+    assert static is not None or draft.left
+    found: dict = draft.tree.get("filters", {})
+    return found
+
+
+def test_a_prefix_list_is_read_in_the_order_of_its_numbers():
+    text = "route-map M permit 10\n match ip address prefix-list OWN\n"
+    assert filters(text) == {"OWN": ["deny 10.9.0.0/16 le 32", "permit 10.0.0.0/8 ge 24"]}
+
+
+def test_entries_of_a_route_map_are_one_filter():
+    """What the list of an entry denies goes on to the next entry."""
+    text = (
+        "route-map M permit 20\n match ip address prefix-list MORE\n"
+        "route-map M permit 10\n match ip address prefix-list OWN\n"
+    )
+    assert filters(text) == {
+        "M": [
+            "permit 10.9.1.0/24",
+            "deny 10.9.0.0/16 le 32",
+            "permit 10.0.0.0/8 ge 24",
+            "permit 192.0.2.0/24",
+        ]
+    }
+    assert filters(
+        "route-map M deny 5\n match ip address prefix-list MORE\nroute-map M permit 10\n"
+    ) == {"M": ["deny 10.9.1.0/24", "deny 192.0.2.0/24", "permit 0.0.0.0/0 le 32"]}
+    assert filters("route-map M permit 10\n") == {}
+
+
+def test_a_distribute_list_is_a_filter_too():
+    """Access lists match all lengths inside a prefix; a route map must permit as well."""
+    only = "redistribute kernel\n distribute-list NET out kernel"
+    assert filters("", only) == {"NET": ["deny 10.1.2.0/24", "permit 10.0.0.0/8 le 32"]}
+    both = "redistribute kernel route-map M\n distribute-list NET out kernel"
+    text = "route-map M permit 10\n match ip address prefix-list MORE\n"
+    assert filters(text, both) == {"MORE-NET": ["permit 10.9.1.0/24"]}
+
+
+@pytest.mark.parametrize(
+    ("routemap", "redistributed", "words"),
+    [
+        ("route-map M permit 10\n match tag 7\n", "", "'match tag' of route-map M (line 11)"),
+        ("route-map M permit 10\n match ip address prefix-list NONE\n", "", "no prefix-list NONE"),
+        (
+            "route-map M permit 5\n set metric 5\nroute-map M permit 10\n",
+            "",
+            "different values for different prefixes",
+        ),
+        ("route-map M deny 10\n", "", "permits nothing"),
+        ("", "redistribute kernel\n distribute-list OLD out kernel", "access-list OLD (line 9)"),
+        ("", "distribute-list NET out connected", "connected is not redistributed"),
+    ],
+)
+def test_filters_that_prefixes_do_not_express_are_left(routemap, redistributed, words):
+    redistributed = redistributed or "redistribute kernel route-map M"
+    draft = read_frr(f"{LISTS}{routemap}{LINK}router ospf\n {redistributed}\n", {})
+    assert words in " ".join(left(draft).values())
+    assert "redistribute" not in draft.tree["ospf"]
+
+
+def test_filters_of_both_families_of_a_source_are_one():
+    text = f"""{LISTS}route-map M permit 10
+ match ip address prefix-list MORE
+route-map M6 permit 10
+ match ipv6 address prefix-list OWN6
+interface swp1
+ ip router isis F
+router isis F
+ net 49.0001.0102.5500.0001.00
+ redistribute ipv4 connected level-2 route-map M
+ redistribute ipv6 connected level-2 route-map M6
+ redistribute ipv6 kernel level-2 route-map M6
+"""
+    found = document(text)
+    assert found["isis"]["redistribute"] == {
+        "connected": {"level": "level-2", "filter": "MORE-OWN6"},
+        "static": {"level": "level-2", "filter": "OWN6"},
+    }
+    assert found["filters"]["MORE-OWN6"] == [
+        *found["filters"]["MORE"],
+        "permit 2001:db8::/32 le 64",
+    ]
 
 
 def test_routers_of_isis():
@@ -312,6 +404,22 @@ def test_what_the_configuration_refuses_is_left_and_the_rest_is_valid():
     assert config.ospf.max_paths == 64
     assert "expected an integer 0..255, got 300" in left(draft)[5]
     assert "max-paths" in left(draft)[7]
+
+
+def test_all_settings_that_are_refused_are_taken_out_at_once():
+    """Of thousands, too: each round writes and loads the whole file."""
+    lines = "".join(
+        f"interface swp{i}\n ip ospf area 0\n ip ospf priority 300\n" for i in range(60)
+    )
+    draft = read_frr(f"{lines}router ospf\n", {})
+    rounds: list[str] = []
+
+    def render() -> str:
+        rounds.append("round")
+        return write_draft(draft, "frr.conf", "FRR")
+
+    draft.settle(render)
+    assert (len(draft.left), len(rounds)) == (60, 2)
 
 
 def test_lines_need_no_indentation():

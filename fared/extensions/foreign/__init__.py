@@ -7,5 +7,5 @@ it does not take. ``frr.lines`` is for those who want addresses and nothing else
 - ``frr.database`` makes ``fared-lsdb/1`` of what FRR prints.
 - ``frr`` and ``bird`` read files: ``frr.read`` and ``bird.read`` make a ``draft`` of one, which
   ``write`` writes as a file of fared. ``machine`` is what they ask of the kernel, ``rules`` the
-  form of their tables of statements.
+  form of their tables of statements, ``filters`` makes one filter of several lists.
 """

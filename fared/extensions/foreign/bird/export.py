@@ -1,22 +1,32 @@
-"""What a protocol of BIRD exports into OSPF, as far as sources and prefixes express it."""
+"""What a protocol of BIRD exports into OSPF, as far as sources and prefixes express it.
+
+A filter is a chain of conditions: for each source that it may accept, the prefixes that reach
+``accept`` are one filter of fared.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_network
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from fared.core.filters import Filter, FilterItem
+from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, Prefix, parse_prefix
 from fared.extensions.foreign.bird.parse import BirdStatement, Token
 from fared.extensions.foreign.draft import Draft
+from fared.extensions.foreign.filters import EVERYTHING, ChainEntry, all_of, in_turn, put_filter
 from fared.extensions.foreign.rules import number
 
 _SOURCES: Final = {"RTS_STATIC": "static", "RTS_INHERIT": "static", "RTS_DEVICE": "connected"}
 _KINDS: Final = {"static": "static", "direct": "connected", "kernel": "static"}
-_METRIC, _TYPE = 10000, 2
+_UNSET: Final[Mapping[str, Any]] = MappingProxyType({"metric": 10000, "metric-type": 2})
 """Of BIRD, for a route that sets none."""
+_DEFAULT: Final = Prefix(FAMILY_IPV4, 0, 0)
+_ALL: Final = (EVERYTHING[FAMILY_IPV4],)
 _PREFIX: Final = re.compile(r"([\w.:]+/\d+)(\+|-|\{\s*(\d+)\s*,\s*(\d+)\s*\})?")
 _KERNEL_ONLY: Final = (
     "fared makes no static routes: those of BIRD must be the kernel's, 'ip route add PREFIX via"
@@ -36,68 +46,76 @@ class Others(msgspec.Struct):
     static_default: bool = False
 
 
-class _Exported(NamedTuple):
-    """Sources, prefixes (empty: all), options; ``wider``: prefixes that fared takes with more."""
+class _ExportStep(NamedTuple):
+    """A statement that accepts or rejects some routes, and what it sets.
 
-    sources: list[str]
-    prefixes: list[str]
-    options: dict[str, Any]
-    wider: list[str]
+    ``sources`` None: all; ``items`` is a list of prefixes.
+    """
+
+    accept: bool
+    sources: Sequence[str] | None = None
+    items: Sequence[FilterItem] = _ALL
+    options: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
 
 def redistribute(draft: Draft, line: BirdStatement, others: Others) -> None:
     """Put what ``export ...`` of a channel says into the draft. Raises ValueError."""
-    found = _export(line, others)
-    if found is None:
-        return
-    options = found.options or {"metric": _METRIC, "metric-type": _TYPE}
-    for source in dict.fromkeys(found.sources):
-        value = options | ({"prefixes": found.prefixes} if found.prefixes else {})
+    name, steps = _export(line, others)
+    known = [_KINDS[kind] for kind in others.kinds.values() if kind in _KINDS]
+    named = [source for step in steps if step.accept for source in step.sources or ()]
+    for source in dict.fromkeys([*known, *named]):
+        about = [step for step in steps if step.sources is None or source in step.sources]
+        items = in_turn([ChainEntry(step.accept, step.items) for step in about])
+        settings = [step.options or _UNSET for step in about if step.accept]
+        if not items:
+            continue
+        if any(each != settings[0] for each in settings):
+            raise ValueError(f"the filter sets different values for prefixes of {source} routes")
+        value = dict(settings[0])
+        if source == "static":
+            draft.differ(line.source, _KERNEL_ONLY)
+            if others.static_default and Filter("", tuple(items)).permits(_DEFAULT):
+                draft.put(("ospf", "redistribute", "default"), value, line.source)
+        if items[0] not in _ALL:
+            value = {**value, "filter": put_filter(draft, name, items, line.source)}
         draft.put(("ospf", "redistribute", source), value, line.source)
-    if "static" in found.sources:
-        draft.differ(line.source, _KERNEL_ONLY)
-        if others.static_default and not found.prefixes:
-            draft.put(("ospf", "redistribute", "default"), options, line.source)
-    for prefix in found.wider:
-        text = f"fared takes every prefix inside {prefix}, of any length"
-        draft.differ(line.source, text)
 
 
-def _export(line: BirdStatement, others: Others) -> _Exported | None:
+def _export(line: BirdStatement, others: Others) -> tuple[str, list[_ExportStep]]:
+    """Return a name for the filter, and its steps."""
     match line.words[1:]:
         case ["none"]:
-            return None
+            return "", []
         case ["all"]:
-            return _Exported(_all(others), [], {}, [])
+            return "", [_ExportStep(True)]
         case ["where", *_]:
-            return _condition(line.tokens[2:], others)
+            return "exported", [_condition(line.tokens[2:], others)]
         case ["filter"]:
-            return _filter(line.inside or [], others)
+            return "exported", list(_steps(line.inside or [], others))
         case ["filter", name] if name in others.filters:
-            return _filter(others.filters[name].inside or [], others)
+            return name, list(_steps(others.filters[name].inside or [], others))
     raise ValueError(f"'{line.source.text}' {_UNKNOWN}")
 
 
-def _all(others: Others) -> list[str]:
-    return [_KINDS[kind] for kind in others.kinds.values() if kind in _KINDS]
-
-
-def _filter(body: Sequence[BirdStatement], others: Others) -> _Exported | None:
+def _steps(body: Sequence[BirdStatement], others: Others) -> Iterator[_ExportStep]:
     """Read ``if CONDITION then accept; reject;`` and the like."""
-    match [each.words[0] for each in body]:
-        case ["accept"]:
-            return _Exported(_all(others), [], {}, [])
-        case ["reject"]:
-            return None
-        case ["if"] | ["if", "reject"]:
-            first = body[0]
-        case _:
-            raise ValueError(f"the filter {_UNKNOWN}")
-    then = first.words.index("then") if "then" in first.words else 0
-    found = _condition(first.tokens[1:then], others)
-    if first.inside is None and first.words[then + 1 :] == ["accept"]:
-        return found
-    return found._replace(options=_options(first.inside or []))
+    for each in body:
+        match each.words:
+            case ["accept" | "reject" as end]:
+                yield _ExportStep(end == "accept")
+                return
+            case ["if", *_] if "then" in each.words:
+                then = each.words.index("then")
+                found = _condition(each.tokens[1:then], others)
+                rest = each.words[then + 1 :]
+                if each.inside is None and rest in (["accept"], ["reject"]):
+                    yield found._replace(accept=rest == ["accept"])
+                elif each.inside and each.inside[-1].words == ["reject"]:
+                    yield found._replace(accept=False)
+                else:
+                    yield found._replace(options=_options(each.inside or []))
+            case _:
+                raise ValueError(f"the filter {_UNKNOWN}")
 
 
 def _options(inside: Sequence[BirdStatement]) -> dict[str, Any]:
@@ -112,26 +130,40 @@ def _options(inside: Sequence[BirdStatement]) -> dict[str, Any]:
                 raise ValueError(f"'{each.source.text}' of the filter {_UNKNOWN}")
     if not inside or inside[-1].words != ["accept"]:
         raise ValueError(f"the filter {_UNKNOWN}")
-    return {"metric": _METRIC, "metric-type": _TYPE} | options
+    return {**_UNSET, **options}
 
 
-def _condition(tokens: Sequence[Token], others: Others) -> _Exported:
+def _condition(tokens: Sequence[Token], others: Others) -> _ExportStep:
     """Read ``source = RTS_STATIC && net ~ [ 10.0.0.0/8+ ]``, also in parentheses."""
+    _check_order(tokens)
     words = [token.text for token in tokens if token.text not in "()"]
     sources: list[str] | None = None
-    prefixes: list[str] = []
-    wider: list[str] = []
+    lists: list[Sequence[FilterItem]] = []
     for part in _split(words, "&&"):
-        if part[:2] == ["net", "~"] or part[:2] == ["net", "="]:
-            if prefixes:
-                raise ValueError(f"two conditions on net: this {_UNKNOWN}")
-            for prefix, whole in _prefixes(part[2:]):
-                prefixes.append(prefix)
-                wider += [] if whole else [prefix]
-            continue
-        found = [source for each in _split(part, "||") for source in _sources(each, others)]
-        sources = found if sources is None else [each for each in sources if each in found]
-    return _Exported(_all(others) if sources is None else sources, prefixes, {}, wider)
+        match part:
+            case ["net", "~" | "!~" | "=" | "!=" as sign, *prefixes] if "||" not in part:
+                found = list(_prefixes(prefixes, inside="~" in sign))
+                lists.append(_others(found) if sign[0] == "!" else found)
+            case _:
+                alternatives = _split(part, "||")
+                named = [source for each in alternatives for source in _sources(each, others)]
+                sources = named if sources is None else [s for s in sources if s in named]
+    return _ExportStep(True, sources, all_of(lists or [_ALL]))
+
+
+def _check_order(tokens: Sequence[Token]) -> None:
+    """Refuse what is no conjunction of alternatives: ``&&`` binds closer than ``||``."""
+    both = {token.text for token in tokens} >= {"&&", "||"}
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if both and token.text == ("&&" if depth else "||"):
+            raise ValueError(f"'{token.text}' {_UNKNOWN}")
+
+
+def _others(items: Sequence[FilterItem]) -> list[FilterItem]:
+    """Return the list of what none of some prefixes matches."""
+    return [*(msgspec.structs.replace(item, permit=False) for item in items), *_ALL]
 
 
 def _split(words: Sequence[str], sign: str) -> Iterator[list[str]]:
@@ -162,19 +194,31 @@ def _sources(words: Sequence[str], others: Others) -> Iterator[str]:
         yield _SOURCES[name]
 
 
-def _prefixes(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield prefixes, and whether all inside of them is meant."""
+def _prefixes(words: Sequence[str], *, inside: bool) -> Iterator[FilterItem]:
+    """Yield what a set of prefixes matches; ``inside``: a prefix alone has what is inside too."""
+    listed = words[:1] == ["["]
     for word in words:
         if word in "[],":
             continue
         found = _PREFIX.fullmatch(word)
-        if found is None or found[2] == "-":
+        if found is None:
             raise ValueError(f"'{word}' {_UNKNOWN}")
-        network = ip_network(found[1])
-        longest = network.max_prefixlen
-        bounds = (number(found[3]), number(found[4])) if found[3] else None
-        whole = found[2] == "+" or network.prefixlen == longest
-        yield str(network), whole or bounds == (network.prefixlen, longest)
+        prefix = parse_prefix(found[1])
+        length, bits = prefix.length, ADDRESS_BITS[prefix.family]
+        if prefix.family != FAMILY_IPV4:
+            raise ValueError(f"'{word}' is no prefix of IPv4")
+        least, most = length, length
+        if found[3]:
+            least, most = number(found[3]), min(number(found[4]), bits)
+        elif found[2] == "-":
+            least = 0
+        elif found[2] == "+" or (inside and not listed):
+            most = bits
+        for shorter in range(least, min(length, most + 1)):  # the prefixes around it
+            around = ip_network(str(prefix)).supernet(new_prefix=shorter)
+            yield FilterItem(True, parse_prefix(str(around)), shorter, shorter)
+        if max(least, length) <= most:
+            yield FilterItem(True, prefix, max(least, length), most)
 
 
 def static_default(protocol: BirdStatement) -> bool:

@@ -14,7 +14,7 @@ from fared.core.units import format_bandwidth
 from fared.extensions.foreign.draft import Path, SourceLine
 from fared.extensions.foreign.frr.context import FrrFile, FrrOspf, FrrPort, Given, OspfPort
 from fared.extensions.foreign.frr.keys import authentication
-from fared.extensions.foreign.frr.policy import put_filter, redistribute
+from fared.extensions.foreign.frr.policy import put_prefix_list, redistribute
 from fared.extensions.foreign.frr.routers import area_id
 from fared.extensions.foreign.machine import Machine, MachineLink, lacks
 
@@ -46,7 +46,7 @@ def assemble(frr: FrrFile, machine: Machine) -> None:
         for path, given in ospf.settings.items():
             frr.draft.put(("ospf", *path), given.value, given.statement.source)
         _area_filters(frr, ospf)
-        redistribute(frr, "ospf", ospf.redistributed, ospf.default_metric)
+        redistribute(*(frr, "ospf", ospf.redistributed, ospf.default_metric, ospf.distribute_lists))
     _isis(frr)
     for port in frr.ports.values():
         _addresses(frr, port, machine)
@@ -56,11 +56,11 @@ def _area_filters(frr: FrrFile, ospf: FrrOspf) -> None:
     for (area, way), given in ospf.area_filters.items():
         source = given.statement.source
         try:
-            put_filter(frr, given.value, "ipv4")
+            name = put_prefix_list(frr, given.value, "ipv4")
         except ValueError as error:
             frr.draft.leave(source, str(error))
         else:
-            frr.draft.put(("ospf", "areas", area, "filter", way), given.value, source)
+            frr.draft.put(("ospf", "areas", area, "filter", way), name, source)
 
 
 def _facts(frr: FrrFile, port: FrrPort) -> None:

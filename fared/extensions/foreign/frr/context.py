@@ -98,6 +98,8 @@ class FrrOspf(msgspec.Struct):
     area_filters: dict[tuple[str, str], Given] = msgspec.field(default_factory=dict)
     """Names of prefix lists by area and direction, ``in`` or ``out``."""
     redistributed: list[AskedSource] = msgspec.field(default_factory=list)
+    distribute_lists: list[AskedSource] = msgspec.field(default_factory=list)
+    """The sources with their access lists."""
     default_metric: int | None = None
     reference: float = 100e9
     """Bits/s at which an interface costs 1."""
@@ -115,7 +117,7 @@ class FrrIsis(msgspec.Struct):
 
 
 class FrrFile(msgspec.Struct):
-    """A whole file. Policies are its prefix lists, route maps and key chains, by name."""
+    """A whole file. Policies are its lists, route maps and key chains, by name."""
 
     draft: Draft
     ports: dict[str, FrrPort] = msgspec.field(default_factory=dict)
@@ -123,6 +125,7 @@ class FrrFile(msgspec.Struct):
     isis: FrrIsis | None = None
     router_id: Given | None = None
     prefix_lists: dict[str, list[FrrStatement]] = msgspec.field(default_factory=dict)
+    access_lists: dict[str, list[FrrStatement]] = msgspec.field(default_factory=dict)
     route_maps: dict[str, list[FrrStatement]] = msgspec.field(default_factory=dict)
     key_chains: dict[str, list[Key]] = msgspec.field(default_factory=dict)
 

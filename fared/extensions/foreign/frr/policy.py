@@ -1,13 +1,24 @@
-"""Redistribution of FRR with its filters, as far as prefixes alone express them."""
+"""Redistribution of FRR with its filters: what they permit by prefix becomes a filter of fared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_network
 from typing import Any, Final, NamedTuple
 
-from fared.core.filters import parse_item
+from msgspec.structs import replace
+
+from fared.core.filters import FilterItem, parse_item
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.extensions.foreign.draft import Draft
+from fared.extensions.foreign.filters import (
+    EVERYTHING,
+    ChainEntry,
+    Items,
+    all_of,
+    in_turn,
+    put_filter,
+)
 from fared.extensions.foreign.frr.context import AskedSource, FrrFile
 from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import number
@@ -28,67 +39,129 @@ _ALWAYS_METRIC: Final = 1
 """Of FRR, for a default route that is advertised always; else it is 10, as in fared."""
 
 
-class _RouteMap(NamedTuple):
-    """What a route map leaves, and what it sets. ``prefixes`` None: all."""
+_FAMILIES: Final = {"ipv4": FAMILY_IPV4, "ipv6": FAMILY_IPV6}
+_WORDS: Final = {"ipv4": "ip", "ipv6": "ipv6"}
+_SEQUENCE: Final = 5
+"""The step of numbers that FRR gives to lines without one."""
 
-    prefixes: list[str] | None
+
+class _AskedSettings(NamedTuple):
+    """What is asked of a source: settings, the lists that must all permit it, their names."""
+
     options: dict[str, Any]
-    wider: list[tuple[FrrStatement, str]]
-    """Lines of prefix lists that say less than fared takes."""
+    lists: list[tuple[str, Items]]
+
+
+class _RouteMap(NamedTuple):
+    """What a route map sets, and the list that it is; None: it permits everything."""
+
+    options: dict[str, Any]
+    items: Items | None
+    name: str
 
 
 def redistribute(
-    frr: FrrFile, proto: str, asked: Sequence[AskedSource], metric: int | None
+    frr: FrrFile,
+    proto: str,
+    asked: Sequence[AskedSource],
+    metric: int | None,
+    lists: Sequence[AskedSource] = (),
 ) -> None:
-    """Put the sources of a protocol into the draft; ``metric``: of those that name none."""
-    families: dict[str, set[str]] = {}
+    """Put the sources of a protocol into the draft; ``metric``: of those that name none.
+
+    ``lists``: access lists that a source must pass too.
+    """
+    sources = _AskedSources(frr, proto, metric, lists)
     for each in asked:
         try:
-            _one(frr, proto, each, metric, families)
+            sources.take(each)
         except ValueError as error:
             frr.draft.leave(each.statement.source, str(error))
+    for given in lists:
+        if all(each.source != given.source for each in asked):
+            reason = f"{given.source} is not redistributed: it has no effect"
+            frr.draft.leave(given.statement.source, reason)
     if proto == "isis":
-        _restrict(frr.draft, families)
+        _restrict(frr.draft, sources.families)
 
 
-def _one(
-    frr: FrrFile, proto: str, asked: AskedSource, metric: int | None, families: dict[str, set[str]]
-) -> None:
-    if asked.source not in _SOURCES:
-        known = "connected, static (and kernel) and default"
-        raise ValueError(f"fared redistributes no {asked.source} routes: {known}")
-    source = _SOURCES[asked.source]
-    words = list(asked.words)
-    family = words.pop(0) if proto == "isis" else "ipv4"
-    options, wider = _options(frr, source, words, family)
-    if source != "default" and metric is not None:
-        options.setdefault("metric", metric)
-    if source == "default" and proto == "ospf" and options.get("always"):
-        options.setdefault("metric", _ALWAYS_METRIC)
-    if source == "default":
-        options.pop("prefixes", None)
-    path = (proto, "redistribute", source)
-    before = frr.draft.get(path)
-    families.setdefault(source, set()).add(family)
-    if before is not None and before != options:
-        if {**before, "prefixes": None} != {**options, "prefixes": None}:
-            where = frr.draft.sources[path].place
-            raise ValueError(f"fared has one source {source}: {where} is taken")
-        both = before.get("prefixes"), options.get("prefixes")
-        options["prefixes"] = [*(both[0] or ()), *(both[1] or ())] if all(both) else []
-    frr.draft.put(path, options, asked.statement.source)
-    for line, text in wider:
-        frr.draft.differ(line.source, text)
-    if asked.source == "static":
-        frr.draft.differ(asked.statement.source, _KERNEL_ONLY)
+class _AskedSources:
+    """The sources of a protocol; ``families``: those that each has been asked for."""
+
+    def __init__(
+        self, frr: FrrFile, proto: str, metric: int | None, lists: Sequence[AskedSource]
+    ) -> None:
+        self._frr = frr
+        self._proto = proto
+        self._metric = metric
+        self._lists = lists
+        self.families: dict[str, set[str]] = {}
+
+    def take(self, asked: AskedSource) -> None:
+        """Put a source into the draft. Raises ValueError."""
+        if asked.source not in _SOURCES:
+            known = "connected, static (and kernel) and default"
+            raise ValueError(f"fared redistributes no {asked.source} routes: {known}")
+        source, draft = _SOURCES[asked.source], self._frr.draft
+        words = list(asked.words)
+        family = words.pop(0) if self._proto == "isis" else "ipv4"
+        wanted = self._wanted(asked, source, words, family)
+        options = wanted.options
+        path = (self._proto, "redistribute", source)
+        others = self.families.setdefault(source, set())
+        before = draft.get(path)
+        if (name := self._filter(asked, wanted, family, before if others else None)) is not None:
+            options["filter"] = name
+        if before is not None and before != options:
+            kept = {**before, "filter": None} == {**options, "filter": None}
+            if not kept or family in others:
+                where = draft.sources[path].place
+                raise ValueError(f"fared has one source {source}: {where} is taken")
+        others.add(family)
+        draft.put(path, options, asked.statement.source)
+        if asked.source == "static":
+            draft.differ(asked.statement.source, _KERNEL_ONLY)
+
+    def _wanted(
+        self, asked: AskedSource, source: str, words: list[str], family: str
+    ) -> _AskedSettings:
+        found = _wanted(self._frr, source, words, family)
+        for given in self._lists:
+            if given.source == asked.source:
+                name = given.words[0]
+                found.lists.append((name, _access_list(self._frr, name)))
+        if source != "default" and self._metric is not None:
+            found.options.setdefault("metric", self._metric)
+        if source == "default" and self._proto == "ospf" and found.options.get("always"):
+            found.options.setdefault("metric", _ALWAYS_METRIC)
+        return found
+
+    def _filter(
+        self, asked: AskedSource, wanted: _AskedSettings, family: str, before: dict[str, Any] | None
+    ) -> str | None:
+        """Return the filter of a source, with what its other family has ``before``; None: none."""
+        draft = self._frr.draft
+        named = (before or {}).get("filter")
+        if not wanted.lists and named is None:
+            return None
+        if asked.source == "default":
+            raise ValueError("fared advertises a default route without a condition")
+        items = all_of([found for _, found in wanted.lists] or [[EVERYTHING[_FAMILIES[family]]]])
+        if not items:
+            raise ValueError("its filters permit nothing")
+        names = [name for name, _ in wanted.lists]
+        if before is not None:
+            (other,) = _FAMILIES.keys() - {family}
+            texts = [] if named is None else draft.get(("filters", named))
+            theirs = [parse_item(text) for text in texts] or [EVERYTHING[_FAMILIES[other]]]
+            items, names = [*theirs, *items], [*([named] if named else []), *names]
+        return put_filter(draft, "-".join(dict.fromkeys(names)), items, asked.statement.source)
 
 
-def _options(
-    frr: FrrFile, source: str, words: list[str], family: str
-) -> tuple[dict[str, Any], list[tuple[FrrStatement, str]]]:
-    """Return the settings of a source, and remarks. Raises ValueError."""
+def _wanted(frr: FrrFile, source: str, words: list[str], family: str) -> _AskedSettings:
+    """Return what the words behind a source ask for. Raises ValueError."""
     options: dict[str, Any] = {}
-    wider: list[tuple[FrrStatement, str]] = []
+    lists: list[tuple[str, Items]] = []
     while words:
         match words:
             case ["metric" | "metric-type" | "tag" as name, text, *rest]:
@@ -98,59 +171,21 @@ def _options(
             case ["level-1" | "level-2" as level, *rest]:
                 options["level"] = level
             case ["route-map", name, *rest]:
-                wider += _filtered(frr, source, name, family, options)
+                given = _route_map(frr, name, family)
+                options |= given.options
+                lists += [] if given.items is None else [(given.name, given.items)]
             case [word, *_]:
                 raise ValueError(f"{word} has no counterpart in fared")
         words = rest
-    return options, wider
+    return _AskedSettings(options, lists)
 
 
-def _filtered(
-    frr: FrrFile, source: str, name: str, family: str, options: dict[str, Any]
-) -> list[tuple[FrrStatement, str]]:
-    """Put what a route map says into the settings of a source; return remarks."""
-    exact = _one_list(frr, name)
-    if exact is not None and source != "default":
-        entry, wanted = exact
-        put_filter(frr, wanted, family)
-        options |= _entry(frr, name, entry, family, strict=False).options
-        options["filter"] = wanted
-        return []
-    found = _route_map(frr, name, family)
-    options |= found.options
-    if source == "default" and found.prefixes:
-        raise ValueError("fared advertises a default route without a condition")
-    if found.prefixes is not None:
-        options["prefixes"] = found.prefixes
-    return found.wider
-
-
-def _one_list(frr: FrrFile, name: str) -> tuple[FrrStatement, str] | None:
-    """Return the entry of a route map that only permits by one prefix list, and the list."""
-    entries = frr.route_maps.get(name, [])
-    if len(entries) != 1 or entries[0].words[2] != "permit":
-        return None
-    lists = [line.words[4] for line in entries[0].inside if line.words[3:4] == ["prefix-list"]]
-    return (entries[0], lists[0]) if len(lists) == 1 else None
-
-
-def put_filter(frr: FrrFile, name: str, family: str) -> None:
-    """Put a prefix list into the draft as a filter, which means the same. Raises ValueError."""
-    word = "ip" if family == "ipv4" else "ipv6"
-    lines = [line for line in frr.prefix_lists.get(name, []) if line.words[0] == word]
-    items = []
-    for line in lines:
-        words = line.words[5:] if line.words[3] == "seq" else line.words[3:]
-        if words[:1] == ["description"]:
-            continue
-        text = " ".join(words)
-        if words[1:] == ["any"]:
-            text = f"{words[0]} {'0.0.0.0/0 le 32' if family == 'ipv4' else '::/0 le 128'}"
-        parse_item(text)
-        items.append(text)
-    if not items:
-        raise ValueError(f"the file has no prefix-list {name} of {family}")
-    frr.draft.put(("filters", name), items, lines[0].source)
+def put_prefix_list(frr: FrrFile, name: str, family: str) -> str:
+    """Put a prefix list into the draft as a filter; return its name. Raises ValueError."""
+    found = in_turn([ChainEntry(True, _prefix_list(frr, name, family))])
+    if not found:
+        raise ValueError(f"prefix-list {name} permits nothing")
+    return put_filter(frr.draft, name, found, frr.prefix_lists[name][0].source)
 
 
 def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:
@@ -163,46 +198,44 @@ def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:
         found["prefixes"] = list(_ALL[min(asked)])
 
 
-# Route maps and prefix lists
+# Route maps, prefix lists, access lists
 
 
 def _route_map(frr: FrrFile, name: str, family: str) -> _RouteMap:
-    entries = frr.route_maps.get(name)
+    """Read a route map: its entries are a chain of lists. Raises ValueError."""
+    entries = sorted(frr.route_maps.get(name, []), key=lambda entry: number(entry.words[3]))
     if not entries:
         raise ValueError(f"the file has no route-map {name}")
-    found: list[_RouteMap] = []
+    chain: list[ChainEntry] = []
+    names: list[str] = []
+    settings: list[dict[str, Any]] = []
     for entry in entries:
-        if entry.words[2:3] == ["deny"]:
-            if entry is entries[-1] and not entry.inside:
-                break
-            raise ValueError(f"route-map {name} denies (line {entry.number}): fared has filters")
-        found.append(_entry(frr, name, entry, family))
-    if not found:
-        raise ValueError(f"route-map {name} permits nothing")
-    if any(each.options != found[0].options for each in found):
+        options, wanted = _entry(name, entry)
+        items = _prefix_list(frr, wanted, family) if wanted else [EVERYTHING[_FAMILIES[family]]]
+        permit = entry.words[2] == "permit"
+        chain.append(ChainEntry(permit, items))
+        names += [wanted or ""]
+        settings += [options] if permit else []
+    if any(each != settings[0] for each in settings):
         raise ValueError(f"route-map {name} sets different values for different prefixes")
-    lists = [each.prefixes for each in found]
-    everything = any(each is None for each in lists)
-    return _RouteMap(
-        None if everything else [prefix for each in lists for prefix in each or ()],
-        found[0].options,
-        [line for each in found for line in each.wider],
-    )
+    items = in_turn(chain)
+    if not items:
+        raise ValueError(f"route-map {name} permits nothing")
+    if items[0] == EVERYTHING[_FAMILIES[family]]:
+        return _RouteMap(settings[0], None, name)
+    return _RouteMap(settings[0], items, names[0] if len(names) == 1 else name)
 
 
-def _entry(
-    frr: FrrFile, name: str, entry: FrrStatement, family: str, *, strict: bool = True
-) -> _RouteMap:
-    """Read an entry; not ``strict``: its prefix list is a filter, read elsewhere."""
-    prefixes: list[str] | None = None
+def _entry(name: str, entry: FrrStatement) -> tuple[dict[str, Any], str | None]:
+    """Return what an entry sets, and its prefix list. Raises ValueError."""
+    wanted: str | None = None
     options: dict[str, Any] = {}
-    wider: list[tuple[FrrStatement, str]] = []
     for line in entry.inside:
         match line.words:
-            case ["match", "ip" | "ipv6", "address", "prefix-list", wanted]:
-                if prefixes is not None:
+            case ["match", "ip" | "ipv6", "address", "prefix-list", prefixes]:
+                if wanted is not None:
                     raise ValueError(f"route-map {name} has two conditions (line {line.number})")
-                prefixes = list(_prefix_list(frr, wanted, family, wider)) if strict else []
+                wanted = prefixes
             case ["set", "metric", text]:
                 options["metric"] = number(text)
             case ["set", "metric-type", "type-1" | "type-2" as kind]:
@@ -216,44 +249,62 @@ def _entry(
                 raise ValueError(
                     f"'{text}' of route-map {name} (line {line.number}) has no counterpart in fared"
                 )
-    return _RouteMap(prefixes, options, wider)
+    return options, wanted
 
 
-def _prefix_list(
-    frr: FrrFile, name: str, family: str, wider: list[tuple[FrrStatement, str]]
-) -> Iterator[str]:
-    """Yield the prefixes inside one of which a route must be. Raises ValueError."""
-    entries = frr.prefix_lists.get(name)
-    if not entries:
-        raise ValueError(f"the file has no prefix-list {name}")
-    for entry in entries:
-        words = [word for word in entry.words[3:] if word]
-        if words[:1] == ["seq"]:
-            words = words[2:]
+def _prefix_list(frr: FrrFile, name: str, family: str) -> list[FilterItem]:
+    """Return the items of a prefix list, in the order of their numbers. Raises ValueError."""
+    lines = [line for line in frr.prefix_lists.get(name, []) if line.words[0] == _WORDS[family]]
+    found: dict[int, FilterItem] = {}
+    for line in lines:
+        at, words = _numbered(line.words[3:], found)
+        if words[:1] == ["description"]:
+            continue
+        if len(words) < 2:
+            raise ValueError(f"prefix-list {name} (line {line.number}): a prefix is missing")
+        if words[1:] == ["any"]:
+            found[at] = EVERYTHING[_FAMILIES[family]]
+        else:
+            found[at] = parse_item(" ".join([words[0], _prefix(words[1]), *words[2:]]))
+        found[at] = _as(words[0], found[at])
+    if not found:
+        raise ValueError(f"the file has no prefix-list {name} of {family}")
+    return [found[at] for at in sorted(found)]
+
+
+def _access_list(frr: FrrFile, name: str) -> list[FilterItem]:
+    """Return the items of an access list: of all lengths inside a prefix. Raises ValueError."""
+    found: dict[int, FilterItem] = {}
+    for line in frr.access_lists.get(name, []):
+        at, words = _numbered(line.words[2:], found)
         match words:
-            case ["description", *_]:
+            case ["remark", *_]:
                 continue
-            case ["deny", *_] if entry is entries[-1]:
-                if words[1:] in (["any"], ["0.0.0.0/0", "le", "32"], ["::/0", "le", "128"]):
-                    return
-            case ["permit", "any"]:
-                yield from _ALL[family]
-                continue
-            case ["permit", prefix, *bounds]:
-                yield from _permitted(entry, prefix, bounds, wider)
-                continue
-        raise ValueError(f"prefix-list {name} denies (line {entry.number}): prefixes permit only")
+            case ["permit" | "deny" as action, "any"]:
+                found[at] = _as(action, EVERYTHING[FAMILY_IPV4])
+            case ["permit" | "deny" as action, prefix] if "/" in prefix:
+                found[at] = parse_item(f"{action} {_prefix(prefix)} le 32")
+            case ["permit" | "deny" as action, prefix, "exact-match"]:
+                found[at] = parse_item(f"{action} {_prefix(prefix)}")
+            case _:
+                raise ValueError(
+                    f"access-list {name} (line {line.number}): fared has prefixes only"
+                )
+    if not found:
+        raise ValueError(f"the file has no access-list {name}")
+    return [found[at] for at in sorted(found)]
 
 
-def _permitted(
-    entry: FrrStatement, prefix: str, bounds: list[str], wider: list[tuple[FrrStatement, str]]
-) -> Iterator[str]:
-    network = ip_network(prefix, strict=False)
-    longest = network.max_prefixlen
-    given = dict(zip(bounds[::2], map(number, bounds[1::2]), strict=True))
-    least, most = given.get("ge", network.prefixlen), given.get("le")
-    if most is None:
-        most = longest if "ge" in given else network.prefixlen
-    yield str(network)
-    if (least, most) != (network.prefixlen, longest):
-        wider.append((entry, f"fared takes every prefix inside {network}, of any length"))
+def _numbered(words: list[str], before: dict[int, FilterItem]) -> tuple[int, list[str]]:
+    """Return the number of a line, which may be missing, and the words behind it."""
+    if words[:1] == ["seq"]:
+        return number(words[1]), words[2:]
+    return max(before, default=0) // _SEQUENCE * _SEQUENCE + _SEQUENCE, words
+
+
+def _as(action: str, item: FilterItem) -> FilterItem:
+    return replace(item, permit=action == "permit")
+
+
+def _prefix(text: str) -> str:
+    return str(ip_network(text, strict=False))

@@ -146,6 +146,10 @@ def _prefix_list(frr: FrrFile, head: FrrStatement) -> None:
     frr.prefix_lists.setdefault(head.words[2], []).append(head)
 
 
+def _access_list(frr: FrrFile, head: FrrStatement) -> None:
+    frr.access_lists.setdefault(head.words[1], []).append(head)
+
+
 def _route_map(frr: FrrFile, head: FrrStatement) -> None:
     frr.route_maps.setdefault(head.words[1], []).append(head)
 
@@ -191,6 +195,7 @@ _HEADS: Final = (
     _Head(("router-id",), 2, _router_id),
     _Head(("ip", "prefix-list"), 5, _prefix_list),
     _Head(("ipv6", "prefix-list"), 5, _prefix_list),
+    _Head(("access-list",), 4, _access_list),
     _Head(("route-map",), 4, _route_map),
     _Head(("key", "chain"), 3, _key_chain),
     _Head(("ip", "route"), 3, _static),

@@ -100,6 +100,10 @@ def _redistribute(router: FrrOspf | FrrIsis, line: FrrStatement, source: str, *w
     router.redistributed.append(AskedSource(source, list(words), line))
 
 
+def _distribute(ospf: FrrOspf, line: FrrStatement, name: str, source: str) -> None:
+    ospf.distribute_lists.append(AskedSource(source, [name], line))
+
+
 def _default_metric(ospf: FrrOspf, _line: FrrStatement, text: str) -> None:
     ospf.default_metric = number(text)
 
@@ -187,7 +191,7 @@ OSPF: Final = (
     *_TE,
     Rule("router-info ...", why(_ALWAYS)),
     Rule("neighbor A ...", why("fared has no NBMA networks")),
-    Rule("distribute-list ...", why("fared filters with prefixes of redistribute")),
+    Rule("distribute-list L out S", _distribute),
 )
 
 
