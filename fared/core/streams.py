@@ -7,7 +7,8 @@ neighbor. Addresses are text.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import hashlib
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -24,12 +25,25 @@ class StreamId(NamedTuple):
     number: int
 
 
+class StreamKey(msgspec.Struct, frozen=True):
+    """A key of TCP MD5 (RFC 2385), which no text or recording has in clear."""
+
+    content: bytes
+
+    def __repr__(self) -> str:
+        return "StreamKey()"
+
+    def hidden(self, salt: bytes) -> Self:
+        """Another key in its place, equal for equal ones: an engine only compares them."""
+        return type(self)(hashlib.blake2b(self.content, key=salt, digest_size=16).digest())
+
+
 class Transport(msgspec.Struct, frozen=True):
     """What the edge needs for a connection; ``link`` is the interface of a link-local address.
 
     ``local``: the address to send from, None: the kernel's choice. ``port``: of the neighbor.
     ``ttl``: of packets that are sent, None: the kernel's; with ``FROM_LINK``, others that come are
-    dropped. ``key``: of TCP MD5 (RFC 2385).
+    dropped.
     """
 
     remote: str
@@ -37,7 +51,7 @@ class Transport(msgspec.Struct, frozen=True):
     link: str | None = None
     port: int = BGP_PORT
     ttl: int | None = None
-    key: bytes | None = None
+    key: StreamKey | None = None
 
 
 class StreamOpened(msgspec.Struct, frozen=True):

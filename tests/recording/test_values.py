@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from types import MappingProxyType
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
 from fared.core.links import InterfaceAddress, Link
+from fared.core.streams import Connect, StreamId, StreamKey, StreamReceived, Transport
 from fared.management.recording import calls
 from fared.management.recording.values import (
     NamedClass,
@@ -164,3 +166,36 @@ def test_every_line_has_a_tag_of_its_own():
     tags = [cls.__struct_config__.tag for cls in calls.Line.__args__]
     assert len(set(tags)) == len(tags)
     assert all(issubclass(cls, msgspec.Struct) for cls in calls.CALLS)
+
+
+def test_keys_of_tcp_are_hidden_and_equal_if_they_were():
+    """A router only compares them; texts of outputs, whose digests are recorded, show none."""
+
+    def connect(key: StreamKey | None) -> Connect:
+        return Connect(StreamId(1, passive=False, number=7), Transport("10.0.0.2", key=key))
+
+    secret = connect(StreamKey(b"the secret"))
+    lines: list[calls.Line] = []
+    written = ValueWriter(lines.append).write(secret)
+    assert b"the secret" not in calls.encoded([*lines, calls.InputHandled(1.0, written)])
+    read = through_a_file(secret)
+    assert read == through_a_file(connect(StreamKey(b"the secret")))
+    assert read != through_a_file(connect(StreamKey(b"another")))
+    assert read != secret
+    assert repr(read) == repr(secret)
+    assert through_a_file(connect(None)) == connect(None)
+    received = events.To("bgp", StreamReceived(StreamId(1, passive=True, number=7), b"\xff" * 16))
+    assert through_a_file(received) == received
+
+
+def test_a_state_has_no_key_of_tcp():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    from fared.management.recording.checkpoint import _Pickler
+
+    sink = io.BytesIO()
+    transport = Transport("10.0.0.2", key=StreamKey(b"the secret"))
+    _Pickler(sink).dump([transport, transport.key])
+    assert b"the secret" not in sink.getvalue()
+    kept, key = cloudpickle.loads(sink.getvalue())
+    assert kept == through_a_file(transport)
+    assert key == kept.key

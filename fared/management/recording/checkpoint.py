@@ -30,6 +30,8 @@ import cloudpickle
 import msgspec
 from msgspec.structs import force_setattr
 
+from fared.core.streams import StreamKey
+from fared.management.recording.values import hidden
 from fared.router.router import Router
 
 _STACK = 1 << 29
@@ -78,6 +80,8 @@ def _constant(module: str, name: str) -> Any:  # noqa: ANN401 - whatever it is
 
 
 def _reduce_struct(value: msgspec.Struct) -> Any:  # noqa: ANN401 - a tuple of one of two shapes
+    if isinstance(value, StreamKey):
+        value = hidden(value)
     cls = type(value)
     fields = tuple(getattr(value, name) for name in cls.__struct_fields__)
     more = getattr(value, "__dict__", None)

@@ -4,22 +4,29 @@ A list begins with a number: negative for a kind of container, else for a class,
 its fields where it is used first (``NamedClass``). So the file of a segment describes itself, is
 read without running anything that it contains, and fits a later version as long as classes and
 fields keep their names: fields that have been added since get their defaults.
+
+Keys that only the kernel needs are hidden: a router treats another one in their place alike.
 """
 
 from __future__ import annotations
 
 import enum
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
+from fared.core.streams import StreamKey
+
 _TUPLE, _LIST, _DICT, _SET, _FROZENSET, _INTEGER, _PROXY = range(-1, -8, -1)
 _PLAIN = (bool, float, str, bytes, type(None))
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 """Integers that msgpack has; others, such as IPv6 addresses, are text."""
+_SALT = os.urandom(32)
+"""Nobody can try words until they give a hidden key."""
 
 
 class UnreadableValueError(ValueError):
@@ -74,7 +81,14 @@ class ValueWriter:
             return lambda value: [number, value.name]
         if issubclass(cls, tuple):
             return lambda value: [number, *map(write, value)]
+        if issubclass(cls, StreamKey):
+            return lambda value: [number, hidden(value).content]
         return lambda value: [number, *[write(getattr(value, name)) for name in fields]]
+
+
+def hidden(key: StreamKey) -> StreamKey:
+    """A key as it is recorded, the same one in all recordings of a process."""
+    return key.hidden(_SALT)
 
 
 def _itself(value: Any) -> Any:  # noqa: ANN401 - plain values

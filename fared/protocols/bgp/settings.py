@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fared.core.bfd import BfdSettings
 from fared.core.filters import Filter
 from fared.core.ids import Prefix, RouterId
-from fared.core.streams import BGP_PORT
+from fared.core.streams import BGP_PORT, StreamKey
 from fared.paths.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 
 EXTERNAL: Final = "external"
@@ -74,7 +74,7 @@ class BgpNeighborSettings(msgspec.Struct, frozen=True):
     connect_retry: float = 1.0
     enforce_first_as: bool = True
     ttl_security: bool = False
-    key: bytes | None = None
+    key: StreamKey | None = None
     imports: tuple[ImportWord, ...] | None = None
     exports: tuple[ExportWord, ...] | None = None
     import_filters: tuple[Filter, ...] = ()
