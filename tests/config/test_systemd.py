@@ -26,11 +26,11 @@ def settings(unit: Path = UNIT) -> dict[str, list[str]]:
     return found
 
 
-def test_the_unit_runs_with_two_capabilities_and_no_root():
-    """Netlink and raw sockets, nothing else."""
+def test_the_unit_runs_with_three_capabilities_and_no_root():
+    """Netlink, raw sockets and the port of BGP, nothing else."""
     unit = settings()
     assert unit["User"] == ["fared"]
-    capabilities = ["CAP_NET_ADMIN CAP_NET_RAW"]
+    capabilities = ["CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE"]
     assert unit["AmbientCapabilities"] == unit["CapabilityBoundingSet"] == capabilities
     assert unit["NoNewPrivileges"] == ["yes"]
 

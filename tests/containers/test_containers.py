@@ -1,6 +1,6 @@
 """fared in containers as containerlab runs them: linked late, unprivileged, restarted, beside FRR.
 
-Two leaves, a spine of fared and one of FRR. The routers of fared have two capabilities and begin
+Two leaves, a spine of fared and one of FRR. The routers of fared have three capabilities and begin
 with their sysctls; links have containerlab's own MTU. ``test_fabrics`` runs the shipped files.
 """
 
@@ -81,11 +81,13 @@ def shape(lab: Clab, rate: str) -> None:
     lab.exec("S1", "tc", *words.split())
 
 
-def test_the_daemon_has_an_account_of_its_own_and_two_capabilities(lab: Clab):
+def test_the_daemon_has_an_account_of_its_own_and_three_capabilities(lab: Clab):
     assert lab.exec("L1", "ps", "-o", "user=,comm=", "-p", "1").split() == ["fared", "fared"]
     status = lab.exec("L1", "cat", "/proc/1/status")
-    net_admin_and_raw = f"{1 << 12 | 1 << 13:016x}"
-    assert all(f"{which}:\t{net_admin_and_raw}" in status for which in ("CapEff", "CapBnd"))
+    bind_service_admin_and_raw = f"{1 << 10 | 1 << 12 | 1 << 13:016x}"
+    assert all(
+        f"{which}:\t{bind_service_admin_and_raw}" in status for which in ("CapEff", "CapBnd")
+    )
     checks = json.loads(lab.exec("L1", "fared-cli", "--json", "validate"))
     assert checks["ok"], checks
 

@@ -324,7 +324,7 @@ main.add_command(generate)
     "--user",
     metavar="NAME",
     envvar="FARED_LAB_USER",
-    help="Account of fared, which keeps CAP_NET_ADMIN and CAP_NET_RAW; by default your own.",
+    help="Account of fared, which keeps the capabilities it needs; by default your own.",
 )
 def node(file: Path, node: str | None, directory: Path, wait: float, user: str | None) -> None:
     """Run NODE of FILE in the present container. The default is the node of its host name.

@@ -37,7 +37,7 @@ _POLL = 0.05
 _START_DEADLINE = 60.0
 _READY = "ready"
 """A file that exists while all of a node runs that is no daemon of ours, which answers itself."""
-_CAPABILITIES = "-all,+net_admin,+net_raw"
+_CAPABILITIES = "-all,+net_admin,+net_raw,+net_bind_service"
 # A shell that is process 1 receives only signals that it traps.
 _IDLE = ("sh", "-c", "trap 'kill $!; exit 0' TERM INT; sleep infinity & wait")
 
@@ -222,7 +222,7 @@ def _start(plan: NodePlan, command: Command, user: str | None) -> None:
 
 
 def _by(user: str | None, plan: NodePlan, command: Command) -> Sequence[str]:
-    """Return a command that runs fared as an ordinary user with the two capabilities it needs.
+    """Return a command that runs fared as an ordinary user with the capabilities it needs.
 
     Other daemons change to accounts of their own.
     """
