@@ -186,7 +186,7 @@ class DaemonParts:
             sysctls=self._kernel.sysctls,
             services=self.services,
             defence=self._defence,
-            io=self._inputs.io,
+            inputs=self._inputs,
             log=logs.ring,
             lines_lost=lambda: logs.output.dropped,
             operation=self.operation,
@@ -251,13 +251,11 @@ class DaemonParts:
     def close(self) -> None:
         """Close everything that needs the kernel; our routes stay as they are."""
         self._auditor.stop()
-        self._inputs.repairs.stop()
         self._kernel.sysctls.stop()
         self.runner.stop()
         self.services.close()
         self.lost_links.close()
-        for io in self._inputs.io.values():
-            io.close_all()
+        self._inputs.close()
         self.monitor.close()
         self._kernel.fib.close()
 

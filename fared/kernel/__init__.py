@@ -3,6 +3,8 @@
 - Packets: ``ospf_socket`` and ``isis_socket`` over ``packet_sockets``, which ``readers`` registers
   and ``reopening`` opens again. ``arrived`` and ``frames`` read many at once, ``recent_pdus``
   recognizes copies, ``on_link`` and ``socketfilter`` refuse early, ``closing`` closes many.
+- Streams: ``tcp`` has the options of sockets, ``router_advertisements`` find neighbors without a
+  configured address.
 - Links: ``monitor`` watches interfaces and foreign ``routes`` by a ``subscription``, and makes
   links of them (``linktable``, ``rtnl``, ``present``); ``capacity`` is their speed or shaper.
   ``counters``, ``error_counters`` and ``fec_counters`` count.

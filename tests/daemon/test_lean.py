@@ -50,6 +50,8 @@ AGGREGATION = ("fared.extensions.ina", "fared.extensions.ina.inad", "scipy")
 """Not if routers do not aggregate."""
 RECORDED = ("fared.management.recording", "cloudpickle")
 """Not if the router is not recorded."""
+STREAMED = ("fared.daemon.loop.streams", "fared.kernel.tcp", "fared.kernel.router_advertisements")
+"""Not if no protocol has neighbors over TCP."""
 SPRAYED = ("fared.paths.fib.spray", "fared.kernel.nft", "fared.kernel.spray")
 """Not if packets follow their flow."""
 START = """
@@ -166,6 +168,12 @@ def test_a_module_that_is_rarely_used_is_not_executed(tmp_path, module, name):
 def test_a_daemon_whose_packets_follow_their_flow_loads_nothing_that_sprays_them(loaded, when):
     assert "fared.router.spraying" in loaded[when]
     assert not {name for name in loaded[when] if name.startswith(SPRAYED)}
+
+
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_a_daemon_without_streams_loads_nothing_of_them(loaded, when):
+    assert "fared.core.streams" in loaded[when]
+    assert not {name for name in loaded[when] if name.startswith(STREAMED)}
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])

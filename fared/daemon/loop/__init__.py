@@ -3,7 +3,8 @@
 ``inputs`` passes packets, links and routes to ``runner``, which gives them to the router, carries
 out its outputs, and keeps its timer. ``burst`` reads all readable sockets in one wakeup:
 ``repeated_hellos`` go first, ``portions`` divides the rest, ``gathering`` lets a flood collect, and
-``after_flood`` returns its memory. ``defence`` counts and logs exceptions, ``errors`` says why the
+``after_flood`` returns its memory. ``streams`` has the TCP connections of protocols that have
+neighbors over TCP. ``defence`` counts and logs exceptions, ``errors`` says why the
 daemon cannot go on.
 
 ``health`` does the periodic work, as ``periodic`` jobs: ``audit`` compares the kernel with what it

@@ -1,7 +1,8 @@
-"""Inputs: packets from sockets, links and routes from the kernel, passed to the router.
+"""Inputs: packets and streams from sockets, links and routes from the kernel, for the router.
 
-Links are processed before packets that arrive at the same time, since a
-packet on an interface that is down does not count.
+Links are processed before packets that arrive at the same time, since a packet on an interface that
+is down does not count. A protocol has packets or streams; the code for streams is loaded with the
+first one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from fared.core.links import Link
+from fared.core.streams import StreamOutput
 from fared.daemon.loop.burst import Burst
 from fared.daemon.loop.defence import Defence
 from fared.daemon.loop.portions import Portion
@@ -31,9 +33,13 @@ from fared.router import events
 from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
 
+if TYPE_CHECKING:
+    from fared.daemon.loop.streams.edge import StreamEdge
+
 SOCKETS: Mapping[str, type[OspfSockets | IsisSockets]] = MappingProxyType(
     {OSPF: OspfSockets, ISIS: IsisSockets}
 )
+"""Of protocols that have packets."""
 
 
 class Sockets(PacketIo, Protocol):
@@ -104,7 +110,10 @@ class Inputs:
         self.io: Mapping[str, Sockets] = {
             name: SOCKETS[name](partial(burst.take_all, name), loop, self._socket_trouble, burst)
             for name in router.settings.protocols
+            if name in SOCKETS
         }
+        self.streams: dict[str, StreamEdge] = {}
+        """Of protocols that have some."""
         burst.io = {name: io.interfaces for name, io in self.io.items()}
         burst.hellos = {name: io.is_hello for name, io in self.io.items()}
         self.runner = Runner(
@@ -119,7 +128,39 @@ class Inputs:
             wants_debug=wants_debug,
             defence=defence,
         )
+        for kind in get_args(StreamOutput):
+            self.runner.serve(kind, self._perform)
         self.repairs = Repairs(kernel.fib.notices.take, self.runner.feed)
+
+    @property
+    def counters(self) -> Mapping[str, Counter[str]]:
+        """Those of all sockets, by protocol."""
+        found = {name: io.counters for name, io in self.io.items()}
+        return found | {name: edge.counters for name, edge in self.streams.items()}
+
+    def close(self) -> None:
+        """Close all sockets; nothing more is said to neighbors."""
+        self.repairs.stop()
+        for io in self.io.values():
+            io.close_all()
+        for edge in self.streams.values():
+            edge.close_all()
+
+    def _perform(self, proto: str, output: StreamOutput) -> None:
+        """Do what the engine of a protocol wants of its streams."""
+        edge = self.streams.get(proto)
+        if edge is None:
+            from fared.daemon.loop.streams.edge import StreamEdge  # noqa: PLC0415 - most routers have none
+
+            runner = self.runner
+            edge = self.streams[proto] = StreamEdge(
+                lambda inputs: runner.take(events.To(proto, one) for one in inputs),
+                runner.flush,
+                lambda: [(link.ifindex, link.name) for link in self._monitor.links.values()],
+                self._log,
+                report=self._socket_trouble,
+            )
+        edge.perform(output)
 
     def forget_senders(self) -> None:
         """Forget what is remembered of the headers of received packets."""
@@ -162,6 +203,8 @@ class Inputs:
         """Process what arrived while the loop was stalled, links before packets."""
         self._monitor.read_links()
         self.burst.catch_up(self._receive_all)
+        for edge in self.streams.values():
+            edge.read_all()
 
     def _receive_all(self) -> None:
         for io in self.io.values():

@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from fared.core.bfd import BfdWanted
 from fared.core.ids import format_node
+from fared.core.streams import StreamOutput
 from fared.daemon.loop.defence import Defence, Guard
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.kernel.errors import PrivilegeError
@@ -39,6 +40,7 @@ LATE = 0.5
 _CAUGHT_UP = 3
 """How often they are read if that takes as long, and more packets arrive meanwhile."""
 _PROTO, _PACKETS = itemgetter(0), itemgetter(1)
+_SERVED = (BfdWanted, *get_args(StreamOutput))
 
 
 class PacketIo(Protocol):
@@ -118,7 +120,8 @@ class Runner:
     def serve(self, output: type, service: Callable[..., None]) -> None:
         """Have a service execute outputs of a type from now on, which feeds its answers later.
 
-        It gets an ``ApplySpray`` or ``ApplyBier``, or the protocol and what it wants of BFD.
+        It gets an ``ApplySpray`` or ``ApplyBier``, or the protocol and what it wants of BFD or of
+        streams.
         """
         self._services[output] = service
 
@@ -225,8 +228,8 @@ class Runner:
                 self._io[proto].open(ifindex, unicasts)
             case events.From(proto, igp.CloseInterface(ifindex)):
                 self._closing[proto, ifindex] = None
-            case events.From(proto, BfdWanted() as wanted):
-                self._served(wanted, proto)
+            case events.From(proto, event) if isinstance(event, _SERVED):
+                self._served(event, proto)
             case _:
                 return False
         return True

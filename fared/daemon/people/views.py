@@ -18,7 +18,7 @@ from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.operation import Operation
 from fared.daemon.loop.audit import Auditor
 from fared.daemon.loop.defence import Defence
-from fared.daemon.loop.inputs import Sockets
+from fared.daemon.loop.inputs import Inputs
 from fared.daemon.loop.runner import Runner
 from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.daemon.loop.sysctls import SettingsGuard
@@ -47,7 +47,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     sysctls: SettingsGuard
     services: Services
     defence: Defence
-    io: Mapping[str, Sockets]
+    inputs: Inputs
     log: LogRing
     lines_lost: Callable[[], int]
     operation: Operation
@@ -110,7 +110,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     def _counters(self) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
         return counters_of(
             self.runner.router,
-            sockets={name: io.counters for name, io in self.io.items()},
+            sockets=self.inputs.counters,
             operations=self.runner.counts,
             loads=self.runtime.load_samples,
             edge={
