@@ -3,8 +3,9 @@
 ``load`` returns a ``Config`` or raises ``ConfigErrors`` with all errors of the file;
 ``fared.daemon.change.settings`` converts a ``Config`` to engine settings.
 
-- Sections: ``model`` is the whole file, with ``ospf`` and ``isis``, and what both have: ``igp``,
-  ``authentication``, ``bfd``, ``filters``; ``bier``, ``link_health``. ``section`` is the base of
+- Sections: ``model`` is the whole file, with ``ospf``, ``isis`` and ``bgp``, and what they share:
+  ``igp``, ``authentication``, ``bfd``, ``filters``; ``bgp_neighbor``, and ``bgp_instead`` with what
+  BGP of fared has not; ``bier``, ``link_health``. ``section`` is the base of
   all: fields, defaults, and the effect of a reload.
 - Values: ``shapes`` reads them by the annotations of a field; ``values`` and ``quantities`` are
   their types, ``globs`` the keys that name interfaces, ``secrets`` the keys of authentication.

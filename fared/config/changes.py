@@ -2,7 +2,8 @@
 
 Each field declares the effect of its change (``section.Reload``); no field is known by name here.
 The one exception are globs: the interfaces that a glob matches depend on the other keys, so an
-added or removed entry of ``interfaces`` changes which entry applies before or after it.
+added or removed entry of ``interfaces``, or of ``neighbors``, changes which entry applies before or
+after it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from fared.config.bgp_neighbor import BgpNeighbor
 from fared.config.globs import GlobIndex, TooManyGlobsError, is_glob
 from fared.config.isis import IsisInterface
 from fared.config.model import Config
@@ -23,7 +25,7 @@ S = TypeVar("S", bound=Section)
 Path = tuple[str, ...]
 _Entry = tuple[Any, ...]
 """The area of an interface, None in IS-IS, and its settings that affect adjacencies."""
-_INTERFACES = (OspfInterface, IsisInterface)
+_INTERFACES = (OspfInterface, IsisInterface, BgpNeighbor)
 
 
 class Change(msgspec.Struct, frozen=True):

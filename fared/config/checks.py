@@ -26,6 +26,7 @@ from fared.config.model import Config
 from fared.config.traps import Trap, traps
 from fared.core.ids import BACKBONE, AreaId, dotted, parse_area
 from fared.core.text import printable
+from fared.router.protocols import BGP
 
 _LOOPBACK = "lo"
 _NAMES_SHOWN = 8
@@ -62,7 +63,7 @@ def warnings_of(
     for name, section in sections[1:]:
         first, counting = sections[0]
         message = f"ignored: if both protocols run, that of {first} is used"
-        for key in ("max_paths", "spf"):
+        for key in ("max_paths", "spf") if name != BGP else ():  # it chooses paths by itself
             if getattr(section, key) != getattr(counting, key):
                 yield _warning(file, (name, key.replace("_", "-")), places, message)
 
@@ -99,12 +100,14 @@ def _areas(data: object) -> Iterator[tuple[PathKey, int, dict[Any, Any]]]:
 
 
 def _circuits(data: object) -> Iterator[tuple[PathKey, dict[Any, Any]]]:
-    """Yield path and content of each interface of each protocol."""
+    """Yield path and content of each interface of each protocol, and of each neighbor of BGP."""
     isis = _mapping(_mapping(data).get("isis"))
     owners = [(path, content) for path, _, content in _areas(data)] + [(("isis",), isis)]
     for path, content in owners:
         for key, interface in _mapping(content.get("interfaces")).items():
             yield (*path, "interfaces", key), _mapping(interface)
+    for key, neighbor in _mapping(_mapping(_mapping(data).get("bgp")).get("neighbors")).items():
+        yield ("bgp", "neighbors", key), _mapping(neighbor)
 
 
 def _check_profiles(file: str, data: object, places: Places) -> Iterator[ConfigError]:

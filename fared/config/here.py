@@ -15,6 +15,7 @@ import socket
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
+from fared.config.bgp_neighbor import is_address
 from fared.config.checks import Compare
 from fared.config.document import PathKey, Places
 from fared.config.globs import is_glob
@@ -78,8 +79,8 @@ def compared(leaving: Collection[str], *, here: bool) -> Compare:
 
 
 def _sends_hellos(config: Config, name: str) -> bool:
-    ospf, isis = config.ospf_interface(name), config.isis_interface(name)
-    return (ospf is not None and not ospf[1].passive) or (isis is not None and not isis.passive)
+    found = (section.interface(name) for section in config.protocols.values())
+    return any(entry is not None and entry[1].expects_neighbors for entry in found)
 
 
 def has_address(address: str) -> bool:
@@ -98,7 +99,7 @@ def _matches(key: str, names: list[str]) -> bool:
 
 def _entries(places: Places) -> Iterator[tuple[PathKey, str]]:
     """Yield each name or pattern of an interface on which a protocol is to run."""
-    for path, given in places.find("interfaces"):
-        entries: Any = given if path[0] in ("ospf", "isis") and isinstance(given, dict) else {}
-        for key in entries:
-            yield (*path, key), str(key)
+    for path, given in (*places.find("interfaces"), *places.find("neighbors")):
+        known = path[0] in ("ospf", "isis") or path == ("bgp", "neighbors")
+        entries: Any = given if known and isinstance(given, dict) else {}
+        yield from (((*path, key), str(key)) for key in entries if not is_address(str(key)))

@@ -29,6 +29,7 @@ _USUAL: Final[Mapping[str, str]] = {
 _PLACES: Final[Mapping[str, str]] = {
     "areas": "AREA",
     "interfaces": "INTERFACE",
+    "neighbors": "NEIGHBOR",
     "profiles": "NAME",
     "ranges": "PREFIX",
 }

@@ -1,4 +1,4 @@
-"""Sections that ``ospf`` and ``isis`` have alike: reduction of flooding, SPF, sources of routes."""
+"""What protocols have alike: families, reduction of flooding, SPF, sources of routes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,22 @@ _BACKOFF = BackoffSettings()
 def _within(value: float) -> None:
     if not _SHORTEST <= value <= _LONGEST:
         raise ValueError
+
+
+def _check_families(families: tuple[str, ...]) -> None:
+    if not families or len(set(families)) < len(families):
+        raise ValueError
+
+
+Families = Annotated[
+    tuple[Literal["ipv4", "ipv6"], ...],
+    Note(after=_check_families, words="ipv4, ipv6, or both"),
+]
+
+
+def families_of(names: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the address families, 4 and 6, ascending."""
+    return tuple(sorted(int(name[3]) for name in names))
 
 
 class FloodingOptions(Section, frozen=True):

@@ -15,10 +15,11 @@ from fared.config.authentication import IsisAuthentication
 from fared.config.bfd import BfdOptions
 from fared.config.filters import FilterName, PropagationFilter
 from fared.config.globs import MostExact
-from fared.config.igp import FloodingOptions, Sources, SpfDelays
+from fared.config.igp import Families, FloodingOptions, Sources, SpfDelays, families_of
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, Note, Scalar
 from fared.core.ids import SystemId, format_system_id
+from fared.core.links import Link
 from fared.paths.weights.defaults import MAX_PATHS
 from fared.protocols.isis.ids import PATH_CAPACITY
 from fared.protocols.isis.settings import (
@@ -96,11 +97,6 @@ def _show_nets(nets: tuple[Net, ...]) -> object:
     return [str(net) for net in nets] if len(nets) > 1 else str(nets[0])
 
 
-def _check_families(families: tuple[str, ...]) -> None:
-    if not families or len(set(families)) < len(families):
-        raise ValueError
-
-
 _NET_SCHEMA = {"type": "string", "examples": ["49.0001.0102.5500.0001.00"]}
 NetText = Annotated[Net, Scalar(_WHAT_NET, _parse_net, _NET_SCHEMA, str)]
 
@@ -127,6 +123,11 @@ class IsisInterface(Section, frozen=True):
     prefix_suppression: bool | None = None
     authentication: IsisAuthentication | None = None
     bfd: BfdOptions = BfdOptions()
+
+    @property
+    def expects_neighbors(self) -> bool:
+        """Whether other routers are looked for on it."""
+        return not self.passive
 
     @property
     def silence(self) -> float:
@@ -224,11 +225,7 @@ class Isis(Section, frozen=True):
     level: Annotated[LevelName, Reload.RESTART] = "level-2"
     level_1: IsisLevel = IsisLevel()
     level_2: IsisLevel = IsisLevel()
-    address_families: Annotated[
-        tuple[Literal["ipv4", "ipv6"], ...],
-        Note(after=_check_families, words="ipv4, ipv6, or both"),
-        Reload.RESTART,
-    ] = ("ipv4", "ipv6")
+    address_families: Annotated[Families, Reload.RESTART] = ("ipv4", "ipv6")
     multi_topology: Annotated[bool, Reload.RESTART] = False
     inter_level_propagation_policies: LevelPropagation = LevelPropagation()
     redistribute: IsisRedistribute = IsisRedistribute()
@@ -294,6 +291,10 @@ class Isis(Section, frozen=True):
         found = self.by_name.find(name)
         return None if found is None else (None, found)
 
+    def on(self, link: Link) -> tuple[None, IsisInterface] | None:
+        """Return the same for a link."""
+        return self.interface(link.name)
+
     @property
     def system_id(self) -> SystemId:
         """The system id that all titles share."""
@@ -302,7 +303,7 @@ class Isis(Section, frozen=True):
     @property
     def families(self) -> tuple[int, ...]:
         """The address families, 4 and 6, ascending."""
-        return tuple(sorted(int(name[3]) for name in self.address_families))
+        return families_of(self.address_families)
 
     def suppresses(self, interface: IsisInterface) -> bool:
         """Whether the prefixes of an interface are not advertised."""

@@ -70,7 +70,7 @@ def load_runnable(source: Path, text: str | None = None, compare: Compare = _not
         raise _unreadable(source, f"at most {_MAX_FILE >> 20} MB", "more")
     loaded = _load(_read(source) if text is None else text, str(source), compare)
     if not loaded.config.protocols:
-        raise _unreadable(source, "an ospf or an isis section", "none")
+        raise _unreadable(source, "an ospf, isis or bgp section", "none")
     return loaded
 
 

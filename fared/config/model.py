@@ -17,6 +17,7 @@ from msgspec import field
 
 from fared.config import quantities, values
 from fared.config.bfd import BfdRouter
+from fared.config.bgp import Bgp
 from fared.config.bier import BierRouter
 from fared.config.filters import FilterItems, FilterName
 from fared.config.globs import MostExact
@@ -33,7 +34,7 @@ from fared.paths.weights.defaults import DEAD_BAND, FLOOR, MEASURE_PERIOD, TIME_
 from fared.runtime.sockets import CONTROL_SOCKET, INA_SOCKET
 from fared.runtime.state_directory import DEFAULT as DEFAULT_STATE_DIRECTORY
 
-Protocol = TypeVar("Protocol", Ospf, Isis)
+Protocol = TypeVar("Protocol", Ospf, Isis, Bgp)
 _Port = Annotated[int, values.whole(1, 65535)]
 
 
@@ -135,6 +136,7 @@ class Config(Section, frozen=True):
     filters: dict[FilterName, FilterItems] = field(default_factory=dict)
     ospf: Annotated[Ospf | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     isis: Annotated[Isis | None, EMPTY_IS_MEANT, Reload.RESTART] = None
+    bgp: Annotated[Bgp | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     bfd: BfdRouter = BfdRouter()
     bier: Annotated[BierRouter | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     adaptive: Adaptive = Adaptive()
@@ -162,9 +164,10 @@ class Config(Section, frozen=True):
         return None if name is None else self._compiled[name]
 
     @property
-    def protocols(self) -> dict[str, Ospf | Isis]:
+    def protocols(self) -> dict[str, Ospf | Isis | Bgp]:
         """Return the sections of the protocols that run, by name."""
-        return {key: part for key in ("ospf", "isis") if (part := getattr(self, key)) is not None}
+        names = ("ospf", "isis", "bgp")
+        return {key: part for key in names if (part := getattr(self, key)) is not None}
 
     def section(self, kind: type[Protocol]) -> Protocol:
         """Return the section of a protocol. Raises ValueError if it does not run."""

@@ -19,6 +19,7 @@ from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT
 from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId, RouterId, ipv4_prefix
+from fared.core.links import Link
 from fared.paths.weights.defaults import MAX_PATHS
 from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
 from fared.protocols.ospf.settings import (
@@ -79,6 +80,11 @@ class OspfInterface(Section, frozen=True):
         if found is not None and self.authentication and self.authentication.extended:
             return replace(found, strict=False)
         return found
+
+    @property
+    def expects_neighbors(self) -> bool:
+        """Whether other routers are looked for on it."""
+        return not self.passive
 
     @property
     def silence(self) -> float:
@@ -221,6 +227,10 @@ class Ospf(Section, frozen=True):
     def interface(self, name: str) -> tuple[AreaId, OspfInterface] | None:
         """Return area and settings of an interface by its name, None where OSPF does not run."""
         return self.by_name.find(name)
+
+    def on(self, link: Link) -> tuple[AreaId, OspfInterface] | None:
+        """Return the same for a link."""
+        return self.interface(link.name)
 
     @property
     def counts_boots(self) -> bool:

@@ -16,9 +16,19 @@ def _parse_bandwidth(value: str | float) -> float | None:
     return None if value == "auto" else parse_bandwidth(value)
 
 
+def _parse_least_bandwidth(value: str | float) -> float | None:
+    return None if value == "none" else parse_bandwidth(value)
+
+
 def _show_bandwidth(value: float | None) -> str | int:
-    if value is None:
-        return "auto"
+    return "auto" if value is None else _show_bits(value)
+
+
+def _show_least_bandwidth(value: float | None) -> str | int:
+    return "none" if value is None else _show_bits(value)
+
+
+def _show_bits(value: float) -> str | int:
     text = format_bandwidth(value)
     return text if parse_bandwidth(text) == value else round(value * 8)
 
@@ -106,6 +116,16 @@ Bandwidth = Annotated[
     ),
 ]
 """Bytes/s; None is ``auto``."""
+LeastBandwidth = Annotated[
+    float | None,
+    written(
+        "none, or bits/s such as 25G (1 kbit/s to 10 Pbit/s)",
+        _parse_least_bandwidth,
+        {"type": ["string", "number"], "examples": ["none", "25G"]},
+        _show_least_bandwidth,
+    ),
+]
+"""Bytes/s; None: no limit."""
 Delay = Annotated[
     float | None,
     written(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -50,6 +51,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     unwritten: ClassVar[tuple[object, ...]] = ()
     """Fields with one of these values are omitted when the section is written."""
+    instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Keys that people know from other daemons and that no field has: what to do instead."""
 
     @classmethod
     def prepare(cls, data: object) -> object:

@@ -233,7 +233,9 @@ class _SectionShape(msgspec.Struct, frozen=True, eq=False):
         values = {}
         for key, content in given.items():
             field, here = fields.get(key), (*path, key)
-            if field is None:
+            if field is None and key in self.kind.instead:
+                reading.refuse_key(here, Refused("a key that fared has", self.kind.instead[key]))
+            elif field is None:
                 reading.unknown_key(here, fields)
             else:
                 values[field.name] = field.shape.read(content, here, reading)

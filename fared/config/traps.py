@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fared.config.bgp import Bgp
+from fared.config.bgp_neighbor import BgpNeighbor, parse_neighbor
 from fared.config.document import PathKey, Places
 from fared.config.filters import FILTER, FILTERS, names_in
 from fared.config.model import Config
 from fared.core.filters import Filter
 from fared.core.ids import ADDRESS_BITS, parse_prefix
+from fared.router.protocols import BGP
 
 _LARGE: Final = 10
 """Seconds, for intervals that other routers take in milliseconds."""
@@ -31,6 +34,7 @@ def traps(config: Config, places: Places) -> Iterator[Trap]:
     yield from _milliseconds(places)
     yield from _host_bits(places)
     yield from _empty(places)
+    yield from _bgp(config, places)
     yield from _filters(config, places)
     listen = config.api.http
     if listen is not None and listen.host in _EVERYWHERE:
@@ -41,7 +45,12 @@ def traps(config: Config, places: Places) -> Iterator[Trap]:
 def _bfd(places: Places) -> Iterator[Trap]:
     """Settings of BFD on an interface that does not use it."""
     for path, given in places.find("bfd"):
-        if "interfaces" in path and isinstance(given, dict) and given and "enabled" not in given:
+        if (
+            ("interfaces" in path or path[0] == BGP)
+            and isinstance(given, dict)
+            and given
+            and "enabled" not in given
+        ):
             yield path, "BFD is off here: add 'enabled: true'"
 
 
@@ -55,14 +64,20 @@ def _milliseconds(places: Places) -> Iterator[Trap]:
 
 def _host_bits(places: Places) -> Iterator[Trap]:
     """Prefixes with bits of a host, which are ignored."""
-    for path, given in places.find("prefixes"):
+    for path, given in (*places.find("prefixes"), *places.find("networks")):
         for index, text in enumerate(given if isinstance(given, list) else ()):
+            if path[0] == BGP and not _is_prefix(text):
+                continue  # an interface
             if (used := _without_host_bits(text)) is not None:
                 yield (*path, index), f"bits of a host are ignored: {used} is used"
     for path, given in places.find("ranges"):
         for text in given if isinstance(given, dict) else ():
             if (used := _without_host_bits(text)) is not None:
                 yield (*path, text), f"bits of a host are ignored: {used} is used"
+
+
+def _is_prefix(text: object) -> bool:
+    return "/" in str(text)
 
 
 def _without_host_bits(text: Any) -> str | None:  # noqa: ANN401 - what YAML holds
@@ -85,6 +100,39 @@ def _empty(places: Places) -> Iterator[Trap]:
             yield path, "no interface: IS-IS runs on none"
 
 
+def _bgp(config: Config, places: Places) -> Iterator[Trap]:
+    """Neighbors that exchange nothing, or that nothing watches, and words without routes."""
+    bgp = config.bgp
+    if bgp is None:
+        return
+    if not bgp.neighbors:
+        yield (BGP,), "no neighbor: BGP runs with none"
+    given: Any = next((data for path, data in places.find("neighbors") if path[0] == BGP), None)
+    seen: dict[str, object] = {}
+    for text in given or ():
+        path, key = (BGP, "neighbors", text), parse_neighbor(text)
+        if key in seen:
+            yield path, f"it is {seen[key]} again, whose settings do not count"
+        seen[key] = text
+        yield from _of_neighbor(path, bgp, bgp.neighbors[key])
+    for source in bgp.redistribute.named:
+        if source in ("ospf", "isis") and source not in config.protocols:
+            yield (BGP, "redistribute", source), f"ignored: {source} does not run"
+
+
+def _of_neighbor(path: PathKey, bgp: Bgp, neighbor: BgpNeighbor) -> Iterator[Trap]:
+    if bgp.is_external(neighbor):
+        missing = {"import": neighbor.import_ is None, "export": neighbor.export is None}
+        does = {"import": "accepted from it", "export": "told to it"}
+        for word in (word for word, is_missing in missing.items() if is_missing):
+            yield path, f"nothing is {does[word]}: an external neighbor needs {word} (RFC 8212)"
+    if "igp" in (neighbor.export or ()) and not bgp.redistribute.wanted:
+        yield (*path, "export"), "igp stands for no routes: redistribute names no source"
+    if not neighbor.hold_time and not neighbor.bfd.enabled:
+        message = "a silent neighbor is never noticed: with 0, only BFD or the link tells"
+        yield (*path, "hold-time"), message
+
+
 def _filters(config: Config, places: Places) -> Iterator[Trap]:
     """Items that decide nothing, filters that nothing uses, and places that use none."""
     used = dict.fromkeys(config.filters, False)
@@ -92,6 +140,8 @@ def _filters(config: Config, places: Places) -> Iterator[Trap]:
         for below, name in names_in(given) if path[0] != FILTERS else ():
             used[name] = True
             here = (*path, *below)
+            if path[:2] == (BGP, "redistribute"):
+                continue  # routes of the other protocols have tags
             if path[:2] != ("isis", _LEAKING):
                 yield from _tags(config, name, here)
             elif not _leaks(config, below[-1]):

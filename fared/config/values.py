@@ -117,7 +117,8 @@ def _parse_prefix_text(value: object) -> Prefix:
     return prefix
 
 
-def _check_interface_name(value: object) -> str:
+def check_interface_name(value: object) -> str:
+    """Return the name of an interface, or a glob. Raises ValueError."""
     if not isinstance(value, str) or not value or re.search(r"[\s/]", value):
         raise ValueError
     if len(value) > LONGEST_GLOB:
@@ -238,7 +239,7 @@ InterfaceGlob = Annotated[
     str,
     Scalar(
         f"an interface name of at most {_IFNAME_MAX} characters, or a glob such as swp*",
-        _check_interface_name,
+        check_interface_name,
         {"type": "string"},
     ),
 ]

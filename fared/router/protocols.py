@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OSPF = "ospf"
 ISIS = "isis"
+BGP = "bgp"
 _LEVEL_2 = 2
 
 

@@ -29,9 +29,10 @@ SHOWN = list(sample.shown(REFERENCE))
 def test_an_example_loads(path):
     """Each example is a configuration that routes."""
     config = load(path)
-    assert config.ospf is not None or config.isis is not None
-    assert config.ospf is None or config.ospf_interface("lo")[1].passive
-    assert config.isis is None or config.isis_interface("lo").passive
+    assert config.protocols
+    for section in config.protocols.values():
+        assert section.interface("lo") is not None
+        assert not section.interface("lo")[1].expects_neighbors
 
 
 def test_the_isis_leaf_needs_no_more_than_its_title_and_interfaces():

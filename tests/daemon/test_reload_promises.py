@@ -361,12 +361,16 @@ def test_a_changed_setting_does_what_diff_says(pair: Pair, path: Path):
 def test_every_setting_was_tried():
     """A new setting comes here by itself, with its default, or needs a value in the bases."""
     tried = {_general(path) for protocol in BASES for path in leaves(written_out(protocol))}
+    tried = {path for path in tried if path != ("bgp",)}
     known = {
         path
         for path in _model_leaves(Config)
         # A key that stands alone has the leaves of one in a list; a file holds what `key` does.
-        if "authentication" not in path[:-1]
-        or ({"keys", "bfd"} & {*path} and path[-1] != "key-file")
+        if path[0] != "bgp"
+        and (
+            "authentication" not in path[:-1]
+            or ({"keys", "bfd"} & {*path} and path[-1] != "key-file")
+        )
     }
     assert tried - known == set()
     assert known - tried == {

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from deb.sample import sections
 from fared.config import ConfigErrors, load_text
+from fared.config.bgp import Bgp
 from fared.config.bier import BierRouter
 from fared.config.errors import format_path
 from fared.config.isis import Isis
@@ -33,14 +34,16 @@ def _restart(kind: type[Section]) -> set[str]:
 def test_operating_lists_every_setting_that_needs_a_restart() -> None:
     text = _OPERATING.read_text().partition("\n## Reload\n")[2].partition("\n## ")[0]
     items = re.findall(r"^- (.*?[;.])$", text, re.MULTILINE | re.DOTALL)
-    daemon, isis, others = (set(re.findall(r"`([^`]+)`", item)) for item in items)
+    daemon, isis, bgp, others = (set(re.findall(r"`([^`]+)`", item)) for item in items)
     own = {f"ospf: {key}" for key in _restart(Ospf)}
-    assert daemon == _restart(Config) - {"ospf", "isis", "bier"} | own | {"ospf:", "isis:", "bier:"}
+    parts = {"ospf", "isis", "bgp", "bier"}
+    assert daemon == _restart(Config) - parts | own | {f"{name}:" for name in parts}
+    assert bgp == _restart(Bgp) | {"bgp:"}
     assert isis == _restart(Isis) | {"isis:"}
     named = {"fib:", "api:", "ina:"} | _restart(BierRouter) | {"bier:"}
     assert others == fields_of(Fib).keys() - _restart(Fib) | _restart(Api) | named
     assert fields_of(Ina).keys() == _restart(Ina), "all of it"
-    listed = {Config, Ospf, Isis, BierRouter, Fib, Api, Ina}
+    listed = {Config, Ospf, Isis, Bgp, BierRouter, Fib, Api, Ina}
     assert {kind for kind in sections() if _restart(kind)} == listed
 
 
@@ -64,6 +67,8 @@ _PLACES: list[tuple[object, ...]] = [
     ("isis", "inter-level-propagation-policies"),
     ("isis", "interfaces", "x"),
     ("link-health", "interfaces", "x"),
+    ("bgp",),
+    ("bgp", "neighbors", "x"),
 ]
 """Where the settings are that the pages name without their section."""
 _FABRICS = {"name", "defaults", "sysctls", "binds", "cmd", "kind", "container", "addresses"}
@@ -81,6 +86,8 @@ def refused(keys: tuple[object, ...], value: object) -> bool:
     assert isinstance(document, dict)
     if isinstance(document.get("isis"), dict):
         document["isis"].setdefault("net", "49.0001.0102.5500.0001.00")
+    if isinstance(document.get("bgp"), dict):
+        document["bgp"].setdefault("as", 65001)
     if keys[:3] == ("ospf", "areas", 1):
         document["ospf"]["areas"][1].setdefault("type", "stub")
     document.setdefault("filters", {"NAME": ["permit any"], "servers": ["permit any"]})

@@ -45,7 +45,7 @@ def sysctls_of(config: Config, router_id: int, links: list[Link]) -> list[Wanted
     names: set[str] = set()
     ipv6 = unnumbered = False
     for section in config.protocols.values():
-        mine = [link for link in links if section.interface(link.name)]
+        mine = [link for link in links if section.on(link)]
         names.update(link.name for link in mine)
         addressless = 4 in section.families and any(not link.ipv4() for link in mine)
         unnumbered |= addressless

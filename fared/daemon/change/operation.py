@@ -183,20 +183,20 @@ class Operation:
     def _check_drainable(self, name: str, known: Mapping[str, Link]) -> None:
         """Check that a link leads to routers, which may avoid it. Raises CommandError."""
         sections = self._running.config.protocols.values()
-        found = [entry[1] for section in sections if (entry := section.interface(name))]
-        links = sorted(n for n, link in known.items() if not link.loopback and self._carries(n))
+        links = sorted(n for n, link in known.items() if not link.loopback and self._carries(link))
         hint = f"; links to routers: {', '.join(links)}" if links else ""
         if name not in known:
             raise CommandError("not-found", f"no interface {name}{hint}")
+        found = [entry[1] for section in sections if (entry := section.on(known[name]))]
         if not found or known[name].loopback:
             raise CommandError("unsupported", f"no protocol has neighbors on {name}{hint}")
-        if all(settings.passive for settings in found):
+        if not any(settings.expects_neighbors for settings in found):
             raise CommandError("unsupported", f"{name} is passive: it leads to no router{hint}")
 
-    def _carries(self, name: str) -> bool:
+    def _carries(self, link: Link) -> bool:
         sections = self._running.config.protocols.values()
-        found = (section.interface(name) for section in sections)
-        return any(entry is not None and not entry[1].passive for entry in found)
+        found = (section.on(link) for section in sections)
+        return any(entry is not None and entry[1].expects_neighbors for entry in found)
 
     async def retire(self) -> None:
         """Before a shutdown: keep transit traffic away for the time that is configured."""

@@ -1,7 +1,7 @@
 """Converts the configuration to the settings of the packages.
 
-Nothing else knows both but the modules of one protocol, ``ospf_settings`` and ``isis_settings``,
-each of which is loaded only if its protocol is configured.
+Nothing else knows both but the modules of one protocol, ``ospf_settings``, ``isis_settings`` and
+``bgp_settings``, each of which is loaded only if its protocol is configured.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fared.paths.weights.adaptation import AdaptationSettings
 from fared.protocols.igp.events import LinkChanged
 from fared.router import events
 from fared.router.engine import EngineSettings
-from fared.router.protocols import ISIS, OSPF
+from fared.router.protocols import BGP, ISIS, OSPF
 from fared.router.settings import RouterSettings
 
 LEAST_STALE, STALE_PERIODS = 10.0, 5
@@ -44,7 +44,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
     """
     sections = config.protocols
     if not sections:
-        raise ValueError("the configuration has no ospf and no isis section")
+        raise ValueError("the configuration has no ospf, isis or bgp section")
     section = next(iter(sections.values()))
     return RouterSettings(
         protocols={name: ENGINE_SETTINGS[name](config, router_id, hostname) for name in sections},
@@ -105,7 +105,7 @@ def _silences(config: Config) -> Iterator[float]:
     """Yield the dead interval of each configured interface, seconds."""
     for section in config.protocols.values():
         for _, interface in section.every_interface():
-            if not interface.passive:
+            if interface.expects_neighbors:
                 yield float(interface.silence)
 
 
@@ -146,10 +146,22 @@ def _isis_link(config: Config, link: Link, share: float) -> object:
     return circuit_settings(config, link, share)
 
 
+def _bgp(config: Config, router_id: int, hostname: str) -> EngineSettings:
+    from fared.daemon.change.bgp_settings import bgp_settings  # noqa: PLC0415 - where it is spoken
+
+    return bgp_settings(config, router_id, hostname)
+
+
+def _bgp_link(config: Config, link: Link, share: float) -> object:
+    from fared.daemon.change.bgp_settings import link_settings  # noqa: PLC0415 - where it is spoken
+
+    return link_settings(config, link, share)
+
+
 ENGINE_SETTINGS: Mapping[str, Callable[[Config, int, str], EngineSettings]] = MappingProxyType(
-    {OSPF: _ospf, ISIS: _isis}
+    {OSPF: _ospf, ISIS: _isis, BGP: _bgp}
 )
 LINK_SETTINGS: Mapping[str, Callable[[Config, Link, float], object]] = MappingProxyType(
-    {OSPF: _ospf_link, ISIS: _isis_link}
+    {OSPF: _ospf_link, ISIS: _isis_link, BGP: _bgp_link}
 )
 """By protocol: its settings from those of the file."""

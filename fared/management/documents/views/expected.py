@@ -66,7 +66,7 @@ def _removed(
     for name, known in gone.items():
         selected = None if section is None else section.interface(name)
         lately = context.wall - known[-1].at < DAY
-        if lately and selected and not selected[1].passive and name not in census.others:
+        if lately and selected and selected[1].expects_neighbors and name not in census.others:
             yield name
 
 

@@ -138,5 +138,5 @@ def absent(context: ViewContext, proto: str) -> Iterator[str]:
     present = {link.name for link in context.links.values()}
     section = context.config.protocols.get(proto)
     for name, settings in () if section is None else section.every_interface():
-        if not settings.passive and name not in present and not is_glob(name):
+        if settings.expects_neighbors and name not in present and not is_glob(name):
             yield name
