@@ -1,13 +1,14 @@
-"""A fabric of FRR becomes one of fared: its files are imported, and the kernels have its routes.
+"""A fabric of FRR or BIRD becomes one of fared: files are imported, kernels have the same routes.
 
 The small fabric runs both protocols at once. With ``FARED_TEST_SOAK=1`` FRR runs 4x8 from the same
-files first, with one protocol after the other, and every kernel of fared must have FRR's next hops.
+files first, with one protocol after the other, then BIRD, and every kernel of fared must have the
+next hops of these.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import Hop
-from fared.extensions.lab.kinds import frr
+from fared.extensions.lab.kinds import bird, frr
 from fared.management.api.client import ControlClient
 from fared.management.cli.main import main
 from tests.peers.peers import await_all_paths, fared
@@ -68,13 +69,32 @@ def frr_conf(plan: NodePlan, daemons: tuple[str, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
+STATIC = ("198.51.100.0/24", "198.51.100.128/25", "203.0.113.0/24")
+"""Routes of L1, of which its filter permits the first."""
+
+
+def bird_conf(plan: NodePlan) -> str:
+    """The file of a router, with keys and BFD on links to routers; L1 exports with a filter."""
+    link = 'type ptp; authentication cryptographic; password "fabric" { id 7; }; bfd yes;'
+    text = "\n".join(bird._config(plan)).replace("type ptp;", link)
+    if plan.name == "L1":
+        routes = " ".join(f"route {prefix} blackhole;" for prefix in STATIC)
+        text = text.replace(
+            "export none;",
+            "export filter { if net ~ [ 198.51.100.128/25+ ] then reject;"
+            " if source = RTS_STATIC && net ~ [ 198.51.100.0/24+ ] then accept; };",
+        )
+        text += f"\nprotocol static {{ ipv4; {routes} }}"
+    return f"{text}\nprotocol bfd {{ }}\n"
+
+
 def write_files(
-    directory: Path, plans: list[NodePlan], daemons: tuple[str, ...], fabric: Path
+    directory: Path, plans: list[NodePlan], fabric: Path, conf: Callable[[NodePlan], str]
 ) -> None:
-    """Write ``NAME.conf`` of FRR for each router, and ``NAME.yaml`` imported from it."""
+    """Write ``NAME.conf`` of each router, and ``NAME.yaml`` imported from it."""
     for plan in plans:
         source = directory / f"{plan.name}.conf"
-        source.write_text(frr_conf(plan, daemons))
+        source.write_text(conf(plan))
         done = CliRunner().invoke(main, ["config", "import", str(source)])
         assert done.exit_code == 0, done.stderr
         place = fabric / "nodes" / plan.name
@@ -124,7 +144,8 @@ def test_a_fabric_with_imported_files_has_all_paths_over_both_protocols(director
     planned = directory / "planned.clab.yml"
     planned.write_text(topology(2, 2, "fared", "isis"))
     plans = Fabric.from_file(planned, directory=directory / "planned").plan.routers
-    write_files(directory, plans, ("ospfd", "isisd"), directory / "state")
+    daemons = ("ospfd", "isisd")
+    write_files(directory, plans, directory / "state", lambda plan: frr_conf(plan, daemons))
     with running(directory, topology(2, 2, "fared", "isis", "yaml")) as fabric:
         await_all_paths(fabric)  # IPv4 by OSPF, which is preferred, and IPv6 by IS-IS
         for plan in fabric.plan.routers:
@@ -145,23 +166,40 @@ def states(client: ControlClient) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("proto", ["ospf", "isis"])
-def test_fared_has_the_next_hops_of_frr_in_every_kernel_of_4x8(proto: str, directory: Path):
+@pytest.mark.parametrize(
+    ("kind", "proto"),
+    [("frr", "ospf"), ("frr", "isis"), ("bird", "ospf")],
+    ids=["frr-ospf", "frr-isis", "bird-ospf"],
+)
+def test_fared_has_the_next_hops_of_the_other_make_in_every_kernel_of_4x8(
+    kind: str, proto: str, directory: Path
+):
     daemons = ({"ospf": "ospfd", "isis": "isisd"}[proto],)
     planned = directory / "planned.clab.yml"
-    planned.write_text(topology(4, 8, "frr", proto))
+    planned.write_text(topology(4, 8, kind, proto))
     plans = Fabric.from_file(planned, directory=directory / "planned").plan.routers
-    of_frr, of_fared = directory / "frr", directory / "fared"
-    for place in (of_frr, of_fared):
+    theirs, ours = directory / kind, directory / "fared"
+    for place in (theirs, ours):
         place.mkdir()
-        write_files(place, plans, daemons, place / "state")
-    with running(of_frr, topology(4, 8, "frr", proto, "conf")) as fabric:
+        write_files(
+            *(place, plans, place / "state"),
+            bird_conf if kind == "bird" else lambda plan: frr_conf(plan, daemons),
+        )
+    with running(theirs, topology(4, 8, kind, proto, "conf")) as fabric:
         await_all_paths(fabric, 90.0)
+        if kind == "bird":
+            wait_for(
+                lambda: STATIC[0] in fabric.view("L8").routes(), 30.0, "L8 has the route of L1"
+            )
         wanted = next_hops(fabric, proto)
-    with running(of_fared, topology(4, 8, "fared", proto, "yaml")) as fabric:
+    assert kind != "bird" or {p for _, p in wanted} & set(STATIC) == set(STATIC[:1])
+    with running(ours, topology(4, 8, "fared", proto, "yaml")) as fabric:
+        if kind == "bird":
+            for prefix in STATIC:
+                fabric.node("L1").netns.ip("route", "add", "blackhole", prefix, "proto", "static")
         await_all_paths(fabric, 90.0)
         wait_for(
             lambda: next_hops(fabric, proto) == wanted,
             30.0,
-            lambda: f"FRR's next hops, but {next_hops(fabric, proto).items() ^ wanted.items()}",
+            lambda: f"{kind}'s next hops, but {next_hops(fabric, proto).items() ^ wanted.items()}",
         )
