@@ -8,6 +8,7 @@ import pytest
 
 from fared.core.streams import AdvertiseRouter, RouterHeard
 from fared.daemon.loop.streams import advertising
+from fared.kernel import router_advertisements as advertisements
 from tests.daemon.stream_ends import End, Ends
 from tests.waiting import loop_until
 
@@ -76,6 +77,32 @@ async def test_three_follow_each_other_and_others_share_their_wakeups(ends):
     assert not left.edge._advertising._links
     left.edge._advertising._beat()
     assert left.edge._advertising._timer is None
+
+
+async def test_a_neighbor_that_begins_is_answered_at_once_and_once(ends):
+    """It sends its first ones close together, and may take no connection before it hears us."""
+    left, right = ends.left, ends.right
+    sock = advertisements.opened(right.netns.socket, 12)
+    heard = 0
+
+    async def hear() -> int:
+        """Send one of the neighbor; return how many there are of ours when it has been heard."""
+        nonlocal heard
+        heard += 1
+        advertisements.send(sock, 12, LINK_LOCAL + 2, 0)
+        await loop_until(lambda: left.edge.counters["advertisements-received"] == heard)
+        return left.edge.counters["advertisements-sent"]
+
+    with sock:
+        advertise(left, 1)
+        for _ in range(2):
+            await beat(left)
+        assert [await hear(), await hear(), await hear()] == [3, 4, 4]
+        for _ in range(2):
+            await beat(left)
+        assert (await hear(), state(left).sent) == (6, 3), "still the same beginning"
+        state(left).heard_at -= 10
+        assert [await hear(), await hear(), await hear()] == [6, 7, 7]
 
 
 async def test_an_address_that_is_not_there_yet_is_tried_again(ends):

@@ -1,24 +1,19 @@
 """BGP sessions with FRR and BIRD: a thousand prefixes with path bandwidths both ways.
 
-The edge is part of the test (``bgp_edge``); the daemon has none yet.
+The edge is that of the daemon (``bgp_edge``), under the session alone.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import struct
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted, parse_prefix
 from fared.core.streams import Transport
-from fared.extensions.lab.namespaces import Netns
 from fared.protocols.bgp.packet.as_path import sequence
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
@@ -34,14 +29,12 @@ from fared.protocols.bgp.session.events import UpdateReceived
 from fared.protocols.bgp.session.fsm import BgpState
 from tests.bgp_session.net import Speaker, settings
 from tests.peers.bgp_edge import Edge
-from tests.waiting import loop_until, wait_for
+from tests.peers.bgp_site import BIRD, FRR, LINKS, NUMBERS, OURS, BgpSite
+from tests.waiting import loop_until
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers]
 
 PREFIXES = 1000
-OURS, FRR, BIRD = 65001, 65002, 65003
-LINKS = {"frr": ("10.9.1.1", "10.9.1.2"), "bird": ("10.9.2.1", "10.9.2.2")}
-NUMBERS = {"frr": FRR, "bird": BIRD}
 
 
 def own_prefix(number):
@@ -57,33 +50,9 @@ def theirs(number, of):
     return f"10.{NUMBERS[of] - 65000 + 16 * (number >> 8)}.{number & 255}.0/24"
 
 
-class Site:
-    """A namespace for the test, one for FRR and one for BIRD, a link to each."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        prefix = f"bgp{os.getpid()}"
-        self.spaces = {name: Netns.create(f"{prefix}{name}") for name in ("test", *LINKS)}
-        self.processes: list[subprocess.Popen[bytes]] = []
-        for name, (ours, peer) in LINKS.items():
-            far = self.spaces[name]
-            wire = f"type veth peer name eth0 netns {far.name}"
-            lines = [f"link add {name} {wire}", f"addr add {ours}/30 dev {name}"]
-            self.spaces["test"].batch("ip", [*lines, f"link set {name} up"])
-            far.batch("ip", [f"addr add {peer}/30 dev eth0", "link set eth0 up"])
-            (directory / name).mkdir()
-            (directory / name).chmod(0o777)  # FRR's daemons are not root
-
-    def start(self, name: str, program: str, *arguments: str) -> None:
-        log = self.directory / name / f"{Path(program).name}.log"
-        self.processes.append(self.spaces[name].start([program, *arguments], log))
-
-    def start_frr(self) -> None:
-        home = self.directory / "frr"
-        networks = "\n".join(f"  network {theirs(n, 'frr')}" for n in range(PREFIXES))
-        (home / "zebra.conf").write_text("hostname frr\n")
-        (home / "bgpd.conf").write_text(f"""hostname frr
-router bgp {FRR}
+def frr() -> str:
+    networks = "\n".join(f"  network {theirs(n, 'frr')}" for n in range(PREFIXES))
+    return f"""router bgp {FRR}
  bgp router-id 10.9.1.2
  no bgp ebgp-requires-policy
  no bgp network import-check
@@ -95,20 +64,12 @@ router bgp {FRR}
 {networks}
 route-map O permit 10
  set extcommunity bandwidth 25000
-""")
-        for daemon in ("zebra", "bgpd"):
-            files = ("-f", str(home / f"{daemon}.conf"), "-i", str(home / f"{daemon}.pid"))
-            sockets = ("-z", str(home / "zserv"), "--vty_socket", str(home))
-            self.start("frr", f"/usr/lib/frr/{daemon}", *files, *sockets, "-P", "0")
-            if daemon == "zebra":
-                wait_for((home / "zserv").exists, 30.0, "zebra")
+"""
 
-    def start_bird(self) -> None:
-        home = self.directory / "bird"
-        routes = "\n".join(f"  route {theirs(n, 'bird')} blackhole;" for n in range(PREFIXES))
-        (home / "bird.conf").write_text(f"""router id 10.9.2.2;
-protocol device {{ }}
-protocol static {{
+
+def bird() -> str:
+    routes = "\n".join(f"  route {theirs(n, 'bird')} blackhole;" for n in range(PREFIXES))
+    return f"""protocol static {{
   ipv4;
 {routes}
 }}
@@ -123,45 +84,25 @@ protocol bgp test {{
   connect delay time 1; connect retry time 1;
   ipv4 {{ import all; export filter sent; }};
 }}
-""")
-        control = ("-s", str(home / "bird.ctl"), "-P", str(home / "bird.pid"))
-        self.start("bird", "bird", "-f", "-c", str(home / "bird.conf"), *control)
-        wait_for((home / "bird.ctl").exists, 30.0, "bird")
-
-    def vtysh(self, command: str) -> dict:
-        tool = ["vtysh", "--vty_socket", str(self.directory / "frr"), "-c", command]
-        return json.loads(self.spaces["frr"].run(tool).stdout)
-
-    def birdc(self, command: str) -> str:
-        control = str(self.directory / "bird" / "bird.ctl")
-        return self.spaces["bird"].run(["birdc", "-s", control, *command.split()]).stdout
-
-    def close(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-        for space in self.spaces.values():
-            space.delete()
+"""
 
 
 @pytest.fixture
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    directory = tmp_path_factory.mktemp("bgp")
-    for parent in (directory, directory.parent):
-        parent.chmod(0o755)
-    made = Site(directory)
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BgpSite]:
+    made = BgpSite(tmp_path_factory.mktemp("bgp"))
     try:
-        made.start_frr()
-        made.start_bird()
+        made.start_frr(frr())
+        made.start_bird(bird())
         yield made
     finally:
         made.close()
 
 
-def make_edge(site: Site, name: str) -> Edge:
+def make_edge(site: BgpSite, name: str) -> Edge:
     ours, peer = LINKS[name]
     base = settings(OURS, "10.9.1.1", remote_as=NUMBERS[name], families=(4,))
-    return Edge(site.spaces["test"], Speaker(replace(base, transport=Transport(peer))), ours)
+    transport = Transport(peer, local=ours)
+    return Edge(site.spaces["test"], Speaker(replace(base, transport=transport)))
 
 
 def announce(edge: Edge, local: str) -> None:
@@ -189,7 +130,7 @@ def received(edge: Edge) -> dict:
 
 
 @pytest.mark.rfc("RFC 10005 §2")
-async def test_bandwidths_of_a_thousand_prefixes_pass_both_ways(site: Site) -> None:
+async def test_bandwidths_of_a_thousand_prefixes_pass_both_ways(site: BgpSite) -> None:
     """FRR and BIRD connect to us while we connect to them; collisions are resolved."""
     edges = {name: make_edge(site, name) for name in LINKS}
     try:
@@ -229,7 +170,7 @@ def whole(number: int) -> int:
     return int(struct.unpack(">f", struct.pack(">f", own_bandwidth(number)))[0])
 
 
-def bird_bytes(site: Site) -> dict[str, str]:
+def bird_bytes(site: BgpSite) -> dict[str, str]:
     """The last four bytes of the community of each of our prefixes, as BIRD has them."""
     text = site.birdc("show route protocol test all")
     found = re.findall(
@@ -240,12 +181,12 @@ def bird_bytes(site: Site) -> dict[str, str]:
     return dict(found)
 
 
-def frr_count(site: Site) -> int:
+def frr_count(site: BgpSite) -> int:
     routes = site.vtysh("show bgp ipv4 unicast json")["routes"]
     return sum(any(path.get("path") == str(OURS) for path in paths) for paths in routes.values())
 
 
-def frr_text(site: Site, number: int) -> str:
+def frr_text(site: BgpSite, number: int) -> str:
     document = site.vtysh(f"show bgp ipv4 unicast {own_prefix(number)} json")
     (path,) = document["paths"]
     return path["extendedCommunity"]["string"]

@@ -1,7 +1,9 @@
 """Router advertisements on unnumbered links, and whom they come from.
 
-Three a second apart, so that a neighbor that has just come up knows us at once, then one in ten
-seconds for one that comes up later (RFC 4861 §6.2.4). The engine is told of a neighbor's address
+Three a second apart, then one in ten seconds (RFC 4861 §6.2.4). A neighbor that begins sends its
+first ones as close together: it is answered with three, at once, since FRR takes no connection
+before it has heard one. As answers are no closer than its own, they are answered once more at most.
+The engine is told of a neighbor's address
 when it is new; on a link where others pretend to be the neighbor, once a second at most.
 """
 
@@ -30,6 +32,8 @@ _SOON, _INTERVAL = 1.0, 10.0
 _TOGETHER: Final = 1.0
 """Seconds by which one may be early, to share a wakeup."""
 _LEAST_GAP: Final = 1.0
+_BEGINS: Final = 5.0
+"""Seconds between two of a neighbor, if it has just begun; after as many it may begin again."""
 
 
 class _UnnumberedLink(msgspec.Struct):
@@ -39,6 +43,9 @@ class _UnnumberedLink(msgspec.Struct):
     due: float = 0.0
     heard: advertisements.Heard | None = None
     told_at: float = -math.inf
+    heard_at: float = -math.inf
+    answered: bool = False
+    """Whether those that are close together were answered."""
 
 
 class Advertising:
@@ -140,6 +147,11 @@ class Advertising:
         if not found or link is None:
             return
         last, now = found[-1], self._loop.time()
+        begins, link.heard_at = now - link.heard_at < _BEGINS, now
+        if begins and not link.answered and link.sent >= _FIRST:
+            link.sent, link.due = 0, now
+            self._beat()
+        link.answered = begins
         if last != link.heard and now >= link.told_at + _LEAST_GAP:
             link.heard, link.told_at = last, now
             self._tell(RouterHeard(ifindex, last.address, last.mac))
