@@ -12,6 +12,7 @@ from fared.core.streams import (
     Connect,
     SendStream,
     StreamId,
+    StreamKey,
     StreamOpened,
     StreamReceived,
     StreamSent,
@@ -362,7 +363,7 @@ def test_a_neighbor_that_reads_nothing_for_eight_minutes_is_left():
 
 def test_a_connect_carries_what_the_socket_needs():
     base = settings()
-    transport = replace(base.transport, ttl=255, key=b"secret", link="swp1")
+    transport = replace(base.transport, ttl=255, key=StreamKey(b"secret"), link="swp1")
     made = Speaker(replace(base, transport=transport))
     made.session.start()
     assert made.outputs() == [Connect(StreamId(PEER, passive=False, number=1), transport)]

@@ -12,6 +12,7 @@ from fared.config import ConfigErrors, Reload, diff, load_runnable, load_text
 from fared.core.filters import within
 from fared.core.ids import parse_prefix
 from fared.core.links import InterfaceAddress, Link
+from fared.core.streams import StreamKey
 from fared.daemon.change.bgp_settings import bgp_settings, link_settings
 from fared.protocols.bgp.settings import BgpSettings, PathBandwidthSettings
 from tests.config.links import named
@@ -52,7 +53,7 @@ def link(name: str, *addresses: str) -> Link:
 def test_a_neighbor_by_address_is_a_setting_of_the_engine():
     """With the settings of the router where it has none of its own."""
     (found,) = bgp(TEXT).neighbors
-    assert (found.address, found.remote_as, found.key) == ("10.9.1.2", 65100, b"secret")
+    assert (found.address, found.remote_as, found.key) == ("10.9.1.2", 65100, StreamKey(b"secret"))
     assert (found.hold_time, found.keepalive) == (30, 10.0)
     assert (found.imports, found.exports) == (("all",), ())
     assert [each.name for each in found.import_filters + found.export_filters] == ["pods", "ours"]

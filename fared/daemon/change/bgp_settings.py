@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fared.config import Config
 from fared.config.bgp import Bgp, BgpRedistributed
-from fared.config.bgp_neighbor import BgpNeighbor
+from fared.config.bgp_neighbor import BgpAuthentication, BgpNeighbor
 from fared.config.igp import families_of
 from fared.config.section import settings_of
 from fared.core.ids import RouterId
 from fared.core.links import Link
+from fared.core.streams import StreamKey
 from fared.daemon.change.common_settings import advertise_settings, filters_of
 from fared.protocols.bgp.settings import (
     BgpLinkSettings,
@@ -71,7 +72,7 @@ def neighbor_settings(
         enabled=not section.shutdown,
         families=families_of(section.address_families or router.address_families),
         keepalive=third if section.keepalive is None else section.keepalive,
-        key=section.authentication.secret() if section.authentication else None,
+        key=_key(section.authentication),
         imports=section.import_,
         exports=section.export,
         import_filters=accepted,
@@ -79,6 +80,10 @@ def neighbor_settings(
         path_bandwidth=_path_bandwidth(router, section),
         bfd=section.bfd.settings(config.bfd),
     )
+
+
+def _key(section: BgpAuthentication | None) -> StreamKey | None:
+    return None if section is None else StreamKey(section.secret())
 
 
 def _path_bandwidth(router: Bgp, section: BgpNeighbor) -> PathBandwidthSettings:
