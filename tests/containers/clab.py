@@ -75,7 +75,7 @@ class Clab:
             "--hostname",
             node,
             "--network",
-            settings["network-mode"],
+            settings.get("network-mode", "none"),  # there is no management network
             "-t",
             "-i",
         ]
@@ -85,7 +85,7 @@ class Clab:
         words += [f"--sysctl={key}={value}" for key, value in sysctls.items()]
         words += [f"--volume={self._file.parent / each}" for each in settings.get("binds", ())]
         words += [f"--restart={settings['restart-policy']}", settings["image"]]
-        self._podman.run("create", *words, *shlex.split(settings["cmd"]))
+        self._podman.run("create", *words, *shlex.split(settings.get("cmd", "")))
 
     def start(self, node: str) -> None:
         """Start a node's container, and name its network namespace as ``ip netns`` does."""
@@ -101,7 +101,7 @@ class Clab:
     def link(self, only: str | None = None) -> None:
         """Make the links, or only those of a node."""
         for link in self.topology["links"]:
-            ends = [end.partition(":")[::2] for end in link["endpoints"]]
+            ends = self._ends(link)
             if only not in (None, *(node for node, _ in ends)):
                 continue
             mtu = str(link.get("mtu", _MTU))
@@ -113,6 +113,15 @@ class Clab:
             self.netns(ends[0][0]).ip(*line)
             for node, port in ends:
                 self.netns(node).ip("link", "set", "dev", port, "up")
+
+    @staticmethod
+    def _ends(link: dict[str, Any]) -> list[tuple[str, str]]:
+        """Nodes and interfaces; a dummy interface is a veth whose far end nobody uses."""
+        if link.get("type") == "dummy":
+            node, port = link["endpoint"]["node"], link["endpoint"]["interface"]
+            return [(node, port), (node, f"{port}-far")]
+        found = [end.partition(":") for end in link["endpoints"]]
+        return [(node, port) for node, _, port in found]
 
     def restart(self, node: str) -> None:
         """Restart a container, as Docker does by itself: its links are gone, at both ends."""

@@ -21,6 +21,7 @@ STAMP = PREPARED / "made-from"
 CGROUPS = Path("/sys/fs/cgroup")
 BASE = "docker.io/library/debian:bookworm-slim"
 ROUTER, PEERS = "localhost/fared", "localhost/fared-peers"
+DEVICE = "localhost/netlab/fared"
 
 _MADE_FROM = (
     ".dockerignore",
@@ -156,4 +157,6 @@ def _files() -> Iterable[Path]:
 
 
 def _ignored(file: Path) -> bool:
-    return file.suffix == ".md" or bool({"__pycache__", "netlab"} & set(file.parts))
+    if "netlab" in file.parts:
+        return file.name != "Dockerfile"
+    return file.suffix == ".md" or "__pycache__" in file.parts

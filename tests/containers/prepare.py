@@ -1,7 +1,7 @@
 """Makes the images that ``tests/containers`` runs, which has no network: ``make test-containers``.
 
 There is no registry of containers where the tests run. Debian's own archive gives the base, under
-the name that the Dockerfile asks for, and both Dockerfiles are built as a user builds them. All is
+the name that the Dockerfile asks for, and all Dockerfiles are built as a user builds them. All is
 below ``build/containers``, and is made again only if the source tree has changed.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.containers.engine import (
     BASE,
+    DEVICE,
     IMAGES,
     PEERS,
     PREPARED,
@@ -90,14 +91,15 @@ def _make_base(podman: Podman) -> None:
 
 
 def _build(podman: Podman) -> None:
-    """Build both images; pip trusts the authority that this machine's own pip is told of."""
+    """Build the images; pip trusts the authority that this machine's own pip is told of."""
     words: list[str | Path] = ["build", "--format", "docker", "--pull-never", "--network", "host"]
     if authority := os.environ.get("PIP_CERT"):
         settings = PREPARED / "pip.conf"
         settings.write_text("[global]\ncert = /authority.crt\n")
         for outside, inside in ((authority, "/authority.crt"), (settings, "/etc/pip.conf")):
             words += ["--volume", f"{outside}:{inside}:ro"]
-    for image, file in ((ROUTER, "Dockerfile"), (PEERS, "Dockerfile.peers")):
+    files = ((ROUTER, "Dockerfile"), (PEERS, "Dockerfile.peers"), (DEVICE, "netlab/Dockerfile"))
+    for image, file in files:
         path = ROOT / "containerlab" / file
         podman.watch(*words, "--tag", image, "--file", path, ROOT, seconds=900)
 

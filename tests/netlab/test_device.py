@@ -6,9 +6,6 @@ virtual environment of its own, which ``make test-netlab`` makes.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,20 +15,11 @@ import yaml
 
 from fared.config import load_runnable
 from fared.daemon import main
+from tests.netlab.netlab import DEVICE, NETLAB, create
 
-ROOT = Path(__file__).parents[2]
-DEVICE = ROOT / "containerlab" / "netlab"
 TOPOLOGIES = sorted((Path(__file__).parent / "topologies").glob("*.yml"))
-OWN = ROOT / "build" / "netlab" / "bin" / "netlab"
-NETLAB = str(OWN) if OWN.exists() else shutil.which("netlab")
 needs_netlab = pytest.mark.skipif(NETLAB is None, reason="netlab is missing: make test-netlab")
 Json = dict[str, Any]
-
-HEAD = f"""
-provider: clab
-defaults.device: fared
-defaults.sources.extra: [ {DEVICE}/fared.yml ]
-"""
 
 P2P = {"passive": False, "network-type": "point-to-point"}
 SLOW = {"hello-interval": 10, "dead-interval": 40}
@@ -184,18 +172,6 @@ EXPECTED: dict[str, dict[str, Json]] = {
     },
 }
 """What the files of some nodes have, with the values of netlab's topology."""
-
-
-def create(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Let netlab write the files of all nodes below ``node_files``."""
-    for name in ("templates", "ospf"):
-        (directory / name).symlink_to(DEVICE / name)
-    (directory / "topology.yml").write_text(HEAD + text)
-    command = (str(NETLAB), "create", "topology.yml")
-    environment = {**os.environ, "HOME": str(directory)}
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=directory, env=environment
-    )
 
 
 def part(whole: object, wanted: object) -> object:
