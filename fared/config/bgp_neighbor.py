@@ -24,6 +24,7 @@ _RESERVED = {
     65535: "65535 is reserved (RFC 7300)",
     _MAX_AS: f"{_MAX_AS} is reserved (RFC 7300)",
 }
+_DOTS = 3
 _LEAST_HOLD, _MOST_HOLD = 3, 65535
 _WHAT_AS = f"an AS number 1..{_MAX_AS - 1}"
 _WHAT_REMOTE = f"external, internal, or {_WHAT_AS}"
@@ -55,7 +56,7 @@ def _parse_remote_as(value: object) -> int | str:
 
 def is_address(key: str) -> bool:
     """Whether the key of a neighbor is an address; else it names an interface, or several."""
-    return ":" in key or key.replace(".", "").isdigit()
+    return ":" in key or (key.count(".") == _DOTS and key.replace(".", "").isdigit())
 
 
 def _parse_address(value: object) -> str:

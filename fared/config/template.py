@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 import yaml
 
+from fared.config.bgp_neighbor import is_address
 from fared.config.globs import is_glob
 from fared.core.ids import FAMILY_IPV4, dotted, format_address, format_system_id
 from fared.core.links import InterfaceAddress, Link, PresentLink
 from fared.core.units import format_bandwidth
 
 Role = Literal["leaf", "spine", "superspine"]
-Proto = Literal["ospf", "isis"]
+Proto = Literal["ospf", "isis", "bgp"]
 
 _COLUMN: Final = 33
 """Where comments begin, as in ``config/fared.yaml``."""
@@ -70,16 +71,21 @@ def _lines(
         yield _commented(f"router-id: {dotted(router_id)}", whence)
     yield ""
     yield from _unknown_speeds([item for item, guess in guesses if guess.use == "link"])
-    if proto == "ospf":
-        yield from ("ospf:", "  areas:", "    0.0.0.0:")
-        yield from _interfaces(guesses, " " * 6)
-        yield from _FABRIC[role, proto]
-    else:
-        yield "isis:"
-        yield _commented(f"  net: 49.0001.{_system_id(router_id, present)}.00", "area, system id")
-        yield _commented("  level: level-2", "routers of all roles and PoDs are in one level")
-        yield from _interfaces(guesses, "  ")
-        yield from _FABRIC[role, proto]
+    match proto:
+        case "ospf":
+            yield from ("ospf:", "  areas:", "    0.0.0.0:")
+            yield from _interfaces(guesses, " " * 6)
+        case "isis":
+            yield "isis:"
+            title = f"49.0001.{_system_id(router_id, present)}.00"
+            yield _commented(f"  net: {title}", "area, system id")
+            yield _commented("  level: level-2", "routers of all roles and PoDs are in one level")
+            yield from _interfaces(guesses, "  ")
+        case "bgp":
+            yield "bgp:"
+            yield _commented(f"  as: {_as_number(role, router_id)}", _AS_OF[role])
+            yield from _neighbors(role, guesses)
+    yield from _FABRIC[role, proto]
     yield from _TAIL
 
 
@@ -119,8 +125,24 @@ _ISIS_SPINE: Final = (
     "  #   inter-level-propagation-policies: {level2-to-level1: true}",
     *_ISIS_STUB,
 )
+_BGP_STOP: Final = (
+    "  # graceful-shutdown-on-stop: 10s  # others reroute before a stop (RFC 8326)",
+)
+_PRIVATE_AS: Final = 4_200_000_000
+"""The first private AS of four octets (RFC 6996)."""
+_AS: Final[Mapping[str, int]] = MappingProxyType({"spine": 65000, "superspine": 64999})
+_AS_OF: Final = MappingProxyType(
+    {
+        "leaf": "of this leaf alone: from the router id",
+        "spine": "all spines of a PoD share one (RFC 7938), each PoD another",
+        "superspine": "all superspines share one (RFC 7938)",
+    }
+)
 _FABRIC: Final = MappingProxyType(
     {
+        ("leaf", "bgp"): _BGP_STOP,
+        ("spine", "bgp"): _BGP_STOP,
+        ("superspine", "bgp"): _BGP_STOP,
         ("leaf", "ospf"): _REDUCTION,
         ("spine", "ospf"): (*_OSPF_AREAS, *_OSPF_STUB),
         ("superspine", "ospf"): _OSPF_STUB,
@@ -205,6 +227,28 @@ def _interfaces(guesses: list[tuple[PresentLink, _Guess]], indent: str) -> Itera
             yield _interface(item, guess, inner)
 
 
+def _as_number(role: Role, router_id: int | None) -> int:
+    """Return the AS of a role; that of a leaf differs from all others as its router id does."""
+    return _AS.get(role) or _PRIVATE_AS + ((router_id or 1) & 0xFFFF)
+
+
+def _neighbors(role: Role, guesses: list[tuple[PresentLink, _Guess]]) -> Iterator[str]:
+    """Yield a neighbor for each link, by link-local addresses, and the networks that are ours."""
+    told = "own" if role == "leaf" else "all"
+    value = f"{{import: all, export: {told}}}"
+    yield "  neighbors:"
+    for use, title in (("link", _TITLES["link"].replace("{}", value)), ("out", _TITLES["out"])):
+        mine = [pair for pair in guesses if pair[1].use == use]
+        yield from [f"    # {title}"] if mine else []
+        yield from (_interface(*pair, "    ", value) for pair in mine)
+    own = [item for item, guess in guesses if guess.use == "passive"]
+    yield "  networks:"
+    if not any(item.link.loopback for item in own):
+        yield "    - lo"
+    for item in own:
+        yield _commented(f"    - {_key(item.link.name)}", ", ".join(_shown_addresses(item.link)))
+
+
 _TITLES: Final = MappingProxyType(
     {
         "link": 'Links to other routers. New ones need no change with a glob: "swp*": {}',
@@ -214,18 +258,19 @@ _TITLES: Final = MappingProxyType(
 )
 
 
-def _interface(item: PresentLink, guess: _Guess, indent: str) -> str:
+def _interface(item: PresentLink, guess: _Guess, indent: str, value: str = "{}") -> str:
     link = item.link
     key = _key(link.name)
     if guess.use == "out":
         facts = [guess.why, *_shown_addresses(link)]
-        return _commented(f"{indent}# {key}: {{}}", ", ".join(facts))
+        return _commented(f"{indent}# {key}: {value}", ", ".join(facts))
     facts = _shown_addresses(link)
     if guess.use == "link":
         facts = facts or ["unnumbered"]
         facts.append("speed unknown" if link.capacity is None else format_bandwidth(link.capacity))
         facts += [] if link.up else ["no carrier"]
-    value = "{}" if guess.use == "link" else "{passive: true}"
+    if guess.use == "passive":
+        value = "{passive: true}"
     return _commented(f"{indent}{key}: {value}", ", ".join(facts))
 
 
@@ -284,8 +329,9 @@ def _shown_addresses(link: Link) -> list[str]:
 
 
 def _nameable(name: str) -> bool:
-    """Whether the file can name an interface: it would read a glob, and no control characters."""
-    return bool(name) and not is_glob(name) and name.isprintable() and "\ufffd" not in name
+    """Whether the file can name an interface: not like a glob, an address, or with controls."""
+    plain = not is_glob(name) and not is_address(name)
+    return bool(name) and plain and name.isprintable() and "\ufffd" not in name
 
 
 def _key(name: str) -> str:

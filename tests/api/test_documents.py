@@ -87,7 +87,7 @@ def test_memory_tells_the_sizes_of_tables(context):
         ("show routes", {"prefix": 7}, "prefix must be text"),
         ("show log", {"lines": "many"}, "lines must be a number"),
         ("show neighbors", {"proto": ["ospf"]}, "proto must be text"),
-        ("show neighbors", {"proto": "bgp"}, "is not a protocol"),
+        ("show neighbors", {"proto": "rip"}, "is not a protocol"),
         ("show config", {"running": True, "saved": True}, "exclude each other"),
     ],
 )

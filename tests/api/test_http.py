@@ -125,7 +125,7 @@ async def test_the_documents_of_the_control_socket():
         ("/api/v1/ina-create", "GET", 404, "unknown-command"),
         ("/api/v1/ina-delete?name=train", "GET", 404, "unknown-command"),
         ("/api/v1/isis/status", "GET", 404, "unknown-command"),
-        ("/api/v1/bgp/routes", "GET", 404, "unknown-command"),
+        ("/api/v1/rip/routes", "GET", 404, "unknown-command"),
         ("/api/v1/explain", "GET", 400, "bad-argument"),
         ("/api/v1/log", "GET", 500, "internal"),
         ("/api/v1/routes", "POST", 405, "bad-request"),

@@ -46,7 +46,7 @@ def machine():
 
 
 @pytest.mark.netns
-@pytest.mark.parametrize("proto", ["ospf", "isis"])
+@pytest.mark.parametrize("proto", ["ospf", "isis", "bgp"])
 @pytest.mark.parametrize("role", ["leaf", "spine", "superspine"])
 def test_the_daemon_accepts_what_is_written_for_a_machine(machine, tmp_path, role, proto):
     """A cable with a /31, one without address, a bridge of hosts, and the default route's port."""
@@ -56,13 +56,16 @@ def test_the_daemon_accepts_what_is_written_for_a_machine(machine, tmp_path, rol
     assert not result.stderr
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "router-id: 10.255.0.1 # the address of the loopback" in lines
-    assert "up1: {} # 10.1.0.0/31, 10G" in lines
-    assert "up2: {} # unnumbered, 10G" in lines
-    assert "lo: {passive: true} # 10.255.0.1/32" in lines
-    assert "br7: {passive: true} # 10.0.7.1/24" in lines
-    left_out = "# far1: {} # the default route leaves here: management?, 192.0.2.5/24"
+    told = "own" if role == "leaf" else "all"
+    entry = f"{{import: all, export: {told}}}" if proto == "bgp" else "{}"
+    assert f"up1: {entry} # 10.1.0.0/31, 10G" in lines
+    assert f"up2: {entry} # unnumbered, 10G" in lines
+    own = "- {}" if proto == "bgp" else "{}: {{passive: true}}"
+    assert f"{own.format('lo')} # 10.255.0.1/32" in lines
+    assert f"{own.format('br7')} # 10.0.7.1/24" in lines
+    left_out = f"# far1: {entry} # the default route leaves here: management?, 192.0.2.5/24"
     assert left_out in lines
-    assert "# far2: {} # belongs to a bridge, bond or VRF" in lines
+    assert f"# far2: {entry} # belongs to a bridge, bond or VRF" in lines
     file = tmp_path / "fared.yaml"
     file.write_text(result.stdout)
     command = [sys.executable, "-m", "fared.daemon.main", "-c", str(file), "--check"]

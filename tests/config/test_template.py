@@ -11,7 +11,7 @@ from fared.config.template import links_guessed, template
 from fared.core.links import InterfaceAddress, Link, PresentLink
 
 ROLES = ("leaf", "spine", "superspine")
-PROTOCOLS = ("ospf", "isis")
+PROTOCOLS = ("ospf", "isis", "bgp")
 
 
 def v4(text):
@@ -46,10 +46,10 @@ LEAF = [
 def interfaces(text):
     """The interfaces of the file that form adjacencies, and those that form none."""
     config = load(text)
-    section = config.ospf or config.isis
+    (section,) = config.protocols.values()
     entries = dict(section.every_interface())
-    passive = {name for name, entry in entries.items() if entry.passive}
-    return set(entries) - passive, passive
+    links = {name for name, entry in entries.items() if entry.expects_neighbors}
+    return links, set(entries) - links
 
 
 @pytest.mark.parametrize("proto", PROTOCOLS)
@@ -59,7 +59,8 @@ def test_links_hosts_and_what_is_neither_are_told_apart(proto):
     assert links == {"swp1", "swp2", "swp3"}
     assert passive == {"lo", "swp5", "vlan10", "br0"}
     out = {"eth0", "swp4", "swp6", "docker0", "wg0"}
-    assert set(re.findall(r"^ *# (\w+): \{\} ", text, re.MULTILINE)) == out
+    kept = re.findall(r"^ *# (\w+): \{.*\} ", text, re.MULTILINE)
+    assert {name for name in kept if name != "flooding"} == out
     assert links_guessed("leaf", proto, LEAF) == 3
 
 
@@ -73,6 +74,13 @@ def test_a_spine_has_no_hosts_on_its_cables(proto):
 def test_the_router_is_named_by_its_loopback_in_both_protocols():
     assert load(template("leaf", "ospf", "x", LEAF)).router_id == 0x0AFF000B
     assert "net: 49.0001.0102.5500.0011.00" in template("leaf", "isis", "x", LEAF)
+
+
+def test_leaves_have_an_as_each_and_spines_share_one():
+    """RFC 7938 §5.2: a leaf tells its own networks, a spine passes on what it hears."""
+    leaf, other = (load(template(role, "bgp", "x", LEAF)).bgp for role in ("leaf", "spine"))
+    assert (leaf.as_, other.as_) == (4_200_000_011, 65000)
+    assert (leaf.neighbors["swp1"].export, other.neighbors["swp1"].export) == (("own",), ("all",))
 
 
 def test_without_an_address_the_file_says_what_to_do_and_a_mac_names_the_router():
@@ -94,7 +102,7 @@ def test_links_whose_capacity_the_kernel_does_not_tell_are_listed_for_it():
 
 @pytest.mark.parametrize("proto", PROTOCOLS)
 def test_an_interface_that_was_left_out_takes_part_without_its_mark(proto):
-    text = template("leaf", proto, "x", LEAF).replace("# eth0: {}", "eth0: {}")
+    text = template("leaf", proto, "x", LEAF).replace("# eth0: {", "eth0: {")
     assert "eth0" in interfaces(text)[0]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fared.management.documents.declare import PROTOCOLS
+from fared.router.protocols import ISIS, OSPF
 
 _WRITERS = {
     "info",
@@ -128,9 +129,9 @@ def _keys(value: ast.expr) -> set[str]:
 
 
 def _composed(event: str) -> Iterator[str]:
-    """The names of an event to which an engine adds its own name (``DatabaseLimit``)."""
+    """The names of an event to which an IGP adds its own name (``DatabaseLimit``)."""
     if event.startswith(("database-", "prefixes-")):
-        yield from (f"{protocol}-{event}" for protocol in PROTOCOLS)
+        yield from (f"{protocol}-{event}" for protocol in (OSPF, ISIS))
     else:
         yield event
 

@@ -20,7 +20,9 @@ def clear() -> None:
 
 @clear.command("neighbor")
 @click.argument("neighbor", metavar="NEIGHBOR", shell_complete=values.of("neighbor"))
-@click.option("--proto", type=click.Choice(PROTOCOLS), help="Of one protocol only: ospf or isis.")
+@click.option(
+    "--proto", type=click.Choice(PROTOCOLS), help="Of one protocol only: ospf, isis or bgp."
+)
 @output_options
 @click.pass_obj
 def clear_neighbor(session: Session, neighbor: str, proto: str | None) -> None:

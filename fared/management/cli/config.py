@@ -196,7 +196,7 @@ def schema() -> None:
     shell_complete=lambda _ctx, _param, text: values.offered(((role, "") for role in _ROLES), text),
 )
 @click.option(
-    "--proto", type=click.Choice(PROTOCOLS), default="ospf", help="ospf (default) or isis."
+    "--proto", type=click.Choice(PROTOCOLS), default="ospf", help="ospf (default), isis or bgp."
 )
 def write_template(role: Role, proto: Proto) -> None:
     """Write a commented configuration for the interfaces of this machine, to stdout."""

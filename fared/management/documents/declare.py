@@ -54,7 +54,7 @@ class Argument(msgspec.Struct, frozen=True):
         return self.parameter or self.name
 
 
-PROTO = Argument("proto", choices=PROTOCOLS, help="Show one protocol only: ospf or isis.")
+PROTO = Argument("proto", choices=PROTOCOLS, help="Show one protocol only: ospf, isis or bgp.")
 AF = Argument("af", choices=("ipv4", "ipv6"), help="Show one address family only: ipv4 or ipv6.")
 PREFIX = Argument("prefix")
 

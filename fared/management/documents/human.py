@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from fared.core.units import format_bandwidth
 
 DASH = "-"
-PROTOCOLS = {"ospf": "OSPF", "isis": "IS-IS"}
+PROTOCOLS = {"ospf": "OSPF", "isis": "IS-IS", "bgp": "BGP"}
 """Names of the protocols for people."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
 """Levels of the log, the least important first."""
