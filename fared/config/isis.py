@@ -170,26 +170,35 @@ class LevelPropagation(Section, frozen=True):
 
 
 class _IsisSource(Section, frozen=True):
-    """``level`` None: level 2 if the router takes part in it, else level 1. ``tag`` 0: none."""
+    """``level`` None: level 2 if the router takes part in it, else level 1."""
 
     level: LevelName | None = None
     metric: Annotated[int, values.whole(0, MAX_PATH_METRIC)] = 0
-    tag: Annotated[int, values.whole(0, 0xFFFFFFFF)] = 0
 
 
-class IsisRedistributed(_IsisSource, frozen=True):
-    """How IS-IS advertises routes of one source.
-
-    ``prefixes`` empty: all of them that ``filter`` permits.
-    """
+class _IsisPrefixes(_IsisSource, frozen=True):
+    """``prefixes`` empty: all of them that ``filter`` permits."""
 
     prefixes: list[values.AnyPrefixText] = field(default_factory=list)
     filter: FilterName | None = None
 
 
+class IsisRedistributed(_IsisPrefixes, frozen=True):
+    """How IS-IS advertises routes of the kernel; ``tag`` 0: none."""
+
+    tag: values.RouteTag = 0
+
+
+class IsisRedistributedProtocol(_IsisPrefixes, frozen=True):
+    """How IS-IS advertises the routes of another protocol; ``tag`` None: that of their origin."""
+
+    tag: values.RouteTag | None = None
+
+
 class IsisRedistributedDefault(_IsisSource, frozen=True):
     """Default routes of the routed families; ``always``: also without static ones."""
 
+    tag: values.RouteTag = 0
     always: bool = False
 
 
@@ -198,6 +207,8 @@ class IsisRedistribute(Sources, frozen=True):
 
     connected: Annotated[IsisRedistributed | None, EMPTY_IS_MEANT] = None
     static: Annotated[IsisRedistributed | None, EMPTY_IS_MEANT] = None
+    bgp: Annotated[IsisRedistributedProtocol | None, EMPTY_IS_MEANT] = None
+    ospf: Annotated[IsisRedistributedProtocol | None, EMPTY_IS_MEANT] = None
     default: Annotated[IsisRedistributedDefault | None, EMPTY_IS_MEANT] = None
 
 

@@ -124,7 +124,7 @@ class OspfArea(Section, frozen=True):
             raise values.expected("true unless the area is of type stub", field="summary")
 
 
-class Redistributed(Section, frozen=True):
+class _OspfSource(Section, frozen=True):
     """How to advertise routes of one source (RFC 2328 §A.4.5).
 
     ``prefixes`` empty: all of them that ``filter`` permits.
@@ -132,9 +132,20 @@ class Redistributed(Section, frozen=True):
 
     metric: Annotated[int, values.whole(0, _LAST_METRIC)] = Redistribution().metric
     metric_type: Annotated[int, values.whole(1, 2)] = 2
-    tag: Annotated[int, values.whole(0, 0xFFFFFFFF)] = 0
     prefixes: list[values.PrefixText] = field(default_factory=list)
     filter: FilterName | None = None
+
+
+class Redistributed(_OspfSource, frozen=True):
+    """How to advertise routes of the kernel."""
+
+    tag: values.RouteTag = 0
+
+
+class RedistributedProtocol(_OspfSource, frozen=True):
+    """How to advertise the routes of another protocol; ``tag`` None: that of their origin."""
+
+    tag: values.RouteTag | None = None
 
 
 class RedistributedDefault(Section, frozen=True):
@@ -142,7 +153,7 @@ class RedistributedDefault(Section, frozen=True):
 
     metric: Annotated[int, values.whole(0, _LAST_METRIC)] = 10
     metric_type: Annotated[int, values.whole(1, 2)] = 2
-    tag: Annotated[int, values.whole(0, 0xFFFFFFFF)] = 0
+    tag: values.RouteTag = 0
     always: bool = False
 
 
@@ -151,6 +162,8 @@ class Redistribute(Sources, frozen=True):
 
     connected: Annotated[Redistributed | None, EMPTY_IS_MEANT] = None
     static: Annotated[Redistributed | None, EMPTY_IS_MEANT] = None
+    bgp: Annotated[RedistributedProtocol | None, EMPTY_IS_MEANT] = None
+    isis: Annotated[RedistributedProtocol | None, EMPTY_IS_MEANT] = None
     default: Annotated[RedistributedDefault | None, EMPTY_IS_MEANT] = None
 
 

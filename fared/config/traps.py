@@ -15,6 +15,7 @@ from fared.config.filters import FILTER, FILTERS, names_in
 from fared.config.model import Config
 from fared.core.filters import Filter
 from fared.core.ids import ADDRESS_BITS, parse_prefix
+from fared.core.routes import ORIGIN_TAGS
 from fared.router.protocols import BGP
 
 _LARGE: Final = 10
@@ -23,6 +24,11 @@ _MILLISECONDS: Final = ("min-tx", "min-rx", "initial-delay", "short-delay", "lon
 _EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - addresses to warn of
 
 _LEAKING: Final = "inter-level-propagation-policies"
+_REDISTRIBUTE: Final = "redistribute"
+_RETURNS: Final = (
+    "without a tag no border recognizes routes of {0}: another one may redistribute them from {1} "
+    "back into {0}, and prefer them there"
+)
 
 Trap = tuple[PathKey, str]
 """The path of an entry, and what is wrong with it."""
@@ -36,6 +42,7 @@ def traps(config: Config, places: Places) -> Iterator[Trap]:
     yield from _empty(places)
     yield from _bgp(config, places)
     yield from _filters(config, places)
+    yield from _redistribution(config)
     listen = config.api.http
     if listen is not None and listen.host in _EVERYWHERE:
         message = "everybody who reaches this machine can read and ask: 127.0.0.1 is the default"
@@ -140,8 +147,8 @@ def _filters(config: Config, places: Places) -> Iterator[Trap]:
         for below, name in names_in(given) if path[0] != FILTERS else ():
             used[name] = True
             here = (*path, *below)
-            if path[:2] == (BGP, "redistribute"):
-                continue  # routes of the other protocols have tags
+            if path[1] == _REDISTRIBUTE and (path[0] == BGP or path[2] in ORIGIN_TAGS):
+                continue  # routes of other protocols have tags
             if path[:2] != ("isis", _LEAKING):
                 yield from _tags(config, name, here)
             elif not _leaks(config, below[-1]):
@@ -169,6 +176,19 @@ def _tags(config: Config, name: str, path: PathKey) -> Iterator[Trap]:
     found = [at for at, item in enumerate(config.filters[name], 1) if item.tag]
     if found:
         yield path, f"item {found[0]} of {name} matches nothing: prefixes have no tags here"
+
+
+def _redistribution(config: Config) -> Iterator[Trap]:
+    """Protocols that are redistributed and do not run, and routes that would come back."""
+    for name, section in config.protocols.items():
+        for source, settings in section.redistribute.named.items():
+            if name == BGP or source not in ORIGIN_TAGS:
+                continue
+            path, other = (name, _REDISTRIBUTE, source), config.protocols.get(source)
+            if other is None:
+                yield path, f"{source} does not run here: nothing is redistributed"
+            elif getattr(settings, "tag", None) == 0 and name in other.redistribute.named:
+                yield (*path, "tag"), _RETURNS.format(source, name)
 
 
 def _leaks(config: Config, direction: str) -> bool:

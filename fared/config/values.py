@@ -249,3 +249,5 @@ NotEmpty = Annotated[
 ]
 Limit = Annotated[int, whole(100, 10_000_000)]
 """How many LSAs, LSPs or prefixes one database holds."""
+RouteTag = Annotated[int, whole(0, 0xFFFFFFFF)]
+"""The tag of redistributed routes; 0: none."""

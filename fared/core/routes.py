@@ -1,9 +1,14 @@
-"""Routes of this router from other sources (connected, static), and prefixes never routed."""
+"""Routes of this router from other sources (kernel, other protocols), and prefixes never routed.
+
+What a border redistributes carries a tag that says which protocol it comes from (``ORIGIN_TAGS``):
+no border redistributes it back into that protocol, or prefers it to what that protocol itself has.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -24,16 +29,37 @@ class RouteSource(enum.StrEnum):
 
     CONNECTED = "connected"
     STATIC = "static"
+    BGP = "bgp"
+    OSPF = "ospf"
+    ISIS = "isis"
+
+
+KERNEL_SOURCES = (RouteSource.CONNECTED, RouteSource.STATIC)
+"""The kernel's routes; a protocol has the name of its source."""
+ORIGIN_TAGS: Mapping[RouteSource, int] = MappingProxyType(
+    {
+        RouteSource.BGP: 4_200_000_020,
+        RouteSource.OSPF: 4_200_000_110,
+        RouteSource.ISIS: 4_200_000_115,
+    }
+)
+"""The tag of routes that are redistributed from a protocol: the same on all borders, unless the
+configuration has another. The last digits are the usual preference of the protocol."""
 
 
 class LocalRoute(msgspec.Struct, frozen=True):
     """A route that forwards now. ``hops`` are (ifindex, gateway) pairs, gateway 0 for none.
 
     The hops of a connected route are the interfaces with an address in it. A static route without
-    hops discards, or its next hops are unknown here.
+    hops discards, or its next hops are unknown here. A route of a protocol has no hops here, but
+    the ``metric`` and ``tags`` that it has there, and the ``capacity`` of all its paths together,
+    bytes/s (None: unknown).
     """
 
     hops: tuple[tuple[int, int], ...] = ()
+    capacity: float | None = None
+    metric: int = 0
+    tags: tuple[int, ...] = ()
 
 
 RouteKey = tuple[RouteSource, Prefix]

@@ -8,6 +8,7 @@ things happen; the rest is in parts:
 - ``schedule`` decides when routes are computed, ``adapting`` when weights follow load;
   ``computing`` does both, and ``convergence`` records causes and durations. ``ends`` counts the
   links that share the budget of announcements.
+- ``redistribution`` passes the routes that are used to the engines of other protocols.
 - ``changes`` finds what each computation was about (``compared``, router by router) when somebody
   asks; ``lost`` remembers the links that went.
 - ``programming`` passes the planner's operations to the kernel, and the answers back.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fared.router.instance import ProtocolInstance
     from fared.router.multicast import Multicast
     from fared.router.programming import FibProgramming
+    from fared.router.redistribution import Redistributor
     from fared.router.schedule import Schedule
 
 
@@ -31,6 +32,7 @@ class Consumers(msgspec.Struct, frozen=True):
     """Who takes the routes that are computed."""
 
     table: RoutingTable
+    redistribution: Redistributor
     fib: FibProgramming
     multicast: Multicast
     outputs: list[events.Output]
@@ -110,7 +112,10 @@ class Computing:
             if not instance.dirty:
                 continue
             routes, updates = instance.solve()
+            retagged = [prefix for update in updates for prefix in update.retagged]
             changed.update(self._to.table.take(routes))
+            changed.update(self._to.table.reconsider(retagged))
+            self._to.redistribution.examine((*routes, *retagged))
             ran = True in [update.spf_ran for update in updates]
             self._journal.runs[instance.name, "topology" if ran else "capacity"] += 1
             spf_ran |= ran
@@ -150,5 +155,6 @@ class Computing:
 
     def write(self, changed: RouteDelta, now: float, cause: str) -> None:
         """Have routes written that changed without a run of the solvers."""
+        self._to.redistribution.examine(changed)
         self._journal.changed(changed, now, (cause,))
         self._to.fib.update(changed, now, cause)

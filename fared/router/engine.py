@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from fared.core.filters import Withheld
 from fared.core.ids import NodeId, Prefix
-from fared.core.routes import TagOf
+from fared.core.routes import RouteSource, TagOf
 from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted import events as ted
 from fared.protocols.igp import events as igp
@@ -33,6 +33,10 @@ class EngineSettings(Protocol):
     @property
     def drained(self) -> bool:
         """Whether this router is drained: others avoid it."""
+
+    @property
+    def redistributed(self) -> Mapping[RouteSource, int]:
+        """The other protocols that it redistributes, with the tag of each in its own routes."""
 
     def with_clock(self, epoch: float, boot_count: int) -> Self:
         """The same with the clock offset, and the boot count of the router."""

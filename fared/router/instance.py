@@ -6,6 +6,7 @@ prefixes and next hops belong to one family, the topology may be shared.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -15,8 +16,10 @@ from fared.core.log_limit import LogRateLimiter, Verdict
 from fared.core.rng import Rng
 from fared.core.tables import shrink
 from fared.paths.rib.adapted import AdaptedRoutes
+from fared.paths.rib.advertised import INTERNAL_TYPES
 from fared.paths.rib.solved import FamilyRoutes
 from fared.paths.rib.solver import RibUpdate, RouteSolver, WeightMode
+from fared.paths.rib.table import RouteRank
 from fared.paths.ted.change import ChangeKind
 from fared.paths.ted.events import (
     AdvertisedRoute,
@@ -26,6 +29,7 @@ from fared.paths.ted.events import (
     RoutesComputed,
     TedUpdated,
 )
+from fared.paths.ted.model import PathType
 from fared.protocols.igp.events import LogRecord
 from fared.router.ends import EndsCounter
 from fared.router.engine import Engine, EngineSettings
@@ -33,12 +37,13 @@ from fared.router.protocols import RoutingProtocol
 from fared.router.stages import AdjacencyProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Container, Iterator, Mapping
 
     from fared.paths.rib.model import Route, RouteDelta
     from fared.paths.rib.settings import SolverSettings
     from fared.paths.ted.model import LocalLink
 
+_REDISTRIBUTED = (PathType.LEVEL_1_REDISTRIBUTED, PathType.LEVEL_2_REDISTRIBUTED)
 _TRICKLE = 1e-6
 """Share of its capacity that a full link is assumed to have left, so that it stays a path."""
 
@@ -74,6 +79,14 @@ class ProtocolInstance:
         self._adapt(settings)
         self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
         self._advertised_asbrs: dict[NodeId, AdvertisedRoute] = {}
+        self._tells = False
+        """Whether the engine was told of all routes, and of changes since."""
+        self.redistributed = False
+        """Whether another protocol redistributes the routes of this one (``redistribute``)."""
+        self.marks: frozenset[int] = frozenset()
+        """Tags of routes that were redistributed into this protocol."""
+        self.of_kernel: Container[Prefix] = ()
+        """The prefixes to which the kernel has a route of its own."""
         self._ends = EndsCounter(self.engine, self.solvers.values())
 
     @property
@@ -166,6 +179,33 @@ class ProtocolInstance:
         self.dirty |= kind is not ChangeKind.NONE
         return kind
 
+    # Redistribution
+
+    def rank(self, prefix: Prefix, route: Route) -> RouteRank:
+        """How a route counts beside those of other protocols."""
+        if route.nexthops is None:
+            own = route.path_type not in INTERNAL_TYPES or route.path_type in _REDISTRIBUTED
+            return RouteRank.OWN if own and prefix not in self.of_kernel else RouteRank.LOCAL
+        if self.marks and not self.marks.isdisjoint(self.tags(prefix)):
+            return RouteRank.REDISTRIBUTED
+        return RouteRank.USUAL
+
+    def tags(self, prefix: Prefix) -> tuple[int, ...]:
+        """The tags with which a prefix of the table is advertised, ascending."""
+        solver = self.solver_of(prefix)
+        return () if solver is None else solver.tags(prefix)
+
+    def redistribute(self, *, wanted: bool) -> None:
+        """Set whether another protocol redistributes the routes of this one."""
+        self.redistributed = wanted
+        for solver in self.solvers.values():
+            solver.advertise_externals(externals=wanted)
+
+    def advertised(self, prefix: Prefix) -> AdvertisedRoute | None:
+        """What another protocol may advertise of a route; of the last ``advertise``."""
+        solver = self.solver_of(prefix)
+        return None if solver is None else solver.advertised.get(prefix)
+
     # Computation
 
     def solve(self) -> tuple[RouteDelta, list[RibUpdate]]:
@@ -246,26 +286,43 @@ class ProtocolInstance:
             solver.apply_settings(_unfloored(settings))
         self._adapt(settings)
 
-    def tell_engine(self, now: float) -> bool:
-        """Pass what was computed and an engine advertises, or needs; return whether it is other.
+    def advertise(self, now: float) -> tuple[bool, Collection[Prefix]]:
+        """Pass what was computed and an engine advertises, or needs.
 
         An engine advertises routes in other areas or levels (RFC 2328 §12.4.3, RFC 5302), and
-        limits its announcements by the size of the area, which is counted a second later: here
-        alone data flows back, and it ends there: an engine's own advertisements are no input to
-        its routes.
+        limits its announcements by the size of the area, which is counted a second later: here,
+        and where another protocol redistributes them, data flows back, and it ends there: an
+        engine's own advertisements are no input to its routes.
+
+        Returns whether the engine was told, and the prefixes of ``advertised`` that changed.
         """
-        if not self.engine.takes_routes:
-            return False
+        takes = self.engine.takes_routes
+        if not takes and not self.redistributed:
+            self._tells = False
+            return False, ()
         changes: dict[Prefix, AdvertisedRoute | None] = {}
         asbrs: dict[NodeId, AdvertisedRoute] = {}
         for solver in self.solvers.values():
             routes, boundaries = solver.take_advertisements()
             changes.update(routes)
             asbrs.update(boundaries)
-        if not changes and asbrs == self._advertised_asbrs:
+        return takes and self._tell_engine(changes, asbrs, now), changes
+
+    def _tell_engine(
+        self,
+        changes: Mapping[Prefix, AdvertisedRoute | None],
+        asbrs: dict[NodeId, AdvertisedRoute],
+        now: float,
+    ) -> bool:
+        """Tell the engine of routes inside the AS, and of all of them first."""
+        told, self._tells = self._tells, True
+        if not told:
+            changes = dict(chain.from_iterable(s.advertised.items() for s in self.solvers.values()))
+        inside = {prefix: _inside(route) for prefix, route in changes.items()}
+        if not inside and asbrs == self._advertised_asbrs:
             return False
         self._advertised_asbrs = asbrs
-        self.engine.handle(RoutesComputed(changes, asbrs), now)
+        self.engine.handle(RoutesComputed(inside, asbrs), now)
         return True
 
     def count_ends(self, now: float) -> None:
@@ -295,6 +352,11 @@ def _difference(before: Mapping[Prefix, Route], now: Mapping[Prefix, Route]) -> 
     changed: RouteDelta = {at: route for at, route in now.items() if before.get(at) is not route}
     changed.update({at: None for at in before if at not in now})
     return changed
+
+
+def _inside(route: AdvertisedRoute | None) -> AdvertisedRoute | None:
+    """A route to advertise in other areas, or levels: those to externals are not."""
+    return route if route is not None and route.path_type in INTERNAL_TYPES else None
 
 
 def _unfloored(settings: SolverSettings) -> SolverSettings:

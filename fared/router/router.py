@@ -39,6 +39,7 @@ from fared.router.instance import ProtocolInstance
 from fared.router.multicast import Multicast
 from fared.router.programming import FibProgramming
 from fared.router.protocols import PROTOCOLS, RoutingProtocol
+from fared.router.redistribution import Redistributor
 from fared.router.schedule import Schedule
 from fared.router.settings import RouterSettings
 from fared.router.spraying import Spraying
@@ -88,7 +89,11 @@ class Router:
         self._fib = FibProgramming(self.planner, self.journal, self._outputs)
         self.spraying = Spraying(settings.spray, self.planner, self._fib, self._outputs)
         self.multicast = Multicast(settings.bier, self.table, self._outputs)
-        consumers = Consumers(self.table, self._fib, self.multicast, self._outputs)
+        self.redistribution = Redistributor(self.instances, self.table)
+        self.redistribution.configure(settings.redistributed, now)
+        consumers = Consumers(
+            self.table, self.redistribution, self._fib, self.multicast, self._outputs
+        )
         self._computing = Computing(
             self.instances, self.schedule, self.adaptation, self.journal, consumers
         )
@@ -237,6 +242,11 @@ class Router:
                 self.spraying.local_changed(changes)
         for instance in self.instances.values():
             instance.engine.handle(event, now)
+        if isinstance(event, igp.ExternalRoutes):
+            better = self.redistribution.kernel_changed(event.changes)
+            if better:
+                self._computing.write(better, now, "routes of the kernel")
+            self.redistribution.update(now)
 
     def tick(self, now: float) -> None:
         """Run what is due."""
@@ -386,13 +396,23 @@ class Router:
         self.changes.computed(now)
         if self._later is None:
             self._later = now + _LATER
-        for instance in self.instances.values():
-            if instance.tell_engine(now):
-                self._take_from(instance, now)
+        for instance in self._pass_routes(now):
+            self._take_from(instance, now)
         if self.startup.ready and any(map(_is_packet, self._outputs)):
             self._computing.unplanned = change
         else:
             self._computing.plan(change, now, self._stopwatch)
+
+    def _pass_routes(self, now: float) -> list[ProtocolInstance]:
+        """Pass routes to the engines that advertise them; return those that were told."""
+        told: dict[str, None] = {}
+        for name, instance in self.instances.items():
+            is_told, changed = instance.advertise(now)
+            if is_told:
+                told[name] = None
+            self.redistribution.examine(changed)
+        told.update(dict.fromkeys(each.name for each in self.redistribution.update(now)))
+        return [self.instances[name] for name in told]
 
     def _adapt(self, now: float) -> None:
         """Let weights follow load.
@@ -422,7 +442,9 @@ class Router:
         self.adaptation.configure(settings.solver, now)
         self.spraying.configure(settings.spray)
         self.multicast.configure(settings.bier)
-        self._computing.write(self.table.prefer(self.preferences), now, "preference")
+        better = self.redistribution.configure(settings.redistributed, now)
+        self._computing.write({**better, **self.table.prefer(self.preferences)}, now, "preference")
+        self.redistribution.update(now)
         self._computing.pending.add("configuration", now)
         self.schedule.configure(settings.backoff, now)
 

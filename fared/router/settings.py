@@ -15,6 +15,7 @@ from fared.router.engine import EngineSettings
 
 if TYPE_CHECKING:
     from fared.core.bier import BierSettings
+    from fared.core.routes import RouteSource
 
 
 class RouterSettings(msgspec.Struct, frozen=True):
@@ -41,6 +42,11 @@ class RouterSettings(msgspec.Struct, frozen=True):
     def drained(self) -> bool:
         """Whether this router is drained: others avoid it."""
         return any(part.drained for part in self.protocols.values())
+
+    @property
+    def redistributed(self) -> dict[str, Mapping[RouteSource, int]]:
+        """What each protocol redistributes of the others, with the tag of each source."""
+        return {name: part.redistributed for name, part in self.protocols.items()}
 
     @property
     def epoch(self) -> float:

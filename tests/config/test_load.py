@@ -239,7 +239,11 @@ adaptive: {metric: speed, floor: 200%}
         ("ospf: {areas: {1: {summary: false}}}", "ospf.areas[1].summary", "type stub"),
         ("ospf: {areas: {1: {ranges: {10.1: {}}}}}", "ospf.areas[1].ranges[10.1]", "prefix"),
         ("ospf: {redistribute: static}", "ospf.redistribute", "a mapping"),
-        ("ospf: {redistribute: {bgp: {}}}", "ospf.redistribute.bgp", "connected, default, static"),
+        (
+            "ospf: {redistribute: {rip: {}}}",
+            "ospf.redistribute.rip",
+            "bgp, connected, default, isis",
+        ),
         (
             "ospf: {redistribute: {static: {metric-type: 3}}}",
             "ospf.redistribute.static.metric-type",

@@ -14,6 +14,15 @@ def interface(settings: str) -> str:
     return f"ospf: {{areas: {{0: {{interfaces: {{swp1: {{{settings}}}}}}}}}}}\n"
 
 
+def into_ospf(source: str) -> str:
+    return ONE.replace("}}}}}", f"}}}}}}}}, redistribute: {{{source}}}}}")
+
+
+ISIS_TOO = (
+    "isis: {net: 49.0001.0102.5500.0001.00, redistribute: {ospf: }, interfaces: {swp2: {}}}\n"
+)
+
+
 def warned(tmp_path, text: str, **how) -> list[str]:
     file = tmp_path / "fared.yaml"
     file.write_text(f"router-id: 127.0.0.1\n{text}")
@@ -38,6 +47,11 @@ def warned(tmp_path, text: str, **how) -> list[str]:
             ONE.replace("}}}}}", "}}}}, redistribute: {static: {prefixes: [10.0.0.1/24]}}}"),
             "bits of a host are ignored: 10.0.0.0/24 is used",
         ),
+        (into_ospf("isis: {}"), "isis does not run here: nothing is redistributed"),
+        (
+            into_ospf("isis: {tag: 0}") + ISIS_TOO,
+            "without a tag no border recognizes routes of isis",
+        ),
         (ONE + "api: {http: '0.0.0.0:9547'}\n", "everybody who reaches this machine"),
         (ONE + "api: {http: '[::]:9547'}\n", "everybody who reaches this machine"),
     ],
@@ -55,6 +69,8 @@ def test_a_trap_is_accepted_with_a_warning(tmp_path, text, warning):
         interface("bfd: {enabled: true, min-tx: 100ms}"),
         interface("bfd: {enabled: true, min-tx: 1}"),
         ONE.replace("}}}}}", "}}}}, redistribute: {static: {prefixes: [10.0.0.0/24]}}}"),
+        into_ospf("isis: {}") + ISIS_TOO,
+        into_ospf("isis: {filter: f}") + ISIS_TOO + "filters: {f: [deny tag 7, permit any]}\n",
         ONE + "api: {http: '192.0.2.1:9547'}\n",
         ONE + "bfd: {profiles: {fast: {min-tx: 50ms}}}\n",
     ],

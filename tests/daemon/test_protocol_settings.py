@@ -6,8 +6,13 @@ import yaml
 from fared.config import ConfigErrors, load_text
 from fared.core.filters import within
 from fared.core.ids import AreaId, RouterId, ipv4_prefix, parse_prefix
+from fared.core.routes import RouteSource
+from fared.daemon.change.isis_settings import isis_settings
 from fared.daemon.change.ospf_settings import interface_settings, ospf_settings
 from fared.protocols.igp.reduction import Reduction, ReductionSettings
+from fared.protocols.isis import settings as isis
+from fared.protocols.isis.ids import LevelSet
+from fared.protocols.ospf import settings as ospf
 from fared.protocols.ospf.settings import (
     AreaSettings,
     InterfaceSettings,
@@ -159,3 +164,19 @@ ospf:
     wanted = AreaSettings(AreaId(1), stub=True, summary=False, default_cost=5, ranges=ranges)
     assert settings.areas == (wanted,)
     assert settings.path_capacity_code is None
+
+
+def test_routes_of_another_protocol_get_its_tag_and_none_of_our_own_are_taken_back():
+    """The tags that say where routes come from: those of all borders, and the one set here."""
+    text = """
+    ospf: {redistribute: {isis: {metric: 5, metric-type: 1}, bgp: }}
+    isis: {net: 49.0001.0102.5500.0001.00, redistribute: {ospf: {tag: 77}}}
+    """
+    config = load_text(text)
+    found = ospf_settings(config, 1, None).redistribute
+    assert found.isis == ospf.Redistribution(5, type_2=False, tag=None, refused=(4200000110, 77))
+    assert found.bgp == ospf.Redistribution(tag=None, refused=(4200000110,))
+    there = isis_settings(config, 1, None).redistribute
+    assert there.ospf == isis.Redistribution(LevelSet.TWO, tag=77, refused=(4200000115,))
+    assert found.tags == {RouteSource.BGP: 4200000020, RouteSource.ISIS: 4200000115}
+    assert there.tags == {RouteSource.OSPF: 77}

@@ -81,6 +81,7 @@ SOURCES: Document = {
     "static": {"prefixes": ["10.2.0.0/16"], "filter": "used"},
     "default": {},
 }
+OF_PROTOCOL: Document = {"prefixes": ["10.4.0.0/16"], "filter": "used", "tag": 7}
 BASES: dict[str, Document] = {
     "ospf": {
         **COMMON,
@@ -93,7 +94,7 @@ BASES: dict[str, Document] = {
                     "interfaces": {"e*": {"authentication": {"keys": KEYS}, "bfd": BFD}},
                 }
             },
-            "redistribute": SOURCES,
+            "redistribute": {**SOURCES, "bgp": OF_PROTOCOL, "isis": OF_PROTOCOL},
         },
     },
     "isis": {
@@ -104,7 +105,7 @@ BASES: dict[str, Document] = {
             "interfaces": {"e*": {"authentication": {"keys": ISIS_KEYS}, "bfd": BFD}},
             "level-1": {"authentication": {"keys": ISIS_KEYS}},
             "level-2": {"authentication": {"keys": ISIS_KEYS}},
-            "redistribute": SOURCES,
+            "redistribute": {**SOURCES, "bgp": OF_PROTOCOL, "ospf": OF_PROTOCOL},
             "inter-level-propagation-policies": {
                 "filter": {"level1-to-level2": "used", "level2-to-level1": "used"}
             },

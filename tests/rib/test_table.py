@@ -1,10 +1,11 @@
 """The routing table: the best route of each prefix, of one protocol and of several."""
 
+from functools import partial
 from types import SimpleNamespace
 
 from fared.core.ids import NodeId, Prefix
 from fared.paths.rib.model import NextHop, NextHopSet, Route, RouteDelta
-from fared.paths.rib.table import RoutingTable
+from fared.paths.rib.table import RouteRank, RoutingTable
 from fared.paths.ted.model import PathType
 
 P, Q = Prefix(4, 0x0A000000, 24), Prefix(4, 0x0A000100, 24)
@@ -21,10 +22,17 @@ class Followed:
 
     def __init__(self, *protocols: str) -> None:
         self.table = RoutingTable()
-        self.sources = {name: SimpleNamespace(routes={}) for name in protocols}
+        self.ranks: dict[tuple[str, Prefix], RouteRank] = {}
+        self.sources = {
+            name: SimpleNamespace(routes={}, rank=partial(self.rank, name)) for name in protocols
+        }
         for name, source in self.sources.items():
             self.table.follow(name, source)
         self.table.prefer({"ospf": 110, "isis": 115})
+
+    def rank(self, name: str, prefix: Prefix, route: Route) -> RouteRank:
+        usual = RouteRank.LOCAL if route.nexthops is None else RouteRank.USUAL
+        return self.ranks.get((name, prefix), usual)
 
     def change(self, name: str, changed: RouteDelta) -> RouteDelta:
         """Let a protocol have other routes; return the changed best ones."""
@@ -77,3 +85,25 @@ def test_a_connected_route_comes_before_that_of_a_preferred_protocol():
     both.change("ospf", {P: route(1)})
     assert both.change("isis", {P: connected}) == {P: connected}
     assert both.table.source(P) == "isis"
+
+
+def test_a_redistributed_route_counts_less_than_any_other_whatever_its_preference():
+    both = Followed("ospf", "isis")
+    ospf, isis = route(1), route(2)
+    both.ranks["ospf", P] = RouteRank.REDISTRIBUTED
+    both.change("isis", {P: isis})
+    assert both.change("ospf", {P: ospf}) == {}
+    assert both.change("isis", {P: None}) == {P: ospf}, "it is better than none"
+
+
+def test_other_ranks_are_considered_when_the_table_is_told_of_them():
+    both = Followed("ospf", "isis")
+    ospf, isis = route(1), route(2)
+    both.change("ospf", {P: ospf})
+    both.change("isis", {P: isis})
+    both.ranks["ospf", P] = RouteRank.OWN
+    assert both.table.reconsider([Q]) == {}
+    assert both.table.reconsider([P, Q]) == {P: isis}
+    del both.ranks["ospf", P]
+    assert both.table.reconsider() == {P: ospf}
+    assert Followed("ospf").table.reconsider([P]) == {}

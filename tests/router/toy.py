@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from fared.core.ids import AreaId, NodeId, Prefix, dotted, ipv4_prefix
 from fared.core.links import Link
 from fared.core.rng import Rng
+from fared.core.routes import RouteSource
 from fared.core.timers import Timer
 from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted.events import LocalLinksChanged, RoutesComputed, TedUpdated
@@ -47,6 +48,10 @@ class ToySettings:
     hostname: str | None = None
     epoch: float = 0.0
     drained: bool = False
+
+    @property
+    def redistributed(self) -> Mapping[RouteSource, int]:
+        return {}
 
     def with_clock(self, epoch: float, boot_count: int) -> ToySettings:
         del boot_count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fared.core.ids import Prefix, parse_prefix
-from fared.core.routes import LocalRoute, RouteSource
+from fared.core.routes import KERNEL_SOURCES, LocalRoute, RouteSource
 from fared.extensions.sim.fabric import Fabric
 from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from fared.extensions.sim.network import Network
@@ -53,7 +53,7 @@ def hops(fabric: Fabric, name: str, prefix: Prefix) -> dict[str, int] | None:
     return {node.ports[hop.ifindex].peer.node: hop.weight for hop in found}
 
 
-@pytest.mark.parametrize("source", list(RouteSource))
+@pytest.mark.parametrize("source", KERNEL_SOURCES)
 def test_traffic_is_shared_by_two_routers_that_redistribute_and_each_keeps_its_own_route(
     source: RouteSource,
 ):

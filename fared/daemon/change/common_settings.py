@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from fared.config import Config
 from fared.config.section import Section, settings_of
 from fared.core.filters import Filter, within
+from fared.core.routes import ORIGIN_TAGS, RouteSource
 from fared.paths.te.advertise import AdvertiseSettings
 from fared.paths.weights.path_capacity import WeightMode
 
@@ -45,6 +46,18 @@ def filters_of(config: Config, section: Section) -> tuple[Filter, ...]:
     prefixes = tuple(sorted(getattr(section, "prefixes", ())))
     named = config.filter(getattr(section, "filter", None))
     return (*([within(prefixes)] if prefixes else []), *([named] if named else []))
+
+
+def refused_tags(config: Config, proto: RouteSource, source: RouteSource) -> tuple[int, ...]:
+    """Return the tags of a source's routes that come from a protocol, which takes none back.
+
+    Those of all borders, unless the configuration has another, and the one that it has here. BGP
+    passes none on.
+    """
+    section = None if source is RouteSource.BGP else config.protocols.get(source.value)
+    there = None if section is None else getattr(section.redistribute, proto.value, None)
+    own = getattr(there, "tag", None)
+    return (ORIGIN_TAGS[proto], *([own] if own else []))
 
 
 def bier_settings(config: Config) -> BierSettings | None:

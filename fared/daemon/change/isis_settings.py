@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from fared.config import Config
-from fared.config.isis import Isis, IsisRedistributed, IsisRedistributedDefault, keys_of_levels
+from fared.config.isis import (
+    Isis,
+    IsisRedistributed,
+    IsisRedistributedDefault,
+    IsisRedistributedProtocol,
+    keys_of_levels,
+)
 from fared.config.section import settings_of
 from fared.core.information import APPLICATION
 from fared.core.links import Link
-from fared.daemon.change.common_settings import advertise_settings, bier_settings, filters_of
+from fared.core.routes import RouteSource
+from fared.daemon.change.common_settings import (
+    advertise_settings,
+    bier_settings,
+    filters_of,
+    refused_tags,
+)
 from fared.protocols.igp.database_limit import LimitSettings
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import (
@@ -67,18 +79,30 @@ def _redistribution(config: Config, section: Isis) -> RedistributeSettings:
     return RedistributeSettings(
         connected=_advertised(config, found.connected, usual),
         static=_advertised(config, found.static, usual),
+        bgp=_advertised(config, found.bgp, usual, RouteSource.BGP),
+        ospf=_advertised(config, found.ospf, usual, RouteSource.OSPF),
         default=_advertised(config, found.default, usual),
         default_always=found.default is not None and found.default.always,
     )
 
 
 def _advertised(
-    config: Config, section: IsisRedistributed | IsisRedistributedDefault | None, level: str
+    config: Config,
+    section: IsisRedistributed | IsisRedistributedProtocol | IsisRedistributedDefault | None,
+    level: str,
+    protocol: RouteSource | None = None,
 ) -> Redistribution | None:
+    """Return how to advertise a source; ``protocol``: another one, of which nothing returns."""
     if section is None:
         return None
     levels = _LEVELS[section.level or level]
-    return settings_of(Redistribution, section, levels=levels, filters=filters_of(config, section))
+    return settings_of(
+        Redistribution,
+        section,
+        levels=levels,
+        filters=filters_of(config, section),
+        refused=refused_tags(config, RouteSource.ISIS, protocol) if protocol else (),
+    )
 
 
 def circuit_settings(config: Config, link: Link, share: float = 1.0) -> CircuitSettings | None:

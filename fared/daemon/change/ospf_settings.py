@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from fared.config import Config
-from fared.config.ospf import Ospf, Redistribute, Redistributed, RedistributedDefault
+from fared.config.ospf import (
+    Ospf,
+    Redistribute,
+    Redistributed,
+    RedistributedDefault,
+    RedistributedProtocol,
+)
 from fared.config.section import settings_of
 from fared.config.values import TX_ONLY
 from fared.core.ids import AreaId, RouterId
 from fared.core.information import OPAQUE_TYPE
 from fared.core.links import Link
-from fared.daemon.change.common_settings import advertise_settings, bier_settings, filters_of
+from fared.core.routes import RouteSource
+from fared.daemon.change.common_settings import (
+    advertise_settings,
+    bier_settings,
+    filters_of,
+    refused_tags,
+)
 from fared.protocols.igp.database_limit import LimitSettings
 from fared.protocols.ospf.settings import (
     AreaSettings,
@@ -77,14 +89,19 @@ def _redistribution(config: Config, section: Redistribute) -> RedistributeSettin
     return RedistributeSettings(
         connected=_advertised(config, section.connected),
         static=_advertised(config, section.static),
+        bgp=_advertised(config, section.bgp, RouteSource.BGP),
+        isis=_advertised(config, section.isis, RouteSource.ISIS),
         default=_advertised(config, section.default),
         default_always=section.default is not None and section.default.always,
     )
 
 
 def _advertised(
-    config: Config, section: Redistributed | RedistributedDefault | None
+    config: Config,
+    section: Redistributed | RedistributedProtocol | RedistributedDefault | None,
+    protocol: RouteSource | None = None,
 ) -> Redistribution | None:
+    """Return how to advertise a source; ``protocol``: another one, of which nothing returns."""
     if section is None:
         return None
     return settings_of(
@@ -92,6 +109,7 @@ def _advertised(
         section,
         type_2=section.metric_type == 2,
         filters=filters_of(config, section),
+        refused=refused_tags(config, RouteSource.OSPF, protocol) if protocol else (),
     )
 
 

@@ -75,6 +75,10 @@ class FabricBuilder:
         """Add to ``area`` from now on; new routers have these settings of areas."""
         self._scope.area, self._scope.areas = area, settings
 
+    def speak(self, *protocols: ProtocolBuilder) -> None:
+        """Add routers and links with these protocols from now on."""
+        self._protocols = protocols
+
     def levels(self, levels: Levels) -> None:
         """Add to these levels from now on."""
         self._scope.levels = levels

@@ -1,4 +1,4 @@
-"""Routes that a border router advertises into other areas, updated incrementally.
+"""Routes that a router advertises into other areas or protocols, updated incrementally.
 
 The solver calls it after each run, and ``router.instance`` passes the result to the engine. The
 advertised capacity of a route is that of all its paths together, so it can change while the
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fared.paths.rib.facts import Egress
     from fared.paths.rib.model import NextHopSet, Route
 
-_ADVERTISED_TYPES = (
+INTERNAL_TYPES = (
     PathType.INTRA_AREA,
     PathType.INTER_AREA,
     PathType.LEVEL_1,
@@ -36,6 +36,8 @@ _ADVERTISED_TYPES = (
     PathType.LEVEL_1_REDISTRIBUTED,
     PathType.LEVEL_2_REDISTRIBUTED,
 )
+"""The types of routes that a border router advertises into other areas or levels."""
+_ALL_TYPES = tuple(PathType)
 _EgressNode = tuple[int, "NodeId"]
 
 
@@ -55,15 +57,23 @@ class _Path:
 
 
 class AdvertisedRoutes:
-    """All advertised routes (neither external nor discard routes), and their changes."""
+    """All advertised routes, and their changes: no discard routes.
+
+    ``externals``: those to destinations outside the AS as well, which are redistributed into other
+    protocols, but not advertised into other areas. Whoever sets it passes all prefixes to
+    ``update`` once.
+    """
 
     def __init__(
         self,
         areas: Mapping[int, AreaSolver],
         egress_of: Callable[[Prefix, Route], Egress],
         crosses: Callable[[Prefix], bool],
+        tags: Callable[[Prefix], tuple[int, ...]],
     ) -> None:
         """``crosses`` tells whether a route of the backbone crosses a transit area."""
+        self.externals = False
+        self._tags = tags
         self._areas = areas
         self._egress_of = egress_of
         self._crosses = crosses
@@ -75,9 +85,9 @@ class AdvertisedRoutes:
         self._flows: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
 
     @property
-    def prefixes(self) -> Collection[Prefix]:
-        """All advertised prefixes."""
-        return self._advertised.keys()
+    def routes(self) -> Mapping[Prefix, AdvertisedRoute]:
+        """All advertised routes."""
+        return self._advertised
 
     def update(
         self, prefixes: Collection[Prefix], routes: Mapping[Prefix, Route]
@@ -106,9 +116,8 @@ class AdvertisedRoutes:
 
     def _assign(self, prefix: Prefix, route: Route | None) -> None:
         """Index a prefix by the egress nodes and next hops of its present route."""
-        is_advertised = (
-            route is not None and route.path_type in _ADVERTISED_TYPES and not route.discard
-        )
+        types = _ALL_TYPES if self.externals else INTERNAL_TYPES
+        is_advertised = route is not None and route.path_type in types and not route.discard
         known = self._path_of.get(prefix)
         if route is None or not is_advertised:
             if known is not None:
@@ -128,7 +137,8 @@ class AdvertisedRoutes:
         areas = {area for area, _, _ in path.egress}
         if self._crosses(prefix):  # RFC 2328 §16.3 (5): it remains a route of the backbone
             areas.add(BACKBONE)
-        return AdvertisedRoute(route.metric, route.path_type, tuple(sorted(areas)), path.capacity)
+        at = tuple(sorted(areas))
+        return AdvertisedRoute(route.metric, route.path_type, at, path.capacity, self._tags(prefix))
 
     def _add(self, prefix: Prefix, egress: Egress, nexthops: NextHopSet | None) -> None:
         path = self._paths.get((egress, id(nexthops)))

@@ -266,6 +266,21 @@ class PrefixTable:
             self._integers.extend(range(len(self._integers), end))
         return self._integers[first:end]
 
+    @property
+    def tagged(self) -> bool:
+        """Whether any advertisement had a tag."""
+        return self._content.tagged
+
+    def tags(self, number: int, row: int, ends: Collection[int]) -> tuple[int, ...]:
+        """Return the tags of a prefix, each once, ascending, and no 0.
+
+        Of all that the advertisers ``ends`` advertise; without them of one row.
+        """
+        rows = [row]
+        if ends:
+            rows = [at for at in self._rows(number) if self._content.advertiser[at] in ends]
+        return tuple(sorted({tag for at in rows if (tag := self._content.tag(at))}))
+
     def path_type(self, row: int) -> PathType:
         """The path type of a row."""
         return self._content.path_type(row)
@@ -318,7 +333,7 @@ class PrefixTable:
         advertiser_of = new_numbers(advertisers, len(self.advertisers))
         row_of = new_numbers(rows, self.size)
         table.inside_changed = self.inside_changed
-        table._content = self._content.renumbered(kept, number_of, advertiser_of)
+        table._content = self._content.renumbered(rows, kept, number_of, advertiser_of)
         table._first.frombytes(row_of[np.array(self._first)[prefixes]].tobytes())
         table._next.frombytes(row_of[np.array(self._next)[rows]].tobytes())
         table.prefixes = [self.prefixes[number] for number in prefixes.tolist()]

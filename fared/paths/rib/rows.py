@@ -1,4 +1,4 @@
-"""What advertisements say: one row of arrays for each, 16 to 28 bytes, without an object.
+"""What advertisements say: one row of arrays for each, 16 to 32 bytes, without an object.
 
 ``PrefixTable`` assigns the rows. The preference at distance 0 is one integer, from which path type,
 metric and distance to the AS boundary router are read again. Advertisements come by the thousand
@@ -68,8 +68,8 @@ class AdvertisementRow(msgspec.Struct, frozen=True):
 class Columns(msgspec.Struct, frozen=True):
     """What some rows are to be, for each: the fields of ``CopiedRows``, with prefixes themselves.
 
-    ``asbrs`` and ``capacities`` are None if no row has any. ``inside``: some are advertised from
-    inside the AS.
+    ``asbrs``, ``capacities`` and ``tags`` are None if no row has any. ``inside``: some are
+    advertised from inside the AS.
     """
 
     prefixes: list[Prefix]
@@ -77,12 +77,13 @@ class Columns(msgspec.Struct, frozen=True):
     asbrs: list[int] | None
     capacities: list[float] | None
     inside: bool
+    tags: list[int] | None = None
 
 
 class AdvertisementRows:
     """The rows of all advertisements, by number; the number of a free row's advertiser is 0."""
 
-    __slots__ = ("_asbr", "_capacity", "_key", "advertiser", "number")
+    __slots__ = ("_asbr", "_capacity", "_key", "_tag", "advertiser", "number")
 
     def __init__(self) -> None:
         self.number = array("i")
@@ -91,7 +92,8 @@ class AdvertisementRows:
         self._key = array("q")
         self._asbr: array[int] | None = None
         self._capacity: array[float] | None = None
-        """Of these two there is none before an advertisement has one: most have neither."""
+        self._tag: array[int] | None = None
+        """Of these three there is none before an advertisement has one: most have none."""
 
     def __len__(self) -> int:
         return len(self.number)
@@ -108,15 +110,28 @@ class AdvertisementRows:
             self._asbr = array("i", [NONE]) * len(self)
         if self._capacity is None and new.capacities is not None:
             self._capacity = array("d", [_UNLIMITED]) * len(self)
+        if self._tag is None and new.tags is not None:
+            self._tag = array("I", [0]) * len(self)
         _put(self.number, again, numbers)
         _put(self._key, again, new.keys)
         if self._asbr is not None:
             _put(self._asbr, again, new.asbrs or [NONE] * count)
         if self._capacity is not None:
             _put(self._capacity, again, new.capacities or [_UNLIMITED] * count)
+        if self._tag is not None:
+            _put(self._tag, again, new.tags or [0] * count)
         for row in again:
             self.advertiser[row] = advertiser
         self.advertiser.frombytes(packed(advertiser) * (count - written))
+
+    @property
+    def tagged(self) -> bool:
+        """Whether any advertisement had a tag."""
+        return self._tag is not None
+
+    def tag(self, row: int) -> int:
+        """The tag of a row; 0: none."""
+        return 0 if self._tag is None else self._tag[row]
 
     def free(self, row: int) -> None:
         """Free a row; the rest of it stays until it is used again."""
@@ -127,9 +142,16 @@ class AdvertisementRows:
         return np.frombuffer(self.advertiser, np.intc).nonzero()[0]
 
     def renumbered(
-        self, kept: CopiedRows, numbers: NDArray[np.intc], advertisers: NDArray[np.intc]
+        self,
+        places: NDArray[np.int64],
+        kept: CopiedRows,
+        numbers: NDArray[np.intc],
+        advertisers: NDArray[np.intc],
     ) -> AdvertisementRows:
-        """Return some rows with new numbers of their prefixes and advertisers (``new_numbers``)."""
+        """Return some rows with new numbers of their prefixes and advertisers (``new_numbers``).
+
+        ``kept`` is what ``places`` contain.
+        """
         rows = AdvertisementRows()
         rows.number.frombytes(numbers[kept.number].tobytes())
         rows.advertiser.frombytes(advertisers[kept.advertiser].tobytes())
@@ -138,6 +160,8 @@ class AdvertisementRows:
             rows._asbr = array("i", advertisers[kept.asbr].tobytes())
         if self._capacity is not None:
             rows._capacity = array("d", kept.capacity.tobytes())
+        if self._tag is not None:
+            rows._tag = array("I", np.frombuffer(self._tag, np.uintc)[places].tobytes())
         return rows
 
     def read(self, rows: NDArray[np.integer] | None = None) -> CopiedRows:
@@ -185,6 +209,7 @@ class AdvertisementRows:
             capacity=None if found.capacity == _UNLIMITED else found.capacity,
             asbr=None if found.asbr == NONE else asbr_of(found.asbr),
             distance=found.key & _BELOW_PREFERENCE if second else 0,
+            tag=self.tag(row),
         )
 
 
@@ -293,4 +318,7 @@ def columns_of(
     capacities, limits = None, [item.capacity for item in items]
     if limits.count(None) < len(limits):
         capacities = [_UNLIMITED if limit is None else limit for limit in limits]
-    return Columns([item.prefix for item in items], keys, asbrs, capacities, inside)
+    tags: list[int] | None = [item.tag for item in items]
+    if not any(tags or ()):
+        tags = None
+    return Columns([item.prefix for item in items], keys, asbrs, capacities, inside, tags)

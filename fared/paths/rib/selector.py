@@ -16,13 +16,14 @@ from fared.paths.rib.few import take_few
 from fared.paths.rib.forwarding import ForwardingAddresses, OwnEnds, Resolved
 from fared.paths.rib.own_prefixes import own_prefixes
 from fared.paths.rib.prefixes import PrefixTable
+from fared.paths.rib.rows import NONE
 from fared.paths.rib.selection import Selection, choose, union
 from fared.paths.ted.change import ChangeKind
 from fared.paths.ted.graph import anywhere
 from fared.paths.ted.model import PathType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -48,6 +49,8 @@ class PrefixSelector:
         self.table = PrefixTable()
         self.selection = Selection()
         self.distances = locate(self.table, areas)
+        self._considered: dict[Prefix, None] = {}
+        """Prefixes whose advertisements changed, if there are tags."""
 
     @property
     def forwards(self) -> bool:
@@ -83,8 +86,19 @@ class PrefixSelector:
         table = self.table.compacted()
         if table is None:
             return False
+        self._consider()
         self.table, self.selection = table, Selection()
         return True
+
+    def take_considered(self) -> Collection[Prefix]:
+        """Return the prefixes whose tags may be others than at the last call."""
+        considered, self._considered = self._considered, {}
+        return considered
+
+    def _consider(self) -> None:
+        if self.table.tagged:
+            prefixes = self.table.prefixes
+            self._considered.update(dict.fromkeys(prefixes[at] for at in self.table.changed))
 
     def select(
         self, deltas: dict[int, AreaDelta], settings: SolverSettings, *, everything: bool
@@ -98,6 +112,7 @@ class PrefixSelector:
         everything = everything or any(delta.moved for delta in deltas.values())
         # While no node moves, distances stay: only changed advertisements alter a selection.
         if everything:
+            self._consider()
             self.distances = locate(self.table, self._areas)
             self.table.changed.clear()
             different = self.selection.take_all(choose(self.table, self.distances))
@@ -136,6 +151,7 @@ class PrefixSelector:
         if not table.changed:
             return np.empty(0, np.int64)
         self._locate_new()
+        self._consider()
         changed = sorted(table.changed)
         table.changed.clear()
         different = take_few(self.selection, table, self.distances, changed)
@@ -204,6 +220,15 @@ class PrefixSelector:
     def several(self, prefix: Prefix) -> bool:
         """Whether ``egress`` is more than the node that the route tells."""
         return self.table.number(prefix) in self.selection.egress
+
+    def tags(self, prefix: Prefix) -> tuple[int, ...]:
+        """Return the tags with which the nodes that serve a prefix advertise it, ascending."""
+        number = self.table.number(prefix)
+        if not self.table.tagged or not 0 <= number < len(self.selection.row):
+            return ()
+        row = self.selection.row.item(number)
+        ends = self.selection.egress.get(number, ())
+        return () if row == NONE else self.table.tags(number, row, {end for end, _ in ends})
 
     def egress(self, prefix: Prefix, route: Route) -> Egress:
         """Return the egress nodes of a route, and the capacity each advertises for the prefix."""

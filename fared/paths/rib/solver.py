@@ -76,6 +76,8 @@ class RibUpdate(msgspec.Struct, frozen=True):
     """The nodes of all areas that are in no graph."""
     spf_seconds: float = 0.0
     """Time spent on shortest paths; 0 without a stopwatch."""
+    retagged: Collection[Prefix] = ()
+    """Prefixes whose ``tags`` may have changed."""
     capacities_changed: tuple[tuple[int, NodeId], ...] | None = None
     """(area, node) where ``capacity_nexthops`` of routes to one node are others, and may be of
     those to several nodes; None: all are as before."""
@@ -105,7 +107,9 @@ class RouteSolver:
         self._selector = PrefixSelector(self._areas, self._hosts)
         self._routes = SolvedRoutes(self._selector.table)
         self._joined = JoinedSets(self._areas, settings)
-        self._advertised = AdvertisedRoutes(self._areas, self.egress, self._selector.crosses)
+        self._advertised = AdvertisedRoutes(
+            self._areas, self.egress, self._selector.crosses, self.tags
+        )
         self._pending: dict[Prefix, None] | None = None
         self._asbrs: dict[NodeId, AdvertisedRoute] | None = None
         self._discards = Discards(root, self._areas_of)
@@ -229,6 +233,7 @@ class RouteSolver:
         different = union(union(served, touched), rejoined)
         changed = self._replace_all() if self._all_changed else self._publish(different)
         self._all_changed = False
+        retagged = self._selector.take_considered()
         if self._discards or self._pending is not None:
             # With other egress nodes a connected route stays the object that it is.
             prefixes = self._selector.table.prefixes
@@ -236,7 +241,7 @@ class RouteSolver:
             if self._discards:
                 self._discards.lay(selected, changed, self._routes)
             if self._pending is not None:
-                self._pending.update(dict.fromkeys((*selected, *changed)))
+                self._pending.update(dict.fromkeys((*selected, *changed, *retagged)))
         if spf_ran:  # distances to the ASBRs, and so the best routes to them, may differ
             self._asbrs = None
         return RibUpdate(
@@ -246,6 +251,7 @@ class RouteSolver:
             plans=tuple([s.solution.plan for s in areas if s.solution is not None]),
             apart=sum([s.ted.apart for s in areas if s.solution is not None]),
             spf_seconds=sum([solver.spf_seconds for solver in areas]) - before,
+            retagged=retagged,
             capacities_changed=capacities_changed,
         )
 
@@ -361,6 +367,21 @@ class RouteSolver:
         """Return the egress nodes of a route, and the capacity each advertises for the prefix."""
         return self._selector.egress(prefix, route)
 
+    def tags(self, prefix: Prefix) -> tuple[int, ...]:
+        """Return the tags with which the nodes that serve a prefix advertise it, ascending."""
+        return self._selector.tags(prefix)
+
+    def advertise_externals(self, *, externals: bool) -> None:
+        """Set whether ``take_advertisements`` returns external routes, too."""
+        if externals != self._advertised.externals:
+            self._advertised.externals = externals
+            self._pending = None
+
+    @property
+    def advertised(self) -> Mapping[Prefix, AdvertisedRoute]:
+        """The advertised routes, as of the last ``take_advertisements``."""
+        return self._advertised.routes
+
     def several(self, prefix: Prefix) -> bool:
         """Whether a prefix has several egress nodes, or one that advertises a capacity for it."""
         return self._selector.several(prefix)
@@ -373,12 +394,11 @@ class RouteSolver:
     ) -> tuple[dict[Prefix, AdvertisedRoute | None], dict[NodeId, AdvertisedRoute]]:
         """Return the advertised routes that changed since the last call, and all ASBRs.
 
-        None: the prefix is withdrawn. External and discard routes are not advertised.
+        None: the prefix is withdrawn. Discard routes are not advertised, and external ones only
+        after ``advertise_externals``.
         """
         if self._pending is None:
-            prefixes: Collection[Prefix] = dict.fromkeys(
-                (*self._advertised.prefixes, *self._routes)
-            )
+            prefixes: Collection[Prefix] = dict.fromkeys((*self.advertised, *self._routes))
         else:
             prefixes = self._pending
         self._pending = {}

@@ -1,7 +1,9 @@
 """The routing table of a router that runs several protocols: the best route of each prefix.
 
 Connected routes come first, then the protocol with the lower preference (RFC 1812 §5.2.4; other
-daemons call it administrative distance). Within a protocol the solver has selected already.
+daemons call it administrative distance). Within a protocol the solver has selected already. What
+was redistributed counts less (``RouteRank``), or borders that redistribute in both directions would
+prefer the routes of each other to those of the protocol that they come from.
 
 The table follows the routes of its sources and copies none: the routes of a single source are the
 best ones, and a dictionary of a hundred thousand takes five megabytes.
@@ -9,6 +11,7 @@ best ones, and a dictionary of a hundred thousand takes five megabytes.
 
 from __future__ import annotations
 
+import enum
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -22,12 +25,27 @@ if TYPE_CHECKING:
     from fared.paths.rib.model import Route, RouteDelta
 
 
+class RouteRank(enum.IntEnum):
+    """How a route counts beside those of other protocols: first by rank, then by preference."""
+
+    LOCAL = 0
+    """Connected here, or a route of the kernel that this router redistributes."""
+    USUAL = 1
+    REDISTRIBUTED = 2
+    """Redistributed by a border, as its tag says: a route of another protocol, the long way."""
+    OWN = 3
+    """Redistributed by this router itself, from another protocol: it leads nowhere."""
+
+
 class Source(Protocol):
     """A protocol with routes."""
 
     @property
     def routes(self) -> Mapping[Prefix, Route]:
         """Its present routes."""
+
+    def rank(self, prefix: Prefix, route: Route) -> RouteRank:
+        """How a route counts beside those of other protocols."""
 
 
 class RoutingTable:
@@ -53,7 +71,7 @@ class RoutingTable:
     def source(self, prefix: Prefix) -> str | None:
         """Return the protocol of the best route."""
         found = self.candidates(prefix)
-        return self._best(found) if found else None
+        return self._best(prefix, found) if found else None
 
     def candidates(self, prefix: Prefix) -> dict[str, Route]:
         """Return the route of each protocol, by name."""
@@ -81,6 +99,16 @@ class RoutingTable:
         shrink(self._chosen)
         return best
 
+    def reconsider(self, prefixes: Iterable[Prefix] | None = None) -> RouteDelta:
+        """Choose again where ranks may have changed; all without ``prefixes``.
+
+        Returns the changed best routes.
+        """
+        if self._single is not None:
+            return {}
+        known = self._chosen if prefixes is None else (p for p in prefixes if p in self._chosen)
+        return self._choose(list(known))
+
     def _choose(self, prefixes: Iterable[Prefix]) -> RouteDelta:
         changed: RouteDelta = {}
         for prefix in prefixes:
@@ -89,16 +117,20 @@ class RoutingTable:
                 self._chosen.pop(prefix, None)
                 changed[prefix] = None
                 continue
-            route = found[self._best(found)]
+            route = found[self._best(prefix, found)]
             # a source has another object only where its route changed
             if self._chosen.get(prefix) is not route:
                 self._chosen[prefix] = changed[prefix] = route
         return changed
 
-    def _best(self, found: Mapping[str, Route]) -> str:
+    def _best(self, prefix: Prefix, found: Mapping[str, Route]) -> str:
         if len(found) == 1:
             return next(iter(found))
         return min(
             found,
-            key=lambda name: (found[name].nexthops is not None, self._preferences[name], name),
+            key=lambda name: (
+                self._sources[name].rank(prefix, found[name]),
+                self._preferences[name],
+                name,
+            ),
         )

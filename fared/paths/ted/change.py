@@ -47,7 +47,7 @@ class ChangeKind(enum.IntEnum):
     DELAY = 2
     """Delay of links: next hops, where they are chosen by it."""
     ADVERTISED = 3
-    """The capacity advertised with a prefix of another area or level: weights toward it."""
+    """The capacity advertised with a prefix from elsewhere, or its tag: weights toward it."""
     CAPACITY = 4
     """Capacity of links: weights."""
     PREFIX = 5
@@ -178,7 +178,11 @@ def change_of_prefix(old: PrefixReachability | None, new: PrefixReachability | N
     """
     if old is new or old == new:
         return ChangeKind.NONE
-    if old is not None and new is not None and replace(old, capacity=new.capacity) == new:
+    if (
+        old is not None
+        and new is not None
+        and replace(old, capacity=new.capacity, tag=new.tag) == new
+    ):
         return ChangeKind.ADVERTISED
     if old is None or old.path_type in _OUTSIDE:
         return ChangeKind.PREFIX

@@ -29,16 +29,18 @@ if TYPE_CHECKING:
 
 
 class AdvertisedRoute(msgspec.Struct, frozen=True):
-    """A route as a border router advertises it into other areas.
+    """A route as a router advertises it into other areas or protocols.
 
     ``areas`` are its own and those of its next hops. ``capacity`` is the aggregate capacity of its
-    paths, bytes/s; None where it is unknown or unlimited.
+    paths, bytes/s; None where it is unknown or unlimited. ``tags`` are those with which it was
+    advertised here, each once.
     """
 
     metric: int
     path_type: PathType
     areas: tuple[int, ...]
     capacity: float | None
+    tags: tuple[int, ...] = ()
 
 
 class AreaRange(NamedTuple):

@@ -70,6 +70,8 @@ class PrefixReachability(msgspec.Struct, frozen=True, gc=False):
     and originated in another area: it is the AS boundary router, and ``distance`` the cost from
     the node to it, which breaks ties between equal metrics of external type 2 (RFC 2328 §16.4
     (6)). ``forward`` is the forwarding address (0 none): ``metric`` then counts from there.
+    ``tag`` is the administrative tag (RFC 2328 §A.4.5, RFC 5130), 0 for none: no path depends on
+    it.
 
     The collector skips these, as it does routes (``rib.model``).
     """
@@ -81,6 +83,7 @@ class PrefixReachability(msgspec.Struct, frozen=True, gc=False):
     asbr: NodeId | None = None
     distance: int = 0
     forward: int = 0
+    tag: int = 0
 
 
 class NodeBlock(msgspec.Struct, frozen=True):

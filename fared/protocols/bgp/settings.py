@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from fared.core.bfd import BfdSettings
 from fared.core.filters import Filter
 from fared.core.ids import Prefix, RouterId
+from fared.core.routes import ORIGIN_TAGS, RouteSource
 from fared.core.streams import BGP_PORT, StreamKey
 from fared.paths.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 
@@ -159,6 +160,11 @@ class BgpSettings(msgspec.Struct, frozen=True):
     drained: bool = False
     epoch: float = 0.0
     """Wall-clock time, seconds since 1970, at ``now`` 0."""
+
+    @property
+    def redistributed(self) -> Mapping[RouteSource, int]:
+        """The other protocols that are redistributed; BGP passes on no tags of theirs."""
+        return {source: 0 for source in ORIGIN_TAGS if source.value in self.redistribute}
 
     def with_clock(self, epoch: float, boot_count: int) -> BgpSettings:
         """The same with the clock offset; sessions need no boot count."""

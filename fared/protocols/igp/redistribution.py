@@ -1,7 +1,8 @@
 """Redistribution: the routes of other sources that a protocol takes in, and those it advertises.
 
 OSPF and IS-IS choose among these routes by the same rules, which are here. Each originates its own
-form of the chosen route: an AS-external-LSA (RFC 2328 §12.4.4), or an entry of an LSP.
+form of the chosen route: an AS-external-LSA (RFC 2328 §12.4.4), or an entry of an LSP. Which route
+of another protocol is used, and so may be redistributed, decides ``router.redistribution``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ import msgspec
 
 from fared.core.filters import Filter, Withheld, denying
 from fared.core.ids import Prefix
-from fared.core.routes import LocalRoute, RouteKey, RouteSource, redistributable
+from fared.core.routes import (
+    ORIGIN_TAGS,
+    LocalRoute,
+    RouteKey,
+    RouteSource,
+    redistributable,
+)
 from fared.protocols.igp.events import ExternalRoutes
 
 
@@ -21,11 +28,31 @@ class SourceSettings(Protocol):
     """How the routes of one source are advertised; each protocol adds fields of its own."""
 
     @property
+    def tag(self) -> int | None:
+        """The tag to advertise, 0 for none; None: that of the protocol that a route comes from."""
+
+    @property
     def filters(self) -> tuple[Filter, ...]:
         """Advertise only routes that all of these permit."""
 
+    @property
+    def refused(self) -> tuple[int, ...]:
+        """The tags of routes that come from this very protocol, and are not taken back."""
+
 
 SettingsT = TypeVar("SettingsT", bound=SourceSettings)
+_MARKS = frozenset(ORIGIN_TAGS.values())
+
+
+def tag_of(source: RouteSource, route: LocalRoute, settings: SourceSettings) -> int:
+    """Return the tag with which to advertise a route; 0: none.
+
+    A route that was redistributed before keeps the tag of its first protocol: over any chain of
+    borders, that one recognizes it.
+    """
+    if settings.tag is not None:
+        return settings.tag
+    return next((tag for tag in route.tags if tag in _MARKS), ORIGIN_TAGS.get(source, 0))
 
 
 class RedistributedSources(msgspec.Struct, Generic[SettingsT], frozen=True):
@@ -36,16 +63,30 @@ class RedistributedSources(msgspec.Struct, Generic[SettingsT], frozen=True):
 
     connected: SettingsT | None = None
     static: SettingsT | None = None
+    bgp: SettingsT | None = None
+    ospf: SettingsT | None = None
+    isis: SettingsT | None = None
     default: SettingsT | None = None
     default_always: bool = False
 
     def __bool__(self) -> bool:
         """Whether any source is redistributed, which in OSPF makes this router an ASBR."""
-        return bool(self.connected or self.static or self.default)
+        of_protocols = self.bgp or self.ospf or self.isis
+        return bool(self.connected or self.static or of_protocols or self.default)
 
     def of(self, source: RouteSource) -> SettingsT | None:
         """Return how to advertise the routes of one source; None: they are not advertised."""
-        return self.connected if source is RouteSource.CONNECTED else self.static
+        found: SettingsT | None = getattr(self, source.value)
+        return found
+
+    @property
+    def tags(self) -> dict[RouteSource, int]:
+        """The tags by which routes of other protocols are recognized, by protocol; 0: by none."""
+        return {
+            source: ORIGIN_TAGS[source] if settings.tag is None else settings.tag
+            for source in ORIGIN_TAGS
+            if (settings := self.of(source)) is not None
+        }
 
 
 class LocalInterfaces(msgspec.Struct, frozen=True):
@@ -114,8 +155,8 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
 
     def choose(
         self, prefix: Prefix, wanted: RedistributedSources[SettingsT]
-    ) -> tuple[SettingsT, LocalRoute] | None:
-        """Return settings and route by which to advertise a prefix; None: do not advertise it.
+    ) -> tuple[RouteSource, SettingsT, LocalRoute] | None:
+        """Return source, settings and route by which to advertise a prefix; None: do not.
 
         A prefix that the protocol advertises of its own interfaces is not advertised twice.
         """
@@ -125,33 +166,57 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
             route = self._routes.get((RouteSource.STATIC, prefix))
             if route is None and wanted.default_always:
                 route = LocalRoute()
-            return None if wanted.default is None or route is None else (wanted.default, route)
+            if wanted.default is None or route is None:
+                return None
+            return RouteSource.STATIC, wanted.default, route
         for source, settings, route in self._redistributed(prefix, wanted):
-            if denying(settings.filters, prefix) is not None:
+            if denying(settings.filters, prefix, _first(route.tags)) is not None:
                 continue
             if source is RouteSource.CONNECTED and any(
                 ifindex in self.local_interfaces.ifindexes for ifindex, _ in route.hops
             ):
                 return None  # the settings of the interface decide whether it is advertised
-            return settings, route
+            return source, settings, route
         return None
 
     def withheld(
         self, prefix: Prefix, wanted: RedistributedSources[SettingsT]
     ) -> Iterator[Withheld]:
-        """Yield the filters that keep a prefix of redistributed sources out."""
-        for source, settings, _ in self._redistributed(prefix, wanted):
-            denied = denying(settings.filters, prefix)
+        """Yield the filters and tags that keep a prefix of redistributed sources out."""
+        for source, settings, route in self._redistributed(prefix, wanted):
+            tag = _first(route.tags)
+            denied = denying(settings.filters, prefix, tag)
             if denied is not None:
-                yield Withheld(f"redistribution of {source} routes", denied.told(prefix))
+                yield Withheld(f"redistribution of {source} routes", denied.told(prefix, tag))
+        for source, settings, route in self._routes_to(prefix, wanted):
+            for tag in _returning(settings, route):
+                reason = f"tag {tag} says that it comes from here, and it is not taken back"
+                yield Withheld(f"redistribution of {source} routes", reason)
 
     def _redistributed(
         self, prefix: Prefix, wanted: RedistributedSources[SettingsT]
     ) -> Iterator[tuple[RouteSource, SettingsT, LocalRoute]]:
-        """Yield the routes to a prefix of redistributed sources, before filters."""
+        """Yield the routes to a prefix that may be redistributed, before filters."""
+        for source, settings, route in self._routes_to(prefix, wanted):
+            if not _returning(settings, route):
+                yield source, settings, route
+
+    def _routes_to(
+        self, prefix: Prefix, wanted: RedistributedSources[SettingsT]
+    ) -> Iterator[tuple[RouteSource, SettingsT, LocalRoute]]:
         if not redistributable(prefix) or prefix in self._defaults:
             return
         for source in RouteSource:
             settings, route = wanted.of(source), self._routes.get((source, prefix))
             if settings is not None and route is not None:
                 yield source, settings, route
+
+
+def _returning(settings: SourceSettings, route: LocalRoute) -> tuple[int, ...]:
+    """Return the tags of a route that say that it comes from the protocol that would take it."""
+    return tuple(tag for tag in route.tags if tag in settings.refused)
+
+
+def _first(tags: tuple[int, ...]) -> int:
+    """The tag that filters see; 0: none."""
+    return tags[0] if tags else 0

@@ -25,7 +25,10 @@ from fared.protocols.igp.throttle import ThrottleSettings
 from fared.protocols.isis.ids import PATH_CAPACITY, LevelSet
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fared.core.bier import BierSettings
+    from fared.core.routes import RouteSource
 
 MAX_PATH_METRIC = 0xFE00_0000
 """Prefixes of a higher metric are ignored (RFC 5305 §4)."""
@@ -109,14 +112,14 @@ class FastFloodingSettings(msgspec.Struct, frozen=True):
 class Redistribution(msgspec.Struct, frozen=True):
     """How routes of one source are advertised, and in which levels.
 
-    ``tag`` is an administrative tag (RFC 5130 §3.1), 0 for none. ``filters``: only prefixes that
-    all of these permit.
+    ``tag`` (RFC 5130 §3.1), ``filters`` and ``refused`` are those of ``igp.redistribution``.
     """
 
     levels: LevelSet
     metric: int = 0
-    tag: int = 0
+    tag: int | None = 0
     filters: tuple[Filter, ...] = ()
+    refused: tuple[int, ...] = ()
 
 
 class RedistributeSettings(redistribution.RedistributedSources[Redistribution], frozen=True):
@@ -191,6 +194,11 @@ class IsisSettings(msgspec.Struct, frozen=True):
     def drained(self) -> bool:
         """Whether this router is drained: others avoid it."""
         return self.overload
+
+    @property
+    def redistributed(self) -> Mapping[RouteSource, int]:
+        """The other protocols that are redistributed, with the tag of each."""
+        return self.redistribute.tags
 
     def with_clock(self, epoch: float, boot_count: int) -> IsisSettings:
         """The same with the clock offset; IS-IS keeps no sequence number across restarts."""

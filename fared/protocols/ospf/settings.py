@@ -25,7 +25,10 @@ from fared.protocols.igp.throttle import ThrottleSettings
 from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fared.core.bier import BierSettings
+    from fared.core.routes import RouteSource
 
 
 class NetworkType(enum.Enum):
@@ -104,13 +107,14 @@ class AreaSettings(msgspec.Struct, frozen=True):
 class Redistribution(msgspec.Struct, frozen=True):
     """How routes of one source are advertised: the fields of an AS-external LSA (§A.4.5).
 
-    ``filters``: only routes that all of these permit.
+    ``tag``, ``filters`` and ``refused`` are those of ``igp.redistribution``.
     """
 
     metric: int = 20
     type_2: bool = True
-    tag: int = 0
+    tag: int | None = 0
     filters: tuple[Filter, ...] = ()
+    refused: tuple[int, ...] = ()
 
 
 class RedistributeSettings(redistribution.RedistributedSources[Redistribution], frozen=True):
@@ -176,6 +180,11 @@ class OspfSettings(msgspec.Struct, frozen=True):
     def drained(self) -> bool:
         """Whether this router is drained: others avoid it."""
         return self.stub_router
+
+    @property
+    def redistributed(self) -> Mapping[RouteSource, int]:
+        """The other protocols that are redistributed, with the tag of each."""
+        return self.redistribute.tags
 
     def with_clock(self, epoch: float, boot_count: int) -> OspfSettings:
         """The same with the clock offset, and the boot count of the router."""

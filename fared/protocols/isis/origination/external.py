@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from fared.core.filters import Withheld
 from fared.core.ids import FAMILY_IPV6, Prefix
-from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces
+from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces, tag_of
 from fared.protocols.isis.instance import Instance
 from fared.protocols.isis.origination.contents import connected
 from fared.protocols.isis.origination.originate import Originator
@@ -76,12 +76,14 @@ class External:
         chosen = self.routes.choose(prefix, self._instance.settings.redistribute)
         if chosen is None:
             return None
-        settings, _ = chosen
+        source, settings, route = chosen
+        tag = tag_of(source, route, settings)
         return settings, IpReach(
             prefix,
             self._originator.behind(settings.metric),
             # RFC 5308 §2; TLV 135 has no such bit
             external=prefix.family == FAMILY_IPV6,
-            tags=(settings.tag,) if settings.tag else (),
+            tags=(tag,) if tag else (),
             flags=FLAG_EXTERNAL,
+            capacity=None if self._instance.settings.path_capacity_code is None else route.capacity,
         )

@@ -226,7 +226,9 @@ def _reachability(
     # leaked prefixes, which may have the flag as well, do not count and are not seen here
     if own and says_external(reach):
         kind = _REDISTRIBUTED[level]
-    return PrefixReachability(reach.prefix, reach.metric, kind, capacity)
+    # RFC 5130 §3.1: the first of several
+    tag = reach.tags[0] if reach.tags else 0
+    return PrefixReachability(reach.prefix, reach.metric, kind, capacity, tag=tag)
 
 
 def narrow_as_wide(tlvs: tuple[Tlv, ...]) -> Iterator[IpReach]:

@@ -14,7 +14,7 @@ from functools import partial
 from fared.core.filters import Withheld, denying
 from fared.core.ids import NodeId, Prefix, ipv4_prefix, length_mask, mask_length
 from fared.core.routes import LocalRoute
-from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces
+from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces, tag_of
 from fared.protocols.ospf.instance import Instance
 from fared.protocols.ospf.interface import Interface, InterfaceState
 from fared.protocols.ospf.lsdb import LsaEntry
@@ -143,13 +143,13 @@ class External:
         chosen = self.routes.choose(prefix, instance.settings.redistribute)
         if chosen is None:
             return None
-        settings, route = chosen
+        source, settings, route = chosen
         lsa = AsExternalLsa(
             network_mask=length_mask(prefix.length),
             type_2=settings.type_2,
             metric=max(settings.metric, DRAINED_METRIC if instance.stub_router else 0),
             forwarding_address=self._forwarding_address(route),
-            external_route_tag=settings.tag,
+            external_route_tag=tag_of(source, route, settings),
         )
         return None if self._left_to_others(prefix, lsa) else lsa
 

@@ -348,4 +348,10 @@ def _read_external(prefix: Prefix | None, body: LsaBody | None) -> PrefixReachab
     if prefix is None or not isinstance(body, AsExternalLsa) or body.metric >= LS_INFINITY:
         return None
     kind = PathType.EXTERNAL_2 if body.type_2 else PathType.EXTERNAL_1
-    return PrefixReachability(prefix, body.metric, kind, forward=body.forwarding_address)
+    return PrefixReachability(
+        prefix,
+        body.metric,
+        kind,
+        forward=body.forwarding_address,
+        tag=body.external_route_tag,
+    )
