@@ -35,6 +35,12 @@ ip prefix-list P deny @ le @|ip prefix-list P seq @ permit any|ip prefix-list P 
  graceful-restart grace-period @| maximum-paths @| lsp-mtu @| key @|  key-string @
   send-lifetime @ Jan @ @ infinite|  send-lifetime @| match ip address prefix-list P| profile p
   detect-multiplier @|  receive-interval @| vrf RED|vrf|exit|end|router-id @|ip router-id
+router bgp @|router bgp 65000|router bgp| neighbor @ remote-as @| neighbor G peer-group
+ neighbor swp1 interface remote-as external| neighbor swp1 interface peer-group G| neighbor @
+ neighbor G timers @ @| neighbor G bfd @ @ @| neighbor swp1 prefix-list P in| no neighbor G activate
+ neighbor swp1 route-map M out| neighbor G maximum-prefix @ restart @| network @| timers bgp @ @
+ address-family ipv6 unicast|  neighbor swp1 activate|  neighbor swp1 prefix-list P in
+ redistribute isis metric @| bgp router-id @| distance bgp @ @ @| neighbor G password @
 """
 BIRD_WORDS = """
 protocol ospf v2 {|protocol bfd {|protocol|area @ {|interface "swp*" {|interface "a", -"b" {|}|;

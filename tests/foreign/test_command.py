@@ -78,12 +78,12 @@ def test_another_file_is_refused_with_what_it_is(text: str, words: str, tmp_path
     assert "Hint:" in done.stderr
 
 
-def test_a_file_without_ospf_and_isis_is_no_result(tmp_path: Path):
+def test_a_file_without_a_protocol_is_no_result(tmp_path: Path):
     file = tmp_path / "frr.conf"
-    file.write_text("frr version 8.4\nrouter bgp 65000\n")
+    file.write_text("frr version 8.4\nrouter rip\n")
     done = run(file)
     assert done.exit_code == 1
-    assert "nothing in it runs OSPF or IS-IS" in done.stderr
+    assert "nothing in it runs OSPF, IS-IS or BGP" in done.stderr
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

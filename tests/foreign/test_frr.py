@@ -170,7 +170,7 @@ router isis F
  area-password md5 s3cret
 """
     draft = read_frr(text, {})
-    assert {remark.source.number for remark in draft.left} >= {2, 3, 7, 8, 11, 12, 13, 14}
+    assert {remark.source.number for remark in draft.left} >= {2, 3, 7, 9, 11, 12, 13, 14}
     assert "s3cret" not in "".join(map(str, draft.left))
 
 

@@ -22,7 +22,7 @@ from fared.management.cli.session import Failure, Mistake, Session, once_options
 
 _MAX_FILE: Final = 4 << 20
 _MAKES: Final = (
-    "import reads frr.conf, ospfd.conf or isisd.conf of FRR, and bird.conf of BIRD 2;"
+    "import reads frr.conf, ospfd.conf, isisd.conf or bgpd.conf of FRR, and bird.conf of BIRD 2;"
     " 'fared-cli config template leaf' writes a file for this machine"
 )
 _ELSEWHERE: Final = "an existing file stays as it is: choose another name, and compare"
@@ -51,7 +51,7 @@ def import_file(session: Session, file: str, output: str | None) -> None:
         for what, remark in remarks:
             click.echo(f"{what}: {remark}", err=True)
     if not draft.protocols:
-        raise Failure(f"{file}: nothing in it runs OSPF or IS-IS", _MAKES)
+        raise Failure(f"{file}: nothing in it runs OSPF, IS-IS or BGP", _MAKES)
     if output is not None:
         _write(Path(output), text)
     elif not session.as_json:

@@ -100,7 +100,7 @@ class Draft:
     @property
     def protocols(self) -> list[str]:
         """The protocols that would run."""
-        return [name for name in ("ospf", "isis") if name in self.tree]
+        return [name for name in ("ospf", "isis", "bgp") if name in self.tree]
 
     def settle(self, render: Callable[[], str]) -> str:
         """Take out what the configuration refuses; return the text, which is valid.

@@ -1,6 +1,6 @@
 """FRR's configuration, and in ``database`` what it prints of its database.
 
-``lines`` knows the form of the file, ``interface`` and ``routers`` are tables of its statements,
-which fill in ``context``; ``policy`` has filters, ``keys`` authentication. ``assemble`` makes
-settings of all of it, and ``read`` begins with a file.
+``lines`` knows the form of the file, ``interface``, ``routers`` and ``bgp`` are tables of its
+statements, which fill in ``context``; ``policy`` has filters, ``keys`` authentication. ``assemble``
+and ``bgp_assemble`` make settings of all of it, and ``read`` begins with a file.
 """

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from fared.core.units import format_bandwidth
 from fared.extensions.foreign.draft import Path, SourceLine
+from fared.extensions.foreign.frr.bgp_assemble import assemble_bgp
 from fared.extensions.foreign.frr.context import FrrFile, FrrOspf, FrrPort, Given, OspfPort
 from fared.extensions.foreign.frr.keys import authentication
 from fared.extensions.foreign.frr.policy import put_prefix_list, redistribute
@@ -48,6 +49,7 @@ def assemble(frr: FrrFile, machine: Machine) -> None:
         _area_filters(frr, ospf)
         redistribute(*(frr, "ospf", ospf.redistributed, ospf.default_metric, ospf.distribute_lists))
     _isis(frr)
+    assemble_bgp(frr)
     for port in frr.ports.values():
         _addresses(frr, port, machine)
 

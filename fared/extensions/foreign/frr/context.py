@@ -116,6 +116,43 @@ class FrrIsis(msgspec.Struct):
     redistributed: list[AskedSource] = msgspec.field(default_factory=list)
 
 
+class FrrPeerLists(msgspec.Struct):
+    """A neighbor in one family: names of lists by ``import`` and ``export``."""
+
+    prefix_lists: dict[str, Given] = msgspec.field(default_factory=dict)
+    route_maps: dict[str, Given] = msgspec.field(default_factory=dict)
+    active: Given | None = None
+
+
+class FrrPeer(msgspec.Struct):
+    """A neighbor of BGP, or a peer group. ``lists`` by family."""
+
+    statement: FrrStatement
+    is_group: bool = False
+    group: Given | None = None
+    settings: Settings = msgspec.field(default_factory=dict)
+    lists: dict[str, FrrPeerLists] = msgspec.field(default_factory=dict)
+
+
+class FrrBgp(msgspec.Struct):
+    """``router bgp``. ``datacenter``: the defaults of FRR's profile of that name count.
+
+    ``blocks``: the address families, in the order of the file.
+    """
+
+    statement: FrrStatement
+    number: int
+    datacenter: bool
+    settings: Settings = msgspec.field(default_factory=dict)
+    timers: dict[str, Given] = msgspec.field(default_factory=dict)
+    requires_policy: Given | None = None
+    ipv4_active: Given | None = None
+    networks: list[Given] = msgspec.field(default_factory=list)
+    redistributed: list[AskedSource] = msgspec.field(default_factory=list)
+    peers: dict[str, FrrPeer] = msgspec.field(default_factory=dict)
+    blocks: list[tuple[str, FrrStatement]] = msgspec.field(default_factory=list)
+
+
 class FrrFile(msgspec.Struct):
     """A whole file. Policies are its lists, route maps and key chains, by name."""
 
@@ -123,6 +160,9 @@ class FrrFile(msgspec.Struct):
     ports: dict[str, FrrPort] = msgspec.field(default_factory=dict)
     ospf: FrrOspf | None = None
     isis: FrrIsis | None = None
+    bgp: FrrBgp | None = None
+    datacenter: bool = False
+    """Whether its defaults are those of a data center."""
     router_id: Given | None = None
     prefix_lists: dict[str, list[FrrStatement]] = msgspec.field(default_factory=dict)
     access_lists: dict[str, list[FrrStatement]] = msgspec.field(default_factory=dict)

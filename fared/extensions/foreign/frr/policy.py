@@ -29,6 +29,13 @@ _SOURCES: Final = {
     "static": "static",
     "default": "default",
 }
+_BGP_SOURCES: Final = {
+    "connected": "connected",
+    "kernel": "static",
+    "static": "static",
+    "ospf": "ospf",
+    "isis": "isis",
+}
 _ALL: Final = {"ipv4": ["0.0.0.0/1", "128.0.0.0/1"], "ipv6": ["::/1", "8000::/1"]}
 """All prefixes of a family but the default route, which is a source of its own."""
 _KERNEL_ONLY: Final = (
@@ -39,7 +46,7 @@ _ALWAYS_METRIC: Final = 1
 """Of FRR, for a default route that is advertised always; else it is 10, as in fared."""
 
 
-_FAMILIES: Final = {"ipv4": FAMILY_IPV4, "ipv6": FAMILY_IPV6}
+FAMILY: Final = {"ipv4": FAMILY_IPV4, "ipv6": FAMILY_IPV6}
 _WORDS: Final = {"ipv4": "ip", "ipv6": "ipv6"}
 _SEQUENCE: Final = 5
 """The step of numbers that FRR gives to lines without one."""
@@ -52,7 +59,7 @@ class _AskedSettings(NamedTuple):
     lists: list[tuple[str, Items]]
 
 
-class _RouteMap(NamedTuple):
+class MappedRoutes(NamedTuple):
     """What a route map sets, and the list that it is; None: it permits everything."""
 
     options: dict[str, Any]
@@ -81,8 +88,8 @@ def redistribute(
         if all(each.source != given.source for each in asked):
             reason = f"{given.source} is not redistributed: it has no effect"
             frr.draft.leave(given.statement.source, reason)
-    if proto == "isis":
-        _restrict(frr.draft, sources.families)
+    if proto in ("isis", "bgp"):
+        _restrict(frr.draft, proto, sources.families)
 
 
 class _AskedSources:
@@ -99,12 +106,14 @@ class _AskedSources:
 
     def take(self, asked: AskedSource) -> None:
         """Put a source into the draft. Raises ValueError."""
-        if asked.source not in _SOURCES:
-            known = "connected, static (and kernel) and default"
+        sources = _BGP_SOURCES if self._proto == "bgp" else _SOURCES
+        if asked.source not in sources:
+            *most, last = dict.fromkeys(sources.values())
+            known = f"{', '.join(most)} and {last}".replace("static", "static (and kernel)")
             raise ValueError(f"fared redistributes no {asked.source} routes: {known}")
-        source, draft = _SOURCES[asked.source], self._frr.draft
+        source, draft = sources[asked.source], self._frr.draft
         words = list(asked.words)
-        family = words.pop(0) if self._proto == "isis" else "ipv4"
+        family = "ipv4" if self._proto == "ospf" else words.pop(0)
         wanted = self._wanted(asked, source, words, family)
         options = wanted.options
         path = (self._proto, "redistribute", source)
@@ -132,6 +141,10 @@ class _AskedSources:
                 found.lists.append((name, _access_list(self._frr, name)))
         if source != "default" and self._metric is not None:
             found.options.setdefault("metric", self._metric)
+        if self._proto == "bgp":
+            found.options.pop("bandwidth", None)
+            if "metric" in found.options:
+                found.options["med"] = found.options.pop("metric")
         if source == "default" and self._proto == "ospf" and found.options.get("always"):
             found.options.setdefault("metric", _ALWAYS_METRIC)
         return found
@@ -146,14 +159,14 @@ class _AskedSources:
             return None
         if asked.source == "default":
             raise ValueError("fared advertises a default route without a condition")
-        items = all_of([found for _, found in wanted.lists] or [[EVERYTHING[_FAMILIES[family]]]])
+        items = all_of([found for _, found in wanted.lists] or [[EVERYTHING[FAMILY[family]]]])
         if not items:
             raise ValueError("its filters permit nothing")
         names = [name for name, _ in wanted.lists]
         if before is not None:
-            (other,) = _FAMILIES.keys() - {family}
+            (other,) = FAMILY.keys() - {family}
             texts = [] if named is None else draft.get(("filters", named))
-            theirs = [parse_item(text) for text in texts] or [EVERYTHING[_FAMILIES[other]]]
+            theirs = [parse_item(text) for text in texts] or [EVERYTHING[FAMILY[other]]]
             items, names = [*theirs, *items], [*([named] if named else []), *names]
         return put_filter(draft, "-".join(dict.fromkeys(names)), items, asked.statement.source)
 
@@ -171,7 +184,7 @@ def _wanted(frr: FrrFile, source: str, words: list[str], family: str) -> _AskedS
             case ["level-1" | "level-2" as level, *rest]:
                 options["level"] = level
             case ["route-map", name, *rest]:
-                given = _route_map(frr, name, family)
+                given = map_of(frr, name, family)
                 options |= given.options
                 lists += [] if given.items is None else [(given.name, given.items)]
             case [word, *_]:
@@ -182,16 +195,16 @@ def _wanted(frr: FrrFile, source: str, words: list[str], family: str) -> _AskedS
 
 def put_prefix_list(frr: FrrFile, name: str, family: str) -> str:
     """Put a prefix list into the draft as a filter; return its name. Raises ValueError."""
-    found = in_turn([ChainEntry(True, _prefix_list(frr, name, family))])
+    found = in_turn([ChainEntry(True, list_of(frr, name, family))])
     if not found:
         raise ValueError(f"prefix-list {name} permits nothing")
     return put_filter(frr.draft, name, found, frr.prefix_lists[name][0].source)
 
 
-def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:
+def _restrict(draft: Draft, proto: str, families: dict[str, set[str]]) -> None:
     """Keep a source to the family that it was asked for: fared's sources are of both."""
     for source, asked in families.items():
-        found = draft.get(("isis", "redistribute", source))
+        found = draft.get((proto, "redistribute", source))
         filtered = found is not None and (found.get("prefixes") or found.get("filter"))
         if found is None or source == "default" or len(asked) > 1 or filtered:
             continue
@@ -201,7 +214,7 @@ def _restrict(draft: Draft, families: dict[str, set[str]]) -> None:
 # Route maps, prefix lists, access lists
 
 
-def _route_map(frr: FrrFile, name: str, family: str) -> _RouteMap:
+def map_of(frr: FrrFile, name: str, family: str) -> MappedRoutes:
     """Read a route map: its entries are a chain of lists. Raises ValueError."""
     entries = sorted(frr.route_maps.get(name, []), key=lambda entry: number(entry.words[3]))
     if not entries:
@@ -211,7 +224,7 @@ def _route_map(frr: FrrFile, name: str, family: str) -> _RouteMap:
     settings: list[dict[str, Any]] = []
     for entry in entries:
         options, wanted = _entry(name, entry)
-        items = _prefix_list(frr, wanted, family) if wanted else [EVERYTHING[_FAMILIES[family]]]
+        items = list_of(frr, wanted, family) if wanted else [EVERYTHING[FAMILY[family]]]
         permit = entry.words[2] == "permit"
         chain.append(ChainEntry(permit, items))
         names += [wanted or ""]
@@ -221,9 +234,9 @@ def _route_map(frr: FrrFile, name: str, family: str) -> _RouteMap:
     items = in_turn(chain)
     if not items:
         raise ValueError(f"route-map {name} permits nothing")
-    if items[0] == EVERYTHING[_FAMILIES[family]]:
-        return _RouteMap(settings[0], None, name)
-    return _RouteMap(settings[0], items, names[0] if len(names) == 1 else name)
+    if items[0] == EVERYTHING[FAMILY[family]]:
+        return MappedRoutes(settings[0], None, name)
+    return MappedRoutes(settings[0], items, names[0] if len(names) == 1 else name)
 
 
 def _entry(name: str, entry: FrrStatement) -> tuple[dict[str, Any], str | None]:
@@ -240,6 +253,8 @@ def _entry(name: str, entry: FrrStatement) -> tuple[dict[str, Any], str | None]:
                 options["metric"] = number(text)
             case ["set", "metric-type", "type-1" | "type-2" as kind]:
                 options["metric-type"] = number(kind[-1])
+            case ["set", "extcommunity", "bandwidth", *_]:
+                options["bandwidth"] = True
             case ["set", "tag", text]:
                 options["tag"] = number(text)
             case ["description", *_]:
@@ -252,7 +267,7 @@ def _entry(name: str, entry: FrrStatement) -> tuple[dict[str, Any], str | None]:
     return options, wanted
 
 
-def _prefix_list(frr: FrrFile, name: str, family: str) -> list[FilterItem]:
+def list_of(frr: FrrFile, name: str, family: str) -> list[FilterItem]:
     """Return the items of a prefix list, in the order of their numbers. Raises ValueError."""
     lines = [line for line in frr.prefix_lists.get(name, []) if line.words[0] == _WORDS[family]]
     found: dict[int, FilterItem] = {}
@@ -263,7 +278,7 @@ def _prefix_list(frr: FrrFile, name: str, family: str) -> list[FilterItem]:
         if len(words) < 2:
             raise ValueError(f"prefix-list {name} (line {line.number}): a prefix is missing")
         if words[1:] == ["any"]:
-            found[at] = EVERYTHING[_FAMILIES[family]]
+            found[at] = EVERYTHING[FAMILY[family]]
         else:
             found[at] = parse_item(" ".join([words[0], _prefix(words[1]), *words[2:]]))
         found[at] = _as(words[0], found[at])

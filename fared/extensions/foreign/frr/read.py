@@ -8,7 +8,15 @@ from typing import Any, Final, NamedTuple
 
 from fared.extensions.foreign.draft import Draft
 from fared.extensions.foreign.frr.assemble import assemble
-from fared.extensions.foreign.frr.context import FrrFile, FrrIsis, FrrOspf, FrrPort, Given
+from fared.extensions.foreign.frr.bgp import BGP, FAMILIES, FrrBgpFamily
+from fared.extensions.foreign.frr.context import (
+    FrrBgp,
+    FrrFile,
+    FrrIsis,
+    FrrOspf,
+    FrrPort,
+    Given,
+)
 from fared.extensions.foreign.frr.interface import RULES
 from fared.extensions.foreign.frr.keys import read_chain
 from fared.extensions.foreign.frr.lines import FrrStatement, read_statements
@@ -43,9 +51,9 @@ _BFD: Final = MappingProxyType(
 _BLOCKS: Final = MappingProxyType(
     {
         "ospf6": "fared has no OSPFv3: IS-IS routes IPv6",
-        "bgp": "fared has no BGP",
     }
 )
+_ONE_BGP: Final = "fared runs one instance of BGP"
 _STATIC: Final = (
     "fared makes no static routes: 'ip route add ... proto static', or the system's configuration"
 )
@@ -125,6 +133,24 @@ def _isis(frr: FrrFile, head: FrrStatement) -> None:
     _inside(frr, ISIS, frr.isis, head)
 
 
+def _bgp(frr: FrrFile, head: FrrStatement) -> None:
+    if head.words[3:4] in (["vrf"], ["view"]):
+        frr.draft.leave(head.source, block(head, _NO_VRF))
+        return
+    if frr.bgp is not None and frr.bgp.statement.words != head.words:
+        frr.draft.leave(head.source, block(head, _ONE_BGP))
+        return
+    frr.bgp = frr.bgp or FrrBgp(head, number(head.words[2]), frr.datacenter)
+    _inside(frr, BGP, FrrBgpFamily(frr.bgp, FAMILIES[0]), head)
+    blocks, frr.bgp.blocks = frr.bgp.blocks, []
+    for family, inside in blocks:
+        _inside(frr, BGP, FrrBgpFamily(frr.bgp, family), inside)
+
+
+def _defaults(frr: FrrFile, head: FrrStatement) -> None:
+    frr.datacenter = head.words[2] == "datacenter"
+
+
 def _router(frr: FrrFile, head: FrrStatement) -> None:
     kind = head.words[1] if len(head.words) > 1 else ""
     frr.draft.leave(head.source, block(head, _BLOCKS.get(kind, f"fared has no {kind.upper()}")))
@@ -170,7 +196,7 @@ def _bfd(frr: FrrFile, head: FrrStatement) -> None:
                 for path, value, line in _profile(frr, each):
                     frr.draft.put(("bfd", "profiles", name, path), value, line.source)
             case _:
-                reason = "fared starts sessions with neighbors of OSPF and IS-IS"
+                reason = "fared starts sessions with neighbors of its protocols"
                 frr.draft.leave(each.source, block(each, reason))
 
 
@@ -188,7 +214,9 @@ _HEADS: Final = (
     _Head(("interface",), 2, _interface),
     _Head(("router", "ospf"), 2, _ospf),
     _Head(("router", "isis"), 3, _isis),
+    _Head(("router", "bgp"), 3, _bgp),
     _Head(("router",), 2, _router),
+    _Head(("frr", "defaults"), 3, _defaults),
     _Head(("vrf",), 2, _vrf),
     _Head(("hostname",), 2, _hostname),
     _Head(("ip", "router-id"), 3, _router_id),
