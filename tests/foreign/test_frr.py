@@ -204,7 +204,7 @@ route-map OUT permit 10
  set metric-type type-1
 router ospf
  redistribute kernel metric 5 route-map OUT
- redistribute bgp
+ redistribute rip
  default-information originate always
 """
 
@@ -220,7 +220,12 @@ def test_a_prefix_list_is_a_filter_that_means_the_same():
     assert found == {"OWN": ["permit 198.51.100.0/24 le 32"]}
     _, draft = imported(REDISTRIBUTED.format(list="NOT"))
     assert draft.tree["filters"]["NOT"] == ["deny 203.0.113.0/25", "permit 0.0.0.0/0 le 32"]
-    assert "redistributes no bgp" in left(draft)[11]
+    assert "redistributes no rip" in left(draft)[11]
+
+
+def test_routes_of_other_protocols_are_sources():
+    text = f"{LINK}router ospf\n redistribute bgp metric 7\n redistribute isis\n"
+    assert document(text)["ospf"]["redistribute"] == {"bgp": {"metric": 7}, "isis": {}}
 
 
 def test_the_filter_of_an_area():

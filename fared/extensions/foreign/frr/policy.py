@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import Any, Final, NamedTuple
 
@@ -23,19 +23,13 @@ from fared.extensions.foreign.frr.context import AskedSource, FrrFile
 from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import number
 
-_SOURCES: Final = {
-    "connected": "connected",
-    "kernel": "static",
-    "static": "static",
-    "default": "default",
+_KERNEL: Final = {"connected": "connected", "kernel": "static", "static": "static"}
+_SOURCES: Final[Mapping[str, Mapping[str, str]]] = {
+    "ospf": {**_KERNEL, "isis": "isis", "bgp": "bgp", "default": "default"},
+    "isis": {**_KERNEL, "ospf": "ospf", "bgp": "bgp", "default": "default"},
+    "bgp": {**_KERNEL, "ospf": "ospf", "isis": "isis"},
 }
-_BGP_SOURCES: Final = {
-    "connected": "connected",
-    "kernel": "static",
-    "static": "static",
-    "ospf": "ospf",
-    "isis": "isis",
-}
+"""By protocol: sources of FRR, and what they are in fared."""
 _ALL: Final = {"ipv4": ["0.0.0.0/1", "128.0.0.0/1"], "ipv6": ["::/1", "8000::/1"]}
 """All prefixes of a family but the default route, which is a source of its own."""
 _KERNEL_ONLY: Final = (
@@ -106,7 +100,7 @@ class _AskedSources:
 
     def take(self, asked: AskedSource) -> None:
         """Put a source into the draft. Raises ValueError."""
-        sources = _BGP_SOURCES if self._proto == "bgp" else _SOURCES
+        sources = _SOURCES[self._proto]
         if asked.source not in sources:
             *most, last = dict.fromkeys(sources.values())
             known = f"{', '.join(most)} and {last}".replace("static", "static (and kernel)")
