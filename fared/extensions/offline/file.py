@@ -17,14 +17,17 @@ from pydantic import BaseModel, ValidationError
 from fared.extensions.foreign.frr.database import (
     COMMAND,
     DatabaseError,
+    FrrDatabase,
     documents_of,
     is_frr,
     read_frr,
 )
+from fared.extensions.foreign.frr.lsps import read_lsps, whole, without_hostnames
 from fared.extensions.offline.ignored import Ignored
-from fared.extensions.offline.isis.file import IsisFile, read_isis
+from fared.extensions.offline.isis.file import IsisDatabase, IsisFile, read_isis
 from fared.extensions.offline.ospf.file import OspfDatabase, OspfFile, read_ospf
 from fared.extensions.offline.world import FileError, SavedDatabase
+from fared.protocols.isis.ids import Level
 from fared.router.protocols import ISIS, OSPF
 
 _MAX_ERRORS = 5
@@ -54,8 +57,8 @@ _TEXTS: Final = (
 )
 """What texts look like, and what they are."""
 _ISIS_JSON: Final = (
-    "FRR's JSON of IS-IS, which has one link of each LSP only, and up to 8.4 one LSP of each level:"
-    " 'fared-cli lsdb from-pcap' makes a database of a capture"
+    "FRR's JSON of IS-IS, which in this version has one link of each LSP only, or one LSP of each"
+    " level: 'fared-cli lsdb from-pcap' makes a database of a capture"
 )
 _OSPFV3: Final = "a database of OSPFv3: fared computes OSPFv2 and IS-IS"
 _OSPFV3_KEYS: Final = frozenset(
@@ -68,14 +71,17 @@ def read_database(text: str | bytes) -> SavedDatabase:
     if isinstance(text, bytes) and text.startswith(_CAPTURES):
         raise FileError("a capture: 'fared-cli lsdb from-pcap FILE' makes a database of it")
     try:
-        documents = documents_of(text.decode() if isinstance(text, bytes) else text)
+        given, hostnames = without_hostnames(text.decode() if isinstance(text, bytes) else text)
+        documents = documents_of(given)
     except (ValueError, RecursionError) as error:
         raise FileError(_named(text) or f"not JSON: {error}") from error
     first = documents[0] if documents else None
     if not isinstance(first, dict):
         raise FileError("not a fared-lsdb/1 document: expected a JSON object")
     if is_frr(documents):
-        return _of_frr(documents)
+        return _of_frr(documents, read_frr)
+    if any(map(whole, documents)):
+        return _of_frr(documents, lambda some: read_lsps(some, hostnames))
     if {"areas", "levels"} <= {*first, *_keys_inside(first.get("areas"))}:
         raise FileError(_ISIS_JSON)
     if _OSPFV3_KEYS & first.keys():
@@ -93,12 +99,15 @@ def _read(document: dict[str, Any]) -> SavedDatabase:
         raise FileError("\n".join(_explain(error))) from error
 
 
-def _of_frr(documents: list[Any]) -> SavedDatabase:
+def _of_frr(documents: list[Any], read: Callable[[list[Any]], FrrDatabase]) -> SavedDatabase:
     try:
-        found = read_frr(documents)
+        found = read(documents)
     except DatabaseError as error:
         raise FileError(f"a database of FRR, but {error}") from error
     database = _read(found.document)
+    if isinstance(database, IsisDatabase):
+        lsps = [(Level(int(each[0])), Ignored(each[2:], "truncated")) for each in found.cut]
+        return dataclasses.replace(database, ignored=(*database.ignored, *lsps))
     assert isinstance(database, OspfDatabase)
     cut = [(None, Ignored(name, "truncated")) for name in found.cut]
     return dataclasses.replace(database, ignored=(*database.ignored, *cut))

@@ -1,4 +1,4 @@
-"""FRR's configuration, and in ``database`` what it prints of its database.
+"""FRR's configuration, and in ``database`` and ``lsps`` what it prints of its databases.
 
 ``lines`` knows the form of the file, ``interface``, ``routers`` and ``bgp`` are tables of its
 statements, which fill in ``context``; ``policy`` has filters, ``keys`` authentication. ``assemble``

@@ -81,7 +81,7 @@ class DatabaseError(ValueError):
 
 
 class FrrDatabase(msgspec.Struct):
-    """A database as ``fared-lsdb/1``, and the LSAs of which FRR printed a part."""
+    """A database as ``fared-lsdb/1``, and the LSAs or LSPs of which FRR printed a part."""
 
     document: Json
     cut: list[str]
