@@ -55,6 +55,31 @@ def topology(spines: int, leaves: int, kind: str, proto: str, startup: str = "")
     return "\n".join(lines) + "\n"
 
 
+STATIC = (
+    "198.51.100.0/24",
+    "192.0.2.0/24",
+    "198.51.100.128/25",
+    "203.0.113.0/24",
+    "203.0.113.64/26",
+)
+"""Routes of L1, of which its filters permit the first two."""
+FILTERS = """
+access-list NET seq 5 deny 203.0.113.0/24
+access-list NET seq 10 permit any
+ip prefix-list LOW seq 20 permit 198.51.100.0/24 le 32
+ip prefix-list LOW seq 10 deny 198.51.100.128/25
+ip prefix-list HALF permit 198.51.100.128/25
+route-map OUT permit 10
+ match ip address prefix-list LOW
+route-map OUT deny 15
+ match ip address prefix-list HALF
+route-map OUT permit 20
+router ospf
+ redistribute kernel route-map OUT
+ distribute-list NET out kernel
+"""
+
+
 def frr_conf(plan: NodePlan, daemons: tuple[str, ...]) -> str:
     """The integrated file of a router, with keys and BFD on links to routers."""
     lines = [f"hostname {plan.name}", "frr version 8.4.4"]
@@ -66,11 +91,8 @@ def frr_conf(plan: NodePlan, daemons: tuple[str, ...]) -> str:
             lines.append(line)
             if line.strip().startswith(NETWORK[daemon]):
                 lines.append(KEYS[daemon].rstrip("\n"))
-    return "\n".join(lines) + "\n"
-
-
-STATIC = ("198.51.100.0/24", "198.51.100.128/25", "203.0.113.0/24")
-"""Routes of L1, of which its filter permits the first."""
+    filters = FILTERS if plan.name == "L1" and "ospfd" in daemons else ""
+    return "\n".join(lines) + "\n" + filters
 
 
 def bird_conf(plan: NodePlan) -> str:
@@ -82,7 +104,7 @@ def bird_conf(plan: NodePlan) -> str:
         text = text.replace(
             "export none;",
             "export filter { if net ~ [ 198.51.100.128/25+ ] then reject;"
-            " if source = RTS_STATIC && net ~ [ 198.51.100.0/24+ ] then accept; };",
+            " if source = RTS_STATIC && net ~ [ 198.51.100.0/24+, 192.0.2.0/24 ] then accept; };",
         )
         text += f"\nprotocol static {{ ipv4; {routes} }}"
     return f"{text}\nprotocol bfd {{ }}\n"
@@ -186,20 +208,32 @@ def test_fared_has_the_next_hops_of_the_other_make_in_every_kernel_of_4x8(
             bird_conf if kind == "bird" else lambda plan: frr_conf(plan, daemons),
         )
     with running(theirs, topology(4, 8, kind, proto, "conf")) as fabric:
+        if kind == "frr":
+            add_static(fabric)
         await_all_paths(fabric, 90.0)
-        if kind == "bird":
-            wait_for(
-                lambda: STATIC[0] in fabric.view("L8").routes(), 30.0, "L8 has the route of L1"
-            )
+        if proto == "ospf":
+            wait_for(lambda: static_known(fabric), 60.0, "all routers have the routes of L1")
         wanted = next_hops(fabric, proto)
-    assert kind != "bird" or {p for _, p in wanted} & set(STATIC) == set(STATIC[:1])
+    assert proto != "ospf" or {p for _, p in wanted} & set(STATIC) == set(STATIC[:2])
     with running(ours, topology(4, 8, "fared", proto, "yaml")) as fabric:
-        if kind == "bird":
-            for prefix in STATIC:
-                fabric.node("L1").netns.ip("route", "add", "blackhole", prefix, "proto", "static")
+        add_static(fabric)
         await_all_paths(fabric, 90.0)
         wait_for(
             lambda: next_hops(fabric, proto) == wanted,
             30.0,
             lambda: f"{kind}'s next hops, but {next_hops(fabric, proto).items() ^ wanted.items()}",
         )
+
+
+def add_static(fabric: Fabric) -> None:
+    """Add the routes of L1, as an administrator does."""
+    for prefix in STATIC:
+        fabric.node("L1").netns.ip("route", "add", "blackhole", prefix, "proto", "static")
+
+
+def static_known(fabric: Fabric) -> bool:
+    """Whether all other routers have the routes of L1 over all paths to it."""
+    (first,) = (plan for plan in fabric.plan.routers if plan.name == "L1")
+    tables = [fabric.view(p.name).routes() for p in fabric.plan.routers if p is not first]
+    own = f"{first.router_id}/32"
+    return all(table.get(prefix) == table[own] for table in tables for prefix in STATIC[:2])
