@@ -58,6 +58,7 @@ class AdjRibIn:
         self._peers: list[BgpPeer | None] = [None] * _PLACES
         self._places: dict[int, int] = {}
         self._vacant: list[int] = []
+        self._counts: dict[int, int] = {}
         self._stale: dict[int, NDArray[np.bool_]] = {}
         self._rows: dict[int, bytes] = {}
         self._by_row: dict[bytes, int] = {}
@@ -71,6 +72,11 @@ class AdjRibIn:
         """Whether all prefixes are in their groups."""
         return not self._dirty.any()
 
+    @property
+    def backlog(self) -> int:
+        """The number of prefixes that are to be put into groups."""
+        return int(np.count_nonzero(self._dirty))
+
     # -- what neighbors announce --------------------------------------------------------------
 
     def add(self, peer: BgpPeer) -> None:
@@ -80,7 +86,7 @@ class AdjRibIn:
             if None not in self._peers:
                 self._widen()
             place = self._peers.index(None)
-            self._places[peer.number] = place
+            self._places[peer.number], self._counts[place] = place, 0
         self._peers[place] = peer
 
     def announce(
@@ -128,12 +134,26 @@ class AdjRibIn:
         self._set(place, numbers, 0)
         return len(numbers)
 
+    def announced(self, peer: int) -> list[Prefix]:
+        """Return the prefixes to which a neighbor has a path."""
+        numbers = self._table[:, self._places[peer]].nonzero()[0]
+        return [self.prefixes[number] for number in numbers.tolist()]
+
     def count(self, peer: int) -> int:
         """Return the number of paths of a neighbor."""
-        return int(np.count_nonzero(self._table[:, self._places[peer]]))
+        return self._counts[self._places[peer]]
 
     def _set(self, place: int, numbers: Numbers, path: int) -> None:
-        different = numbers[self._table[numbers, place] != path]
+        if len(numbers) > 1:
+            # a message may list a prefix twice
+            numbers = np.unique(numbers)
+        if not path:
+            different = numbers[self._table[numbers, place] != 0]
+            self._counts[place] -= len(different)
+        else:
+            known = self._table[numbers, place]
+            different = numbers[known != path]
+            self._counts[place] += len(known) - int(np.count_nonzero(known))
         self._table[different, place] = path
         self._dirty[different] = True
         stale = self._stale.get(place)
@@ -217,6 +237,11 @@ class AdjRibIn:
         self._rows[group] = row
         self._by_row[row] = group
         done.changed.add(group)
+
+    def group(self, prefix: Prefix) -> int:
+        """Return the group of a prefix, 0 for none."""
+        number = self._numbers.get(prefix)
+        return 0 if number is None else int(self.groups[number])
 
     def kinds(self, group: int) -> bytes:
         """Return the kinds of the paths of a group: with equal ones, equal paths are chosen."""

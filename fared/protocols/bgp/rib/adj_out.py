@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fared.core.filters import Filter, denying
 from fared.protocols.bgp.packet.as_path import join_paths, sequence
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
@@ -41,6 +42,8 @@ from fared.protocols.bgp.rib.paths import (
 _NON_TRANSITIVE: Final = 0x40
 _NO_ADVERTISE: Final = 0xFFFFFF02
 _NO_EXPORT: Final = (0xFFFFFF01, 0xFFFFFF03)
+_MORE: Final = 1.1
+"""A route that was withheld is told again if it carries so much more than the least."""
 _AGAIN: Final = -1
 """A route that the neighbor knows, and is told again."""
 _SPARE: Final = 64
@@ -50,11 +53,24 @@ Announces = Callable[[float | None, float | None], bool]
 
 
 class ExportSettings(msgspec.Struct, frozen=True):
-    """What this router says of itself. ``send``: types of Link Bandwidth (RFC 10005 §3.1)."""
+    """What this router says of itself, and which routes a neighbor is told.
+
+    ``send``: types of Link Bandwidth (RFC 10005 §3.1). ``words``: ``own``, ``igp``, ``bgp`` or
+    ``all``. ``least``: routes that carry less, bytes/s, are withheld. ``drained``: others are to be
+    preferred to all routes (RFC 8326).
+    """
 
     local_as: int
     next_hop: BgpNextHop
     send: Literal["transitive", "non-transitive", "both", "none"] = "transitive"
+    words: tuple[str, ...] = ("all",)
+    filters: tuple[Filter, ...] = ()
+    least: float | None = None
+    drained: bool = False
+
+    def tells(self, word: str) -> bool:
+        """Whether routes of a source are told."""
+        return "all" in self.words or word in self.words
 
 
 class Outgoing(NamedTuple):
@@ -131,6 +147,11 @@ class AdjRibOut:
             self._fit(int(numbers.max()) + 1)
             self._due[numbers] = True
 
+    def change(self, settings: ExportSettings, table: AdjRibIn) -> None:
+        """Tell everything again, by other settings."""
+        self.settings = settings
+        self.refresh(table)
+
     def mark_waiting(self) -> None:
         """Look again at all whose bandwidth is another than the neighbor knows."""
         self._due |= self._waiting
@@ -151,6 +172,10 @@ class AdjRibOut:
         self._due[numbers] = self._waiting[numbers] = False
         groups, place = np.unique(table.groups[numbers], return_inverse=True)
         want = np.array([self._number(group) for group in groups.tolist()], np.int32)[place]
+        filters, prefixes = self.settings.filters, table.prefixes
+        if filters:
+            denied = [denying(filters, prefixes[at]) is not None for at in numbers.tolist()]
+            want[denied] = 0
         have = self.sent[numbers]
         return self._updates(table, numbers, have, want)
 
@@ -163,16 +188,16 @@ class AdjRibOut:
     ) -> list[Update]:
         by_route: dict[int, list[int]] = {}
         pairs = zip(numbers.tolist(), have.tolist(), want.tolist(), strict=True)
-        waits: dict[tuple[int, int], bool] = {}
-        for number, before, after in pairs:
-            if before == after:
+        found: dict[tuple[int, int], int | None] = {}
+        for number, before, wanted in pairs:
+            if before == wanted:
                 continue
-            wait = waits.get((before, after))
-            if wait is None:
-                wait = waits[before, after] = self._waits(before, after)
-            if wait:
+            if (before, wanted) not in found:
+                found[before, wanted] = self._now(before, wanted)
+            after = found[before, wanted]
+            if after is None:
                 self._waiting[number] = True
-            else:
+            elif after != before:
                 by_route.setdefault(after, []).append(number)
         prefixes = table.prefixes
         updates = []
@@ -187,6 +212,13 @@ class AdjRibOut:
                 group = RouteGroup(self.settings.next_hop, told)
                 updates.append(Update(routes=(group,), attributes=self._attributes(outgoing)))
         return updates
+
+    def _now(self, before: int, wanted: int) -> int | None:
+        """Return the route to tell now instead of the one known; None: that waits."""
+        least, new = self.settings.least, self._routes[wanted]
+        if least is not None and new is not None and new.bandwidth is not None:
+            wanted = 0 if new.bandwidth < (least if before else least * _MORE) else wanted
+        return None if self._waits(before, wanted) else wanted
 
     def _waits(self, before: int, after: int) -> bool:
         old, new = self._routes[max(before, 0)], self._routes[after]

@@ -26,7 +26,7 @@ class PathBandwidth(NamedTuple):
 
 def path_bandwidth(chosen: Sequence[PeerPath], links: Mapping[int, float]) -> PathBandwidth:
     """Return what chosen paths carry; ``links`` are C by session, without those unknown."""
-    if chosen and chosen[0].peer.number == OWN:
+    if chosen and chosen[0].peer.number <= OWN:
         own = chosen[0].path.bandwidth
         return PathBandwidth({}, math.inf if own is None else own)
     speakers: dict[tuple[int, int], tuple[list[int], list[float]]] = {}

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from fared.protocols.bgp.packet.attributes import AsPath
-from fared.protocols.bgp.rib.paths import OWN, BgpPath, BgpPeer
+from fared.protocols.bgp.rib.paths import OWN, REDISTRIBUTED, BgpPath, BgpPeer
 
 _MAX_PATHS: Final = 64
 
@@ -39,7 +39,7 @@ class PeerPath(NamedTuple):
 def choose(candidates: Iterable[PeerPath], settings: DecisionSettings) -> tuple[PeerPath, ...]:
     """Return the best path, and behind it those that are used beside it."""
     # what this router originates itself comes first; LOCAL_PREF (§9.1.2), (a) AS path, (b) origin
-    left = _lowest(candidates, lambda one: (one.peer.number != OWN, one.path.preference))
+    left = _lowest(candidates, lambda one: (_rank(one.peer), one.path.preference))
     if len(left) > 1:
         left = _lowest_med(left)
         # §9.1.2.2 (d) external ones, (e) interior cost
@@ -50,6 +50,11 @@ def choose(candidates: Iterable[PeerPath], settings: DecisionSettings) -> tuple[
         path = left[0].path.attributes.find(AsPath)
         left = [one for one in left if one.path.attributes.find(AsPath) == path]
     return tuple(left[: settings.max_paths])
+
+
+def _rank(peer: BgpPeer) -> int:
+    """Own networks first; redistributed ones last: of those, the other protocol has a route."""
+    return 0 if peer.number == OWN else 2 if peer.number == REDISTRIBUTED else 1
 
 
 def _lowest(candidates: Iterable[PeerPath], key: Callable[[PeerPath], Any]) -> list[PeerPath]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
     Attribute,
+    Communities,
     ExtendedCommunities,
     LocalPref,
     Med,
@@ -30,6 +31,8 @@ DEFAULT_LOCAL_PREF: Final = 100
 _ROOM: Final = 64
 OWN: Final = 0
 """The number of this router among its neighbors: what it originates itself."""
+REDISTRIBUTED: Final = -1
+"""Its number for what it redistributes: used where no neighbor told a path."""
 
 
 class BgpPeer(msgspec.Struct, frozen=True):
@@ -82,6 +85,15 @@ def with_communities(attributes: PathAttributes, communities: tuple[bytes, ...])
     if communities:
         return attributes.replaced(ExtendedCommunities(communities))
     return without(attributes, ExtendedCommunities)
+
+
+def with_community(attributes: PathAttributes, community: int) -> PathAttributes:
+    """Return attributes with a community beside others (RFC 1997)."""
+    found = attributes.find(Communities)
+    others = () if found is None else found.communities
+    if community in others:
+        return attributes
+    return attributes.replaced(Communities((*others, community)))
 
 
 def without(attributes: PathAttributes, *kinds: type[Attribute]) -> PathAttributes:

@@ -6,7 +6,8 @@ and marks their prefixes in the tables of neighbors; each of them is taken by it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from fared.core.ids import NodeId, Prefix
 from fared.paths.ted.model import LocalLink
 from fared.protocols.bgp.packet.attributes import AsPath, Origin, OriginType, PathAttributes
+from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN
 from fared.protocols.bgp.packet.messages import Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.adj_in import AdjRibIn
@@ -27,7 +29,13 @@ from fared.protocols.bgp.rib.adj_out import (
 from fared.protocols.bgp.rib.bandwidth import announced, path_bandwidth
 from fared.protocols.bgp.rib.decision import DecisionSettings, PeerPath, choose
 from fared.protocols.bgp.rib.graph import GroupGraph
-from fared.protocols.bgp.rib.paths import OWN, BgpPeer, is_acceptable
+from fared.protocols.bgp.rib.paths import (
+    OWN,
+    REDISTRIBUTED,
+    BgpPeer,
+    is_acceptable,
+    with_community,
+)
 
 OWN_ATTRIBUTES: Final = PathAttributes((Origin(OriginType.IGP), AsPath(())))
 """Those of a network of this router."""
@@ -40,6 +48,7 @@ class GroupPaths(NamedTuple):
     total: float | None
 
 
+_WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
 _CHOICES: Final = 1024
 """Choices that are remembered."""
 _NOTHING: Final = GroupPaths((), None)
@@ -63,7 +72,15 @@ class BgpRib:
         self._peers: dict[int, BgpPeer] = {}
         self._again: dict[int, None] = {}
         self._places: dict[bytes, tuple[int, ...]] = {}
-        self.table.add(BgpPeer(OWN, local_as, int(root) & 0xFFFF_FFFF, 0))
+        for number in (OWN, REDISTRIBUTED):
+            self.table.add(BgpPeer(number, local_as, int(root) & 0xFFFF_FFFF, 0))
+
+    def apply(self, settings: DecisionSettings) -> None:
+        """Decide by other settings."""
+        if settings != self.settings:
+            self.settings = settings
+            self._places.clear()
+            self._again.update(dict.fromkeys(self.table.members))
 
     # -- neighbors --------------------------------------------------------------------------------
 
@@ -75,15 +92,27 @@ class BgpRib:
         self._places.clear()
         self.table.add(peer)
         self.set_link(peer.number, link)
-        out = AdjRibOut(export, lambda group: self._outgoing(peer, group), announces)
+        out = AdjRibOut(export, lambda group: self._outgoing(peer, out.settings, group), announces)
         out.mark(self.table.groups.nonzero()[0])
         self.outs[peer.number] = out
+
+    def knows(self, peer: int) -> bool:
+        """Whether a neighbor is in these tables: its session is up, or its routes are kept."""
+        return peer in self._peers
 
     def lose(self, peer: int) -> None:
         """Forget a neighbor."""
         self.table.lose(peer)
         self.set_link(peer, None)
-        del self.outs[peer], self._peers[peer]
+        self.outs.pop(peer, None)
+        del self._peers[peer]
+
+    def suspend(self, peer: int) -> None:
+        """Keep what a neighbor has told until it has told it again, and tell it nothing."""
+        # RFC 4724 §4.2: what is stale already is lost
+        self.table.end_of_rib(peer)
+        self.table.mark_stale(peer)
+        self.outs.pop(peer, None)
 
     def set_link(self, peer: int, link: LocalLink | None) -> None:
         """Set the link to a neighbor: its capacity limits routes by it and routes told to it."""
@@ -91,8 +120,10 @@ class BgpRib:
         for group, chosen in self.chosen.items():
             if any(one.peer.number == peer for one in chosen.paths):
                 self._again[group] = None
-        if peer in self.outs:
-            self.outs[peer].mark(self.table.groups.nonzero()[0])
+        speaker, numbers = self._peers[peer].speaker, self.table.groups.nonzero()[0]
+        for number, out in self.outs.items():
+            if self._peers[number].speaker == speaker:
+                out.mark(numbers)
 
     # -- routes -----------------------------------------------------------------------------------
 
@@ -112,14 +143,29 @@ class BgpRib:
             self.table.end_of_rib(peer)
 
     def originate(
-        self, prefixes: Iterable[Prefix], attributes: PathAttributes = OWN_ATTRIBUTES
+        self,
+        prefixes: Iterable[Prefix],
+        attributes: PathAttributes = OWN_ATTRIBUTES,
+        source: int = OWN,
     ) -> None:
-        """Announce prefixes of this router; their path bandwidth is that of the attributes."""
-        self.table.announce(OWN, tuple(prefixes), attributes, BgpNextHop(self.family, 0))
+        """Announce prefixes of this router; their path bandwidth is that of the attributes.
 
-    def withdraw(self, prefixes: Iterable[Prefix]) -> None:
+        ``source``: OWN or REDISTRIBUTED.
+        """
+        self.table.announce(source, tuple(prefixes), attributes, BgpNextHop(self.family, 0))
+
+    def withdraw(self, prefixes: Iterable[Prefix], source: int = OWN) -> None:
         """Announce prefixes of this router no more."""
-        self.table.withdraw(OWN, prefixes)
+        self.table.withdraw(source, prefixes)
+
+    def paths(self, prefix: Prefix) -> list[PeerPath]:
+        """Return all paths to a prefix, whether used or not."""
+        group = self.table.group(prefix)
+        return self.table.candidates(group) if group else []
+
+    def carried(self, prefix: Prefix) -> float | None:
+        """Return what the paths to a prefix carry, bytes/s; None: unknown, or there is none."""
+        return self.chosen.get(self.table.group(prefix), _NOTHING).total
 
     # -- decision ---------------------------------------------------------------------------------
 
@@ -128,8 +174,11 @@ class BgpRib:
         """Whether all decisions are made."""
         return not self._again and self.table.settled
 
-    def settle(self, limit: int) -> None:
-        """Regroup at most so many prefixes, and decide for at most so many groups."""
+    def settle(self, limit: int) -> int:
+        """Regroup at most so many prefixes, and decide for at most so many groups.
+
+        Returns for how many groups it was decided.
+        """
         done = self.table.regroup(limit)
         for group in done.gone:
             self.chosen.pop(group, None)
@@ -141,13 +190,15 @@ class BgpRib:
         for before, after, numbers in done.moved:
             self.graph.move([prefixes[number] for number in numbers], before, after)
             marked += numbers
-        for group in list(self._again)[:limit]:
+        again = list(self._again)[:limit]
+        for group in again:
             del self._again[group]
             if self._decide(group):
                 marked += self.table.members[group]
         some = np.array(marked, np.int64)
         for out in self.outs.values():
             out.mark(some)
+        return len(again)
 
     def _decide(self, group: int) -> bool:
         """Choose paths; return whether they or what they carry are others than before."""
@@ -174,11 +225,13 @@ class BgpRib:
         self._places[kinds] = tuple([at[one.peer.number] for one in paths])
         return paths
 
-    def _outgoing(self, peer: BgpPeer, group: int) -> Outgoing | None:
+    def _outgoing(self, peer: BgpPeer, export: ExportSettings, group: int) -> Outgoing | None:
         """Return the route of a group for a neighbor; None if it is not to be told."""
         paths, total = self.chosen.get(group, _NOTHING)
         # RFC 4271 §9.2: what an internal neighbor told is not told to another one
         if not paths or (peer.internal and paths[0].peer.internal):
+            return None
+        if not export.tells(_WORDS.get(paths[0].peer.number, "bgp")):
             return None
         if any(one.peer.speaker == peer.speaker for one in paths):
             # it would not use a longer path beside its own
@@ -186,4 +239,12 @@ class BgpRib:
         attributes = exported(paths[0].path.attributes, self.local_as, internal=peer.internal)
         if attributes is None:
             return None
-        return Outgoing(attributes, announced(total, self.graph.capacities.get(peer.number)))
+        if export.drained:
+            return Outgoing(with_community(attributes, GRACEFUL_SHUTDOWN), 0.0)
+        return Outgoing(attributes, announced(total, self._capacity(peer.speaker)))
+
+    def _capacity(self, speaker: tuple[int, int]) -> float | None:
+        """Return C of a router: of all links to it; None: that of one is unknown."""
+        numbers = [one.number for one in self._peers.values() if one.speaker == speaker]
+        known = [self.graph.capacities.get(number) for number in numbers]
+        return None if None in known else sum([one for one in known if one is not None])

@@ -68,9 +68,17 @@ _EVENTS: Final[Mapping[type, SessionEvent]] = MappingProxyType(
 class Surroundings(Protocol):
     """Time, timers, randomness and outputs: those of a ``Process``."""
 
-    now: float
-    timers: TimerQueue
-    rng: Rng
+    @property
+    def now(self) -> float:
+        """The time."""
+
+    @property
+    def timers(self) -> TimerQueue:
+        """Its timers."""
+
+    @property
+    def rng(self) -> Rng:
+        """Its source of randomness."""
 
     def emit(self, output: Output) -> None:
         """Append an output."""

@@ -26,7 +26,8 @@ class NeighborSettings(msgspec.Struct, frozen=True):
     """How this router speaks with a neighbor; times in seconds.
 
     ``remote_as`` is a number, ``external`` or ``internal``. ``restart_time`` None: no graceful
-    restart. ``hold_time`` 0: no keepalives.
+    restart. ``keeps``: this router goes on forwarding when it restarts, ``restarting``: it has done
+    so. ``hold_time`` 0: no keepalives.
     """
 
     local_as: int
@@ -41,6 +42,8 @@ class NeighborSettings(msgspec.Struct, frozen=True):
     extended_next_hop: bool = False
     restart_time: int | None = None
     enforce_first_as: bool = True
+    keeps: bool = True
+    restarting: bool = False
 
 
 class Agreed(msgspec.Struct, frozen=True):

@@ -46,8 +46,11 @@ def _capabilities(settings: NeighborSettings) -> Iterator[OpenCapability]:
     if settings.extended_next_hop:
         yield ExtendedNextHop((NextHopEncoding(AFIS[4], UNICAST, AFIS[6]),))
     if settings.restart_time is not None:
-        kept = tuple(KeptFamily(AFIS[family], UNICAST) for family in settings.families)
-        yield GracefulRestartCapability(settings.restart_time, kept, RestartFlags.NOTIFICATION)
+        families = settings.families if settings.keeps else ()
+        restarted = settings.restarting
+        kept = tuple(KeptFamily(AFIS[family], UNICAST, restarted) for family in families)
+        flags = RestartFlags.NOTIFICATION | (RestartFlags.RESTARTED if restarted else 0)
+        yield GracefulRestartCapability(settings.restart_time, kept, flags)
 
 
 def agree(settings: NeighborSettings, theirs: OpenMessage) -> Agreed:

@@ -7,7 +7,7 @@ session (a routing table that is full of work) stops it from reading.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from fared.core.streams import (
@@ -123,6 +123,12 @@ class BgpSession:
         """Whether bytes of a stream are taken: if not, nobody should read it."""
         found = self._of(stream)
         return found is not None and found.reads
+
+    def reading(self) -> Iterator[tuple[StreamId, bool]]:
+        """Yield the streams that are open, and whether bytes of each are taken."""
+        for one in (self._main, self._second):
+            if one is not None and one.stream is not None:
+                yield one.stream, one.reads
 
     def pause(self, *, paused: bool) -> None:
         """Process no messages, or go on."""
