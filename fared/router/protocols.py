@@ -18,6 +18,7 @@ from fared.core.rng import Rng
 from fared.router.engine import Engine
 
 if TYPE_CHECKING:
+    from fared.protocols.bgp.settings import BgpSettings
     from fared.protocols.isis.settings import IsisSettings
     from fared.protocols.ospf.settings import OspfSettings
 
@@ -68,8 +69,18 @@ def _start_isis(settings: IsisSettings, rng: Rng) -> Started:
     return Started(IsisEngine(settings, rng), isis_node(settings.system_id), settings.families)
 
 
+def _start_bgp(settings: BgpSettings, rng: Rng) -> Started:
+    from fared.protocols.bgp.engine import BgpEngine  # noqa: PLC0415 - where it is spoken
+
+    return Started(BgpEngine(settings, rng), NodeId(settings.router_id), settings.families)
+
+
 def _level(level: int) -> str:
     return f"level-{level}"
+
+
+def _table(_: int) -> str:
+    return "unicast"
 
 
 PROTOCOLS: Mapping[str, RoutingProtocol] = MappingProxyType(
@@ -78,5 +89,6 @@ PROTOCOLS: Mapping[str, RoutingProtocol] = MappingProxyType(
         ISIS: RoutingProtocol(
             ISIS, "IS-IS", "PDU", "adjacency", "LSP", 115, _level, _start_isis, _LEVEL_2
         ),
+        BGP: RoutingProtocol(BGP, "BGP", "message", "neighbor", "path", 20, _table, _start_bgp),
     }
 )

@@ -19,7 +19,9 @@ from msgspec.structs import replace
 from fared.core.ids import Prefix
 from fared.core.links import InterfaceAddress
 from fared.core.routes import LocalRoute, RouteKey, RouteSource
+from fared.core.streams import StreamInput, StreamOutput
 from fared.extensions.sim.port import LAYERS, LOCAL_MAC, Layer, Port
+from fared.extensions.sim.streams import VirtualStreams
 from fared.extensions.sim.wire import VirtualTime
 from fared.paths.fib.simulated import SimulatedFib
 from fared.paths.fib.spray import SprayState
@@ -74,6 +76,7 @@ class Network(VirtualTime):
         self.random = random.Random(seed)
         self._seed = seed
         self._bursts: dict[tuple[float, str], list[_Arrival]] = {}
+        self.streams = VirtualStreams(self)
 
     # -- building ---------------------------------------------------------------------------
 
@@ -136,8 +139,11 @@ class Network(VirtualTime):
 
     # -- operating --------------------------------------------------------------------------
 
-    def start(self, name: str) -> None:
-        """Start (or restart) a node's router: it adopts what its kernel still contains."""
+    def start(self, name: str, *before: events.Input) -> None:
+        """Start (or restart) a node's router: it adopts what its kernel still contains.
+
+        ``before``: inputs that come before any link.
+        """
         node = self.nodes[name]
         node.router = router = self.new_router(node, f"{self._seed}/{name}/{self.now}")
         router.handle(events.FibAdopted(node.kernel.dump()), self.now)
@@ -145,6 +151,8 @@ class Network(VirtualTime):
             router.handle(events.SprayAdopted(SprayState()), self.now)
         if node.settings.bier is not None:
             router.handle(events.BierAdopted(), self.now)
+        for event in before:
+            router.handle(event, self.now)
         for port in node.ports.values():
             for event in link_events(node, port):
                 router.handle(event, self.now)
@@ -165,6 +173,7 @@ class Network(VirtualTime):
     def kill(self, name: str) -> None:
         """Kill a node's router without warning; its kernel continues to forward."""
         self.nodes[name].router = None
+        self.streams.killed(name)
 
     def input(self, name: str, *together: events.Input) -> None:
         """Pass inputs to a node's router now, all before its outputs are executed."""
@@ -179,6 +188,7 @@ class Network(VirtualTime):
         port.admin_up = up
         for end in (port, *port.far):
             self._notify(end)
+        self.streams.link_changed()
 
     def set_capacity(self, a: str, b: str, capacity: float | None) -> None:
         """Change the capacity (bytes/s) of the first link from a toward b: that direction only."""
@@ -275,6 +285,8 @@ class Network(VirtualTime):
                         router.handle(events.BierApplied(), self.now)
                     case igp.LogRecord():
                         node.logs.append(output)
+                    case events.From(proto, event) if isinstance(event, StreamOutput):
+                        self.streams.perform((node.name, proto), event)
                     case _:
                         pass
         self._arm(node)
@@ -312,6 +324,16 @@ class Network(VirtualTime):
             if port.up:
                 node.router.handle(packet, self.now)
         self._settle(node)
+
+    def ports(self, name: str) -> Iterator[Port]:
+        """The ports of a router."""
+        return iter(self.nodes[name].ports.values())
+
+    def tell(self, place: tuple[str, str], event: StreamInput) -> None:
+        """Pass an input of a stream to a protocol of a router, if that runs."""
+        name, proto = place
+        if self.nodes[name].router is not None:
+            self.input(name, events.To(proto, event))
 
     def _arm(self, node: Node) -> None:
         """Wake the router at its next deadline; an earlier wake-up is kept."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fared.core.links import InterfaceAddress, Link
-from fared.router.protocols import ISIS, OSPF, PROTOCOLS, RoutingProtocol
+from fared.router.protocols import BGP, ISIS, OSPF, PROTOCOLS, RoutingProtocol
 
 LOCAL_MAC = 0x0200_0000_0000
 """A locally administered MAC address with room for node and port in its last four bytes."""
@@ -105,6 +105,7 @@ LAYERS: Mapping[str, Layer] = MappingProxyType(
     {
         OSPF: over_ipv4(PROTOCOLS[OSPF], attrgetter("cost")),
         ISIS: over_ethernet(PROTOCOLS[ISIS], attrgetter("metric")),
+        BGP: over_ipv4(PROTOCOLS[BGP], lambda _: 1),
     }
 )
 """By protocol."""

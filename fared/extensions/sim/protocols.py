@@ -10,11 +10,16 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, RouterId, SystemId
+from fared.protocols.bgp.settings import (
+    BgpLinkSettings,
+    BgpNeighborSettings,
+    BgpSettings,
+)
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.isis.settings import CircuitKind, CircuitSettings, IsisSettings
 from fared.protocols.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from fared.router.engine import EngineSettings
-from fared.router.protocols import ISIS, OSPF
+from fared.router.protocols import BGP, ISIS, OSPF
 
 
 class Purpose(enum.Enum):
@@ -123,3 +128,32 @@ class IsisBuilder(msgspec.Struct, frozen=True):
             passive=passive,
             prefix_suppression=scope.prefix_suppression and not passive,
         )
+
+
+FIRST_PRIVATE_AS = 4_200_000_000
+_EVERYTHING = BgpNeighborSettings(imports=("all",), exports=("all",), connect_retry=0.5)
+
+
+class BgpBuilder(msgspec.Struct, frozen=True):
+    """BGP between routers of one AS each, over unnumbered sessions (RFC 7938).
+
+    ``neighbor``: settings of each session; each router has ``common`` with its own AS and id.
+    """
+
+    neighbor: BgpNeighborSettings = _EVERYTHING
+    common: BgpSettings = BgpSettings(0, RouterId(0))
+    proto: str = BGP
+    ipv6: bool = True
+
+    def router(self, scope: BuildScope, name: str, router_id: int) -> BgpSettings:
+        """Settings of the engine."""
+        del scope
+        number = FIRST_PRIVATE_AS + (router_id & 0xFFFF)
+        return replace(self.common, local_as=number, router_id=RouterId(router_id), hostname=name)
+
+    def port(self, scope: BuildScope, purpose: Purpose) -> BgpLinkSettings:
+        """Settings of a link."""
+        del scope
+        if purpose in _PASSIVE:
+            return BgpLinkSettings(advertise=True)
+        return BgpLinkSettings(self.neighbor if purpose is Purpose.LINK else None)

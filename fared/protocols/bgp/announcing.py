@@ -1,0 +1,161 @@
+"""Decisions, and what neighbors are told of them, in portions: one a turn.
+
+The loop reads packets between turns. While many decisions wait, no session is read.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from fared.protocols.bgp.instance import BgpInstance
+from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.pacing import AnnouncePacing
+from fared.protocols.bgp.reach import link_of
+from fared.protocols.bgp.rib.adj_out import ExportSettings
+
+_GROUPS: Final = 50
+"""Prefixes, and groups, of a portion."""
+_PORTION, _WORK = 5, 50
+"""What a portion costs beside its groups, and a turn at most, in groups."""
+_TURNS: Final = 10
+"""While decisions are made, neighbors are told once in so many turns."""
+_TOLD: Final = 1000
+"""Prefixes of which each neighbor is told in a turn."""
+_MUCH: Final = 20_000
+"""Prefixes that wait for a decision while no session is read."""
+
+
+class Announcing:
+    """Settles the tables, and tells neighbors."""
+
+    def __init__(self, instance: BgpInstance) -> None:
+        self._instance = instance
+        self._pacing: dict[int, AnnouncePacing] = {}
+        self._touched: dict[int, None] = {}
+        """Neighbors whose streams may be read no more, or again."""
+        self._paused, self._turns = False, 0
+
+    def add(self, neighbor: BgpNeighbor, family: int) -> bool:
+        """Begin with a family of a session; False: there is no next hop for it."""
+        instance, export = self._instance, self.export_of(neighbor, family)
+        if export is None:
+            return False
+        pacing = self._pacing.get(neighbor.number)
+        if pacing is None:
+            process = instance.process
+            pacing = self._pacing[neighbor.number] = AnnouncePacing(
+                process.timers,
+                lambda: process.now,
+                lambda: instance.settings.advertise,
+                partial(self._look_again, neighbor),
+            )
+        assert neighbor.peer is not None
+        link = link_of(instance, neighbor, family)
+        instance.ribs[family].add(neighbor.peer, link, export, pacing.announces)
+        return True
+
+    def end(self, neighbor: BgpNeighbor) -> None:
+        """The session is not established any more."""
+        neighbor.forget()
+        pacing = self._pacing.pop(neighbor.number, None)
+        if pacing is not None:
+            pacing.stop()
+
+    def touch(self, number: int) -> None:
+        """The streams of a neighbor may be read no more, or again."""
+        self._touched[number] = None
+
+    def export_of(self, neighbor: BgpNeighbor, family: int) -> ExportSettings | None:
+        """Return what a neighbor is told, and how; None: there is no next hop for it."""
+        next_hop = neighbor.next_hop(family)
+        if next_hop is None:
+            return None
+        engine, mine = self._instance.settings, neighbor.settings
+        return ExportSettings(
+            engine.local_as,
+            next_hop,
+            mine.path_bandwidth.send,
+            neighbor.exports,
+            mine.export_filters,
+            None if engine.drained else mine.min_path_bandwidth,
+            engine.drained,
+        )
+
+    def export_changed(self, neighbor: BgpNeighbor) -> None:
+        """Settings or addresses are others: tell everything anew, if that matters."""
+        for family, rib in self._instance.ribs.items():
+            out, export = rib.outs.get(neighbor.number), self.export_of(neighbor, family)
+            if out is not None and export is not None and out.settings != export:
+                out.change(export, rib.table)
+                self._instance.wake()
+
+    def _look_again(self, neighbor: BgpNeighbor) -> bool:
+        """Consider bandwidths that a neighbor has not been told; whether there are any."""
+        outs = [rib.outs.get(neighbor.number) for rib in self._instance.ribs.values()]
+        waiting = [out for out in outs if out is not None and out.waiting]
+        for out in waiting:
+            out.mark_waiting()
+        if waiting:
+            self._instance.wake()
+        return bool(waiting)
+
+    # -- the turn -------------------------------------------------------------------------------
+
+    def settle(self) -> bool:
+        """Do a portion of the work; return whether more is left."""
+        ribs = self._instance.ribs.values()
+        deciding = False
+        for rib in ribs:
+            done = 0
+            while done < _WORK and not rib.settled:
+                done += _PORTION + rib.settle(_GROUPS)
+            deciding |= not rib.settled
+        self._pause(paused=any(rib.table.backlog > _MUCH for rib in ribs))
+        self._report_reading()
+        self._turns += 1
+        if self._instance.restarting_until is not None or (deciding and self._turns % _TURNS):
+            return deciding
+        more = deciding
+        for neighbor in self._instance.up():
+            more |= self._tell(neighbor, complete=not more)
+        return more
+
+    def _tell(self, neighbor: BgpNeighbor, *, complete: bool) -> bool:
+        """Tell a neighbor a portion; return whether more can be told."""
+        if neighbor.blocked and not neighbor.flush():
+            return False
+        more = False
+        for family, rib in self._instance.ribs.items():
+            out = rib.outs.get(neighbor.number)
+            if out is None or neighbor.blocked:
+                continue
+            if out.due:
+                neighbor.tell(out, rib.table, _TOLD)
+            if out.due:
+                more |= not neighbor.blocked
+            elif family in neighbor.untold and not neighbor.blocked:
+                # after the first table, which is complete only if nothing waits for a decision
+                if complete:
+                    neighbor.tell_end(family)
+                else:
+                    more = True
+        return more
+
+    def _pause(self, *, paused: bool) -> None:
+        if paused == self._paused:
+            return
+        self._paused = paused
+        for neighbor in self._instance.neighbors.values():
+            if neighbor.session is not None:
+                neighbor.session.pause(paused=paused)
+                self.touch(neighbor.number)
+
+    def _report_reading(self) -> None:
+        """Have streams read no more, or again."""
+        instance = self._instance
+        touched, self._touched = self._touched, {}
+        for number in touched:
+            neighbor = instance.neighbors.get(number)
+            for output in () if neighbor is None else neighbor.reading():
+                instance.process.emit(output)

@@ -1,0 +1,256 @@
+"""What sessions bring into the tables: neighbors that come and go, and what they announce."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, NodeId
+from fared.protocols.bgp.announcing import Announcing
+from fared.protocols.bgp.instance import BgpInstance, Told
+from fared.protocols.bgp.keeping import RouteKeeper
+from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.packet.codec import encode_message
+from fared.protocols.bgp.packet.messages import RouteRefresh, Update
+from fared.protocols.bgp.packet.nlri import AFIS, FAMILIES, UNICAST
+from fared.protocols.bgp.packet.notification import Fault
+from fared.protocols.bgp.policy import accepted, permitted_of
+from fared.protocols.bgp.reach import link_changed
+from fared.protocols.bgp.session.events import (
+    Agreed,
+    RefreshRequested,
+    RoomToSend,
+    SessionDown,
+    SessionEstablished,
+    UpdateReceived,
+)
+from fared.protocols.bgp.session.fsm import BgpState
+from fared.protocols.bgp.settings import BgpNeighborSettings
+from fared.protocols.igp.events import AdjacencyChanged
+
+
+class BgpExchange:
+    """Learns from neighbors. ``watch`` is called when a session came up or ended."""
+
+    def __init__(self, instance: BgpInstance, announcing: Announcing) -> None:
+        self._instance, self._announcing = instance, announcing
+        self._process = instance.process
+        self._keeper = RouteKeeper(instance)
+        self.watch: Callable[[BgpNeighbor], None] = lambda _: None
+
+    # -- sessions -----------------------------------------------------------------------------
+
+    def hear(self) -> None:
+        """Process what sessions have told."""
+        told = self._instance.surroundings.told
+        while told:
+            one = told.popleft()
+            neighbor = self._instance.neighbors.get(one.peer)
+            if neighbor is not None:
+                self._announcing.touch(one.peer)
+                self._hear(neighbor, one)
+
+    def _hear(self, neighbor: BgpNeighbor, told: Told) -> None:
+        match told:
+            case UpdateReceived(_, update) if neighbor.agreed is not None:
+                self._update(neighbor, update)
+            case SessionEstablished(_, agreed):
+                self._established(neighbor, agreed)
+            case SessionDown(was_up=True):
+                self._down(neighbor, told)
+            case SessionDown():
+                self._failed(neighbor, told.reason)
+            case RefreshRequested(_, refresh):
+                self._refresh(neighbor, refresh)
+            case RoomToSend():
+                neighbor.flush()
+            case _:
+                pass
+
+    def _established(self, neighbor: BgpNeighbor, agreed: Agreed) -> None:
+        instance, place = self._instance, neighbor.place
+        if neighbor.agreed is not None:
+            # a new connection took the place of the old one (RFC 4724 §4.2)
+            gone = SessionDown(neighbor.number, "it has restarted", was_up=True, keeps_routes=True)
+            self._down(neighbor, gone)
+        if place is None:
+            return
+        neighbor.agreed, neighbor.since = agreed, self._process.now
+        neighbor.peer = neighbor.peer_of(agreed)
+        self._keeper.resume(neighbor, agreed)
+        wide = place.family == FAMILY_IPV6 and agreed.extended_next_hop
+        same = (FAMILY_IPV4, FAMILY_IPV6) if wide else (place.family,)
+        neighbor.gateways = dict.fromkeys(same, (place.family, place.remote))
+        used = [family for family in agreed.families if family in instance.ribs]
+        without = [one for one in used if not self._announcing.add(neighbor, one)]
+        neighbor.unended = {family for family in used if family not in without}
+        neighbor.untold = set(neighbor.unended)
+        self._changed(neighbor, BgpState.OPEN_CONFIRM, BgpState.ESTABLISHED, "")
+        self._say_unused(neighbor, without)
+        self.watch(neighbor)
+
+    def _say_unused(self, neighbor: BgpNeighbor, families: list[int]) -> None:
+        """Say what a session does not carry, though both sides would have it."""
+        for family in families:
+            why = f"the link has no IPv{family} address to be a next hop"
+            self._process.log("warning", "bgp-family-unused", neighbor=neighbor.name, reason=why)
+        ways = (("import", neighbor.imports), ("export", neighbor.exports))
+        missing = [way for way, given in ways if not given]
+        if missing:
+            self._process.log(
+                "warning",
+                "bgp-policy-missing",
+                neighbor=neighbor.name,
+                missing=" and ".join(missing),
+                effect="no routes that way (RFC 8212)",
+            )
+
+    def _down(self, neighbor: BgpNeighbor, told: SessionDown) -> None:
+        agreed = neighbor.agreed
+        if agreed is None:
+            return
+        self._changed(neighbor, BgpState.ESTABLISHED, BgpState.IDLE, told.reason)
+        if told.keeps_routes:
+            self._keeper.keep(neighbor, told.reason)
+        neighbor.agreed = None
+        for family in agreed.families:
+            if family not in neighbor.stale:
+                self._keeper.lose(neighbor, family)
+        self._announcing.end(neighbor)
+        self.watch(neighbor)
+
+    def _failed(self, neighbor: BgpNeighbor, reason: str) -> None:
+        if self._process.may_log(neighbor.number, reason):
+            name = neighbor.name
+            self._process.log("info", "bgp-session-failed", neighbor=name, reason=reason)
+
+    def drop(self, neighbor: BgpNeighbor) -> None:
+        """Forget all that a neighbor has told, at once."""
+        for family in self._instance.ribs:
+            self._keeper.lose(neighbor, family)
+
+    def _refresh(self, neighbor: BgpNeighbor, refresh: RouteRefresh) -> None:
+        """Tell a neighbor everything again (RFC 2918 §4)."""
+        rib = self._instance.ribs.get(FAMILIES.get(refresh.afi, 0))
+        if rib is None or refresh.safi != UNICAST or refresh.subtype:
+            return
+        out = rib.outs.get(neighbor.number)
+        if out is not None:
+            out.refresh(rib.table)
+
+    # -- what neighbors announce ----------------------------------------------------------------
+
+    def _update(self, neighbor: BgpNeighbor, update: Update) -> None:
+        instance = self._instance
+        neighbor.received += 1
+        self._process.counters.lsdb["updates-received"] += 1
+        found = accepted(update, neighbor)
+        if update.findings:  # RFC 7606: the session goes on
+            what = "; ".join(map(str, update.findings))
+            self._process.reject("attributes", neighbor.number, what=what)
+        if found.refused:
+            hops = ", ".join(str(group.next_hop) for group in update.routes)
+            self._process.reject("next-hop", neighbor.number, what=f"next hop {hops}")
+        neighbor.rejected += bool(update.findings or found.refused)
+        for family, gateway in found.gateways.items():
+            if family not in neighbor.gateways:
+                neighbor.gateways[family] = gateway
+                link_changed(instance, neighbor, family)
+        for rib in instance.ribs.values():
+            if neighbor.number in rib.outs:
+                rib.update(neighbor.number, found.update)
+        if found.update.routes or found.update.withdrawn:
+            instance.changed(f"UPDATE of {neighbor.name}")
+        if update.end_of_rib is not None:
+            neighbor.unended.discard(update.end_of_rib)
+            self._keeper.renewed(neighbor, update.end_of_rib)
+            self.watch(neighbor)
+        self._check_maximum(neighbor)
+
+    def _check_maximum(self, neighbor: BgpNeighbor) -> None:
+        most, wait = neighbor.settings.maximum_prefixes, neighbor.settings.restart_after
+        session = neighbor.session
+        if most is None or session is None or self.count(neighbor) <= most:
+            return
+        name, why = neighbor.name, f"it has announced more than {most} prefixes"
+        self._process.log("error", "bgp-maximum-prefixes", neighbor=name, limit=most, again=wait)
+        session.end(Fault.MAXIMUM_NUMBER_OF_PREFIXES_REACHED, why)
+        session.stop()
+        at = self._process.now + wait
+        neighbor.held = self._process.timers.arm(at, partial(self._release, neighbor))
+        self.watch(neighbor)
+
+    def _release(self, neighbor: BgpNeighbor) -> None:
+        """Try again with a neighbor that had announced too many prefixes."""
+        self._process.timers.cancel(neighbor.held)
+        neighbor.held = None
+        if neighbor.session is not None:
+            neighbor.session.start()
+        self.watch(neighbor)
+        self._instance.wake()
+
+    def count(self, neighbor: BgpNeighbor) -> int:
+        """Return how many prefixes of a neighbor are in the tables."""
+        number = neighbor.number
+        ribs = [rib for rib in self._instance.ribs.values() if rib.knows(number)]
+        return sum([rib.table.count(number) for rib in ribs])
+
+    # -- settings -------------------------------------------------------------------------------
+
+    def settings_changed(self, neighbor: BgpNeighbor, before: BgpNeighborSettings) -> None:
+        """Apply other settings of a neighbor, or addresses of its link; the session goes on."""
+        agreed, session, now = neighbor.agreed, neighbor.session, neighbor.settings
+        if neighbor.held is not None:
+            self._release(neighbor)
+        if agreed is None or session is None:
+            return
+        self._announcing.export_changed(neighbor)
+        for family in agreed.families:
+            rib = self._instance.ribs.get(family)
+            if rib is None or neighbor.number in rib.outs:
+                continue
+            # the link may have got an address of this family
+            if self._announcing.add(neighbor, family):
+                neighbor.untold.add(family)
+                self._ask(neighbor, family)
+        old, new = before.path_bandwidth, now.path_bandwidth
+        heard = (old.receive, old.missing) != (new.receive, new.missing)
+        imports = (before.imports, before.import_filters) != (now.imports, now.import_filters)
+        if heard or (imports and not agreed.refresh):
+            session.end(Fault.OTHER_CONFIGURATION_CHANGE, "its settings are others")
+        elif imports:
+            self._import_again(neighbor, agreed)
+        self._check_maximum(neighbor)
+
+    def _import_again(self, neighbor: BgpNeighbor, agreed: Agreed) -> None:
+        """Withdraw what is not permitted any more, and ask for what was not (RFC 2918 §4)."""
+        for family in agreed.families:
+            rib = self._instance.ribs.get(family)
+            if rib is None or neighbor.number not in rib.outs:
+                continue
+            known = tuple(rib.table.announced(neighbor.number))
+            lost = set(known).difference(permitted_of(known, neighbor))
+            rib.table.withdraw(neighbor.number, lost)
+            self._ask(neighbor, family)
+        self._instance.changed(f"policy of {neighbor.name}")
+        self._instance.wake()
+
+    def _ask(self, neighbor: BgpNeighbor, family: int) -> None:
+        """Ask a neighbor for all routes of a family."""
+        assert neighbor.session is not None
+        for message in encode_message(RouteRefresh(AFIS[family], UNICAST)):
+            neighbor.session.send(message)
+
+    # -- reports --------------------------------------------------------------------------------
+
+    def _changed(self, neighbor: BgpNeighbor, before: BgpState, after: BgpState, why: str) -> None:
+        self._process.counters.transitions[before.label, after.label] += 1
+        place, agreed = neighbor.place, neighbor.agreed
+        assert place is not None
+        assert agreed is not None
+        link, node = place.link, NodeId(agreed.identifier)
+        self._process.emit(
+            AdjacencyChanged(
+                link.ifindex, link.name, node, before.label, after.label, why, gained_or_lost=True
+            )
+        )

@@ -1,0 +1,71 @@
+"""What is accepted of an UPDATE: policy, next hops, and routes that will soon be withdrawn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from fared.core.filters import denying
+from fared.core.ids import Prefix
+from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.packet.attributes import Communities, LocalPref, PathAttributes
+from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN
+from fared.protocols.bgp.packet.messages import RouteGroup, Update
+
+_LEAST = LocalPref(0)
+
+
+class Accepted(NamedTuple):
+    """An UPDATE as the tables learn it: what is not accepted counts as withdrawn.
+
+    ``refused`` are prefixes that the neighbor's own next hop keeps out, ``gateways`` where routes
+    of a family lead.
+    """
+
+    update: Update
+    refused: int
+    gateways: dict[int, tuple[int, int]]
+
+
+def accepted(update: Update, neighbor: BgpNeighbor) -> Accepted:
+    """Return what is accepted of an UPDATE."""
+    if not update.routes:
+        return Accepted(update, 0, {})
+    routes: list[RouteGroup] = []
+    lost: list[Prefix] = [*update.withdrawn]
+    refused, gateways = 0, {}
+    for group in update.routes:
+        gateway = neighbor.gateway(group.next_hop)
+        if gateway is None:
+            # RFC 4271 §6.3
+            refused += len(group.prefixes)
+            lost += group.prefixes
+            continue
+        gateways[group.prefixes[0].family] = gateway
+        permitted = permitted_of(group.prefixes, neighbor)
+        if len(permitted) != len(group.prefixes):
+            lost += set(group.prefixes).difference(permitted)
+        if permitted:
+            routes.append(RouteGroup(group.next_hop, permitted))
+    attributes = _shut_down(update.attributes, neighbor)
+    found = replace(update, withdrawn=tuple(lost), routes=tuple(routes), attributes=attributes)
+    return Accepted(found, refused, gateways)
+
+
+def permitted_of(prefixes: tuple[Prefix, ...], neighbor: BgpNeighbor) -> tuple[Prefix, ...]:
+    """Return the prefixes that the import policy of a neighbor permits."""
+    if not neighbor.imports:
+        return ()
+    filters = neighbor.settings.import_filters
+    if not filters:
+        return prefixes
+    return tuple([one for one in prefixes if denying(filters, one) is None])
+
+
+def _shut_down(attributes: PathAttributes, neighbor: BgpNeighbor) -> PathAttributes:
+    """Prefer any other path to one of a router that is drained (RFC 8326 §4.2)."""
+    found = attributes.find(Communities)
+    if neighbor.internal or found is None or GRACEFUL_SHUTDOWN not in found.communities:
+        return attributes
+    return attributes.replaced(_LEAST)
