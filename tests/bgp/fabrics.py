@@ -15,7 +15,7 @@ from fared.extensions.sim.levels import COMMON
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import BgpBuilder, IsisBuilder, OspfBuilder
 from fared.protocols.bgp.engine import BgpEngine
-from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.settings import BgpNeighborSettings, BgpSettings
 from fared.router.events import RouterSettingsApplied
 
@@ -43,7 +43,7 @@ def engine(fabric: Fabric, name: str) -> BgpEngine:
     return found
 
 
-def neighbor(fabric: Fabric, name: str, toward: str) -> BgpNeighbor:
+def neighbor(fabric: Fabric, name: str, toward: str) -> BgpSpeaker:
     """The first neighbor of a router on a link to another one."""
     port = fabric.network.find_port(name, toward)
     found = engine(fabric, name).instance.neighbors.values()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from fared.protocols.bgp.instance import BgpInstance
-from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.pacing import AnnouncePacing
 from fared.protocols.bgp.reach import link_of
 from fared.protocols.bgp.rib.adj_out import ExportSettings
@@ -36,7 +36,7 @@ class Announcing:
         """Neighbors whose streams may be read no more, or again."""
         self._paused, self._turns = False, 0
 
-    def add(self, neighbor: BgpNeighbor, family: int) -> bool:
+    def add(self, neighbor: BgpSpeaker, family: int) -> bool:
         """Begin with a family of a session; False: there is no next hop for it."""
         instance, export = self._instance, self.export_of(neighbor, family)
         if export is None:
@@ -55,7 +55,7 @@ class Announcing:
         instance.ribs[family].add(neighbor.peer, link, export, pacing.announces)
         return True
 
-    def end(self, neighbor: BgpNeighbor) -> None:
+    def end(self, neighbor: BgpSpeaker) -> None:
         """The session is not established any more."""
         neighbor.forget()
         pacing = self._pacing.pop(neighbor.number, None)
@@ -66,7 +66,7 @@ class Announcing:
         """The streams of a neighbor may be read no more, or again."""
         self._touched[number] = None
 
-    def export_of(self, neighbor: BgpNeighbor, family: int) -> ExportSettings | None:
+    def export_of(self, neighbor: BgpSpeaker, family: int) -> ExportSettings | None:
         """Return what a neighbor is told, and how; None: there is no next hop for it."""
         next_hop = neighbor.next_hop(family)
         if next_hop is None:
@@ -82,7 +82,7 @@ class Announcing:
             engine.drained,
         )
 
-    def export_changed(self, neighbor: BgpNeighbor) -> None:
+    def export_changed(self, neighbor: BgpSpeaker) -> None:
         """Settings or addresses are others: tell everything anew, if that matters."""
         for family, rib in self._instance.ribs.items():
             out, export = rib.outs.get(neighbor.number), self.export_of(neighbor, family)
@@ -90,7 +90,7 @@ class Announcing:
                 out.change(export, rib.table)
                 self._instance.wake()
 
-    def _look_again(self, neighbor: BgpNeighbor) -> bool:
+    def _look_again(self, neighbor: BgpSpeaker) -> bool:
         """Consider bandwidths that a neighbor has not been told; whether there are any."""
         outs = [rib.outs.get(neighbor.number) for rib in self._instance.ribs.values()]
         waiting = [out for out in outs if out is not None and out.waiting]
@@ -121,7 +121,7 @@ class Announcing:
             more |= self._tell(neighbor, complete=not more)
         return more
 
-    def _tell(self, neighbor: BgpNeighbor, *, complete: bool) -> bool:
+    def _tell(self, neighbor: BgpSpeaker, *, complete: bool) -> bool:
         """Tell a neighbor a portion; return whether more can be told."""
         if neighbor.blocked and not neighbor.flush():
             return False

@@ -9,7 +9,7 @@ from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, NodeId
 from fared.protocols.bgp.announcing import Announcing
 from fared.protocols.bgp.instance import BgpInstance, Told
 from fared.protocols.bgp.keeping import RouteKeeper
-from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.packet.codec import encode_message
 from fared.protocols.bgp.packet.messages import RouteRefresh, Update
 from fared.protocols.bgp.packet.nlri import AFIS, FAMILIES, UNICAST
@@ -36,7 +36,7 @@ class BgpExchange:
         self._instance, self._announcing = instance, announcing
         self._process = instance.process
         self._keeper = RouteKeeper(instance)
-        self.watch: Callable[[BgpNeighbor], None] = lambda _: None
+        self.watch: Callable[[BgpSpeaker], None] = lambda _: None
 
     # -- sessions -----------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ class BgpExchange:
                 self._announcing.touch(one.peer)
                 self._hear(neighbor, one)
 
-    def _hear(self, neighbor: BgpNeighbor, told: Told) -> None:
+    def _hear(self, neighbor: BgpSpeaker, told: Told) -> None:
         match told:
             case UpdateReceived(_, update) if neighbor.agreed is not None:
                 self._update(neighbor, update)
@@ -67,7 +67,7 @@ class BgpExchange:
             case _:
                 pass
 
-    def _established(self, neighbor: BgpNeighbor, agreed: Agreed) -> None:
+    def _established(self, neighbor: BgpSpeaker, agreed: Agreed) -> None:
         instance, place = self._instance, neighbor.place
         if neighbor.agreed is not None:
             # a new connection took the place of the old one (RFC 4724 §4.2)
@@ -89,7 +89,7 @@ class BgpExchange:
         self._say_unused(neighbor, without)
         self.watch(neighbor)
 
-    def _say_unused(self, neighbor: BgpNeighbor, families: list[int]) -> None:
+    def _say_unused(self, neighbor: BgpSpeaker, families: list[int]) -> None:
         """Say what a session does not carry, though both sides would have it."""
         for family in families:
             why = f"the link has no IPv{family} address to be a next hop"
@@ -105,7 +105,7 @@ class BgpExchange:
                 effect="no routes that way (RFC 8212)",
             )
 
-    def _down(self, neighbor: BgpNeighbor, told: SessionDown) -> None:
+    def _down(self, neighbor: BgpSpeaker, told: SessionDown) -> None:
         agreed = neighbor.agreed
         if agreed is None:
             return
@@ -119,17 +119,17 @@ class BgpExchange:
         self._announcing.end(neighbor)
         self.watch(neighbor)
 
-    def _failed(self, neighbor: BgpNeighbor, reason: str) -> None:
+    def _failed(self, neighbor: BgpSpeaker, reason: str) -> None:
         if self._process.may_log(neighbor.number, reason):
             name = neighbor.name
             self._process.log("info", "bgp-session-failed", neighbor=name, reason=reason)
 
-    def drop(self, neighbor: BgpNeighbor) -> None:
+    def drop(self, neighbor: BgpSpeaker) -> None:
         """Forget all that a neighbor has told, at once."""
         for family in self._instance.ribs:
             self._keeper.lose(neighbor, family)
 
-    def _refresh(self, neighbor: BgpNeighbor, refresh: RouteRefresh) -> None:
+    def _refresh(self, neighbor: BgpSpeaker, refresh: RouteRefresh) -> None:
         """Tell a neighbor everything again (RFC 2918 §4)."""
         rib = self._instance.ribs.get(FAMILIES.get(refresh.afi, 0))
         if rib is None or refresh.safi != UNICAST or refresh.subtype:
@@ -140,7 +140,7 @@ class BgpExchange:
 
     # -- what neighbors announce ----------------------------------------------------------------
 
-    def _update(self, neighbor: BgpNeighbor, update: Update) -> None:
+    def _update(self, neighbor: BgpSpeaker, update: Update) -> None:
         instance = self._instance
         neighbor.received += 1
         self._process.counters.lsdb["updates-received"] += 1
@@ -167,7 +167,7 @@ class BgpExchange:
             self.watch(neighbor)
         self._check_maximum(neighbor)
 
-    def _check_maximum(self, neighbor: BgpNeighbor) -> None:
+    def _check_maximum(self, neighbor: BgpSpeaker) -> None:
         most, wait = neighbor.settings.maximum_prefixes, neighbor.settings.restart_after
         session = neighbor.session
         if most is None or session is None or self.count(neighbor) <= most:
@@ -180,7 +180,7 @@ class BgpExchange:
         neighbor.held = self._process.timers.arm(at, partial(self._release, neighbor))
         self.watch(neighbor)
 
-    def _release(self, neighbor: BgpNeighbor) -> None:
+    def _release(self, neighbor: BgpSpeaker) -> None:
         """Try again with a neighbor that had announced too many prefixes."""
         self._process.timers.cancel(neighbor.held)
         neighbor.held = None
@@ -189,7 +189,7 @@ class BgpExchange:
         self.watch(neighbor)
         self._instance.wake()
 
-    def count(self, neighbor: BgpNeighbor) -> int:
+    def count(self, neighbor: BgpSpeaker) -> int:
         """Return how many prefixes of a neighbor are in the tables."""
         number = neighbor.number
         ribs = [rib for rib in self._instance.ribs.values() if rib.knows(number)]
@@ -197,7 +197,7 @@ class BgpExchange:
 
     # -- settings -------------------------------------------------------------------------------
 
-    def settings_changed(self, neighbor: BgpNeighbor, before: BgpNeighborSettings) -> None:
+    def settings_changed(self, neighbor: BgpSpeaker, before: BgpNeighborSettings) -> None:
         """Apply other settings of a neighbor, or addresses of its link; the session goes on."""
         agreed, session, now = neighbor.agreed, neighbor.session, neighbor.settings
         if neighbor.held is not None:
@@ -222,7 +222,7 @@ class BgpExchange:
             self._import_again(neighbor, agreed)
         self._check_maximum(neighbor)
 
-    def _import_again(self, neighbor: BgpNeighbor, agreed: Agreed) -> None:
+    def _import_again(self, neighbor: BgpSpeaker, agreed: Agreed) -> None:
         """Withdraw what is not permitted any more, and ask for what was not (RFC 2918 §4)."""
         for family in agreed.families:
             rib = self._instance.ribs.get(family)
@@ -235,7 +235,7 @@ class BgpExchange:
         self._instance.changed(f"policy of {neighbor.name}")
         self._instance.wake()
 
-    def _ask(self, neighbor: BgpNeighbor, family: int) -> None:
+    def _ask(self, neighbor: BgpSpeaker, family: int) -> None:
         """Ask a neighbor for all routes of a family."""
         assert neighbor.session is not None
         for message in encode_message(RouteRefresh(AFIS[family], UNICAST)):
@@ -243,7 +243,7 @@ class BgpExchange:
 
     # -- reports --------------------------------------------------------------------------------
 
-    def _changed(self, neighbor: BgpNeighbor, before: BgpState, after: BgpState, why: str) -> None:
+    def _changed(self, neighbor: BgpSpeaker, before: BgpState, after: BgpState, why: str) -> None:
         self._process.counters.transitions[before.label, after.label] += 1
         place, agreed = neighbor.place, neighbor.agreed
         assert place is not None

@@ -15,7 +15,7 @@ from fared.core.rng import Rng
 from fared.core.streams import CloseStream, Connect, SendStream
 from fared.core.timers import TimerQueue
 from fared.paths.te.advertise import AdvertisedLink
-from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.rib.decision import DecisionSettings
 from fared.protocols.bgp.rib.tables import BgpRib
 from fared.protocols.bgp.session import events as session
@@ -64,7 +64,7 @@ class BgpInstance:
         self.surroundings = SessionSurroundings(self.process)
         self.links: dict[int, BgpLink] = {}
         """Those that are up, by ifindex."""
-        self.neighbors: dict[int, BgpNeighbor] = {}
+        self.neighbors: dict[int, BgpSpeaker] = {}
         """By number."""
         self.restarting_until: float | None = None
         """This router restarts: until neighbors have told all, or this time."""
@@ -96,7 +96,7 @@ class BgpInstance:
         if self.since is None:
             self.since, self.cause = self.process.now, cause
 
-    def up(self) -> Iterator[BgpNeighbor]:
+    def up(self) -> Iterator[BgpSpeaker]:
         """The neighbors whose sessions are established."""
         return (one for one in self.neighbors.values() if one.agreed is not None)
 

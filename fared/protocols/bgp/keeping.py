@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from fared.protocols.bgp.instance import BgpInstance
-from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.packet.capabilities import KeptFamily
 from fared.protocols.bgp.packet.nlri import FAMILIES, UNICAST
 from fared.protocols.bgp.session.events import Agreed
@@ -18,7 +18,7 @@ class RouteKeeper:
     def __init__(self, instance: BgpInstance) -> None:
         self._instance, self._process = instance, instance.process
 
-    def keep(self, neighbor: BgpNeighbor, reason: str) -> None:
+    def keep(self, neighbor: BgpSpeaker, reason: str) -> None:
         """Keep the routes of a neighbor whose session is down, as far as it goes on forwarding."""
         restart = None if neighbor.agreed is None else neighbor.agreed.restart
         if restart is None or not self._instance.settings.graceful_restart.helper:
@@ -37,7 +37,7 @@ class RouteKeeper:
                 seconds=restart.time,
             )
 
-    def resume(self, neighbor: BgpNeighbor, agreed: Agreed) -> None:
+    def resume(self, neighbor: BgpSpeaker, agreed: Agreed) -> None:
         """Go on with kept routes when the session is up, if the neighbor has kept forwarding."""
         restart = agreed.restart
         told = () if restart is None else [one for one in restart.families if one.forwarding]
@@ -51,11 +51,11 @@ class RouteKeeper:
                 self._process.timers.cancel(neighbor.stale.pop(family))
                 self._forget(neighbor, family)
 
-    def renewed(self, neighbor: BgpNeighbor, family: int) -> None:
+    def renewed(self, neighbor: BgpSpeaker, family: int) -> None:
         """All routes of a family have been told again."""
         self._process.timers.cancel(neighbor.stale.pop(family, None))
 
-    def lose(self, neighbor: BgpNeighbor, family: int) -> None:
+    def lose(self, neighbor: BgpSpeaker, family: int) -> None:
         """Forget the routes of a neighbor at once: its session, or the link to it, is lost."""
         instance = self._instance
         self._process.timers.cancel(neighbor.stale.pop(family, None))
@@ -66,13 +66,13 @@ class RouteKeeper:
             instance.urgent = True
             instance.wake()
 
-    def _arm(self, neighbor: BgpNeighbor, family: int, seconds: float) -> None:
+    def _arm(self, neighbor: BgpSpeaker, family: int, seconds: float) -> None:
         timers = self._process.timers
         timers.cancel(neighbor.stale.get(family))
         at = self._process.now + seconds
         neighbor.stale[family] = timers.arm(at, partial(self._expired, neighbor, family))
 
-    def _expired(self, neighbor: BgpNeighbor, family: int) -> None:
+    def _expired(self, neighbor: BgpSpeaker, family: int) -> None:
         """A neighbor has not come back in time, or has not told all of its routes again."""
         self._process.log("warning", "bgp-routes-not-renewed", neighbor=neighbor.name)
         if neighbor.agreed is None:
@@ -81,7 +81,7 @@ class RouteKeeper:
             del neighbor.stale[family]
             self._forget(neighbor, family)
 
-    def _forget(self, neighbor: BgpNeighbor, family: int) -> None:
+    def _forget(self, neighbor: BgpSpeaker, family: int) -> None:
         """Forget what the neighbor has not told again."""
         self._instance.ribs[family].table.end_of_rib(neighbor.number)
         self._instance.changed(f"restart of {neighbor.name}")

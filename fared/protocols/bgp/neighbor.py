@@ -58,7 +58,7 @@ def is_link_local(family: int, address: int) -> bool:
     return family == FAMILY_IPV6 and address >> 118 == _LINK_LOCAL
 
 
-class BgpNeighbor:
+class BgpSpeaker:
     """One neighbor by its number; without a ``place`` it cannot be reached."""
 
     def __init__(self, number: int, settings: BgpNeighborSettings, link: Link | None) -> None:
@@ -252,7 +252,7 @@ class BgpNeighbor:
         self.untold.clear()
 
     def __repr__(self) -> str:
-        return f"BgpNeighbor({self.number}, {self.name})"
+        return f"BgpSpeaker({self.number}, {self.name})"
 
 
 def _restart_time(settings: BgpRestartSettings) -> int | None:

@@ -15,7 +15,7 @@ from fared.core.links import InterfaceAddress, Link
 from fared.core.streams import AdvertiseRouter, Listen, Listener, RouterHeard
 from fared.protocols.bgp.exchange import BgpExchange
 from fared.protocols.bgp.instance import BgpInstance, BgpLink
-from fared.protocols.bgp.neighbor import BgpNeighbor, NeighborPlace
+from fared.protocols.bgp.neighbor import BgpSpeaker, NeighborPlace
 from fared.protocols.bgp.packet.notification import Fault
 from fared.protocols.bgp.reach import link_changed
 from fared.protocols.bgp.settings import BgpLinkSettings, BgpNeighborSettings
@@ -97,7 +97,7 @@ class Peering:
             if number is None:
                 self._last += 1
                 number = self._numbers[key] = self._last
-                neighbors[number] = BgpNeighbor(number, settings, link)
+                neighbors[number] = BgpSpeaker(number, settings, link)
             self._follow(neighbors[number], settings)
         self._everything = False
         self._listen()
@@ -111,7 +111,7 @@ class Peering:
             if link.settings.neighbor is not None:
                 yield ifindex, (link.settings.neighbor, link.link)
 
-    def _follow(self, neighbor: BgpNeighbor, settings: BgpNeighborSettings) -> None:
+    def _follow(self, neighbor: BgpSpeaker, settings: BgpNeighborSettings) -> None:
         """Have a neighbor at its place, with these settings."""
         before, neighbor.settings = neighbor.settings, settings
         place = self._place(neighbor) if settings.enabled else None
@@ -134,12 +134,12 @@ class Peering:
             )
         self._detect(neighbor)
 
-    def _session_settings(self, neighbor: BgpNeighbor) -> object:
+    def _session_settings(self, neighbor: BgpSpeaker) -> object:
         assert neighbor.session is not None
         restarting = neighbor.session.settings.restarting
         return neighbor.session_settings(self._instance.settings, restarting=restarting)
 
-    def _place(self, neighbor: BgpNeighbor) -> NeighborPlace | None:
+    def _place(self, neighbor: BgpSpeaker) -> NeighborPlace | None:
         """Return where a neighbor is reached now."""
         if neighbor.ifindex is not None:
             link = self._instance.links[neighbor.ifindex].link
@@ -155,7 +155,7 @@ class Peering:
 
     def _end(
         self,
-        neighbor: BgpNeighbor,
+        neighbor: BgpSpeaker,
         reason: str,
         fault: Fault = Fault.ADMINISTRATIVE_SHUTDOWN,
     ) -> None:
@@ -170,7 +170,7 @@ class Peering:
         self._process.timers.cancel(neighbor.held)
         neighbor.held = neighbor.session = None
 
-    def _remove(self, neighbor: BgpNeighbor) -> None:
+    def _remove(self, neighbor: BgpSpeaker) -> None:
         if neighbor.session is not None:
             self._end(neighbor, "it is no neighbor any more", Fault.PEER_DECONFIGURED)
         self._bfd.use(neighbor.number, ())
@@ -224,12 +224,12 @@ class Peering:
 
     # -- BFD (RFC 5882 §4) --------------------------------------------------------------------
 
-    def _watch(self, neighbor: BgpNeighbor) -> None:
+    def _watch(self, neighbor: BgpSpeaker) -> None:
         """A session came up, ended, or is not to begin for a while."""
         self._detect(neighbor)
         self._listen()
 
-    def _detect(self, neighbor: BgpNeighbor) -> None:
+    def _detect(self, neighbor: BgpSpeaker) -> None:
         """Have a BFD session with a neighbor whose session is, or was, established."""
         bfd, place = neighbor.settings.bfd, neighbor.place
         wanted: tuple[BfdWanted, ...] = ()

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fared.core.filters import denying
 from fared.core.ids import Prefix
-from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.packet.attributes import Communities, LocalPref, PathAttributes
 from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN
 from fared.protocols.bgp.packet.messages import RouteGroup, Update
@@ -28,7 +28,7 @@ class Accepted(NamedTuple):
     gateways: dict[int, tuple[int, int]]
 
 
-def accepted(update: Update, neighbor: BgpNeighbor) -> Accepted:
+def accepted(update: Update, neighbor: BgpSpeaker) -> Accepted:
     """Return what is accepted of an UPDATE."""
     if not update.routes:
         return Accepted(update, 0, {})
@@ -53,7 +53,7 @@ def accepted(update: Update, neighbor: BgpNeighbor) -> Accepted:
     return Accepted(found, refused, gateways)
 
 
-def permitted_of(prefixes: tuple[Prefix, ...], neighbor: BgpNeighbor) -> tuple[Prefix, ...]:
+def permitted_of(prefixes: tuple[Prefix, ...], neighbor: BgpSpeaker) -> tuple[Prefix, ...]:
     """Return the prefixes that the import policy of a neighbor permits."""
     if not neighbor.imports:
         return ()
@@ -63,7 +63,7 @@ def permitted_of(prefixes: tuple[Prefix, ...], neighbor: BgpNeighbor) -> tuple[P
     return tuple([one for one in prefixes if denying(filters, one) is None])
 
 
-def _shut_down(attributes: PathAttributes, neighbor: BgpNeighbor) -> PathAttributes:
+def _shut_down(attributes: PathAttributes, neighbor: BgpSpeaker) -> PathAttributes:
     """Prefer any other path to one of a router that is drained (RFC 8326 §4.2)."""
     found = attributes.find(Communities)
     if neighbor.internal or found is None or GRACEFUL_SHUTDOWN not in found.communities:

@@ -6,10 +6,10 @@ from fared.core.ids import FAMILY_IPV4, NodeId
 from fared.core.links import needs_onlink
 from fared.paths.ted.model import LocalLink
 from fared.protocols.bgp.instance import BgpInstance
-from fared.protocols.bgp.neighbor import BgpNeighbor
+from fared.protocols.bgp.neighbor import BgpSpeaker
 
 
-def link_of(instance: BgpInstance, neighbor: BgpNeighbor, family: int) -> LocalLink | None:
+def link_of(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> LocalLink | None:
     """Return the link to a neighbor for routes of a family; None: it leads nowhere yet."""
     found, place = neighbor.gateways.get(family), neighbor.place
     link = None if place is None else instance.links.get(place.link.ifindex)
@@ -22,7 +22,7 @@ def link_of(instance: BgpInstance, neighbor: BgpNeighbor, family: int) -> LocalL
     return LocalLink(own.ifindex, own.name, NodeId(0), address, 0, 1, capacity, kind, onlink)
 
 
-def link_changed(instance: BgpInstance, neighbor: BgpNeighbor, family: int) -> None:
+def link_changed(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> None:
     """The link to a neighbor has another capacity, or leads there now."""
     rib = instance.ribs[family]
     if rib.knows(neighbor.number):
