@@ -94,6 +94,15 @@ def test_what_fared_knows_of_links_depends_on_who_is_at_their_ends():
     assert facts == {"S1": rate, "S2": rate / 2, "S3": rate / 4}
 
 
+def test_frr_passes_on_what_leaves_announce_by_bgp_and_measures_nothing():
+    """Both directions of a cable have the rate that the leaf of fared measures."""
+    plan = make_plan(topology.load(ISIS_FILE.with_name("clos3-frr-spines.clab.yml")))
+    slow = {("L2", "S1"): 20.0, ("S2", "L2"): 30.0}
+    known = known_rates(plan, lambda port: slow.get((port.node, port.peer), 100.0))
+    facts = {spine: known(plan.ports_between(spine, "L2")[0]) for spine in ("S1", "S2", "S3")}
+    assert facts == {"S1": 20.0, "S2": 100.0, "S3": 100.0}
+
+
 class Told:
     """A kernel's word on how it spreads what goes to each prefix over S1 to S4."""
 

@@ -41,10 +41,10 @@ def figure_2() -> AddressPlan:
 
 @pytest.mark.parametrize(
     ("name", "protocol"),
-    [*itertools.product(("clos3", "clos5"), ("ospf", "isis")), ("rails", "ospf")],
+    [*itertools.product(("clos3", "clos5"), ("ospf", "isis")), ("clos3", "bgp"), ("rails", "ospf")],
 )
 def test_the_default_output_is_the_file_in_containerlab(name: str, protocol: str):
-    suffix = {"ospf": "", "isis": "-isis"}[protocol]
+    suffix = "" if protocol == "ospf" else f"-{protocol}"
     written = (DIRECTORY / f"{name}{suffix}.clab.yml").read_text("utf-8")
     assert generated("--protocol", protocol, name=name) == written
 

@@ -152,6 +152,21 @@ def test_fared_accepts_the_generated_isis_configuration(name, tmp_path):
             assert str(config.isis.net[0]) == node.net
 
 
+@pytest.mark.parametrize("name", ["clos3-bgp", "clos3-frr-spines"])
+def test_fared_accepts_the_generated_bgp_configuration(name, tmp_path):
+    """Networks of leaves are its own, and each neighbor is named with its AS."""
+    plan = make_plan(topology.load(FILES / f"{name}.clab.yml"))
+    config = load_text(kind_of("fared").files(plan.node("L2"), tmp_path)["fared.yaml"])
+    assert config.ospf is None
+    assert config.bgp is not None
+    assert (config.bgp.as_, set(config.bgp.by_address)) == (
+        65006,
+        {str(port.peer_address) for port in plan.node("L2").fabric_ports},
+    )
+    assert [str(prefix) for prefix in config.bgp.own_prefixes] == ["10.255.0.6/32", "10.0.2.0/24"]
+    assert {one.remote_as for one in config.bgp.neighbors.values()} == {65001}
+
+
 def test_frr_gets_its_timers_before_its_levels():
     """In the other order isisd waits 30 s with its first LSP."""
     plan = make_plan(topology.load(FILES / "clos5-isis-mixed.clab.yml"))

@@ -13,6 +13,7 @@ import networkx as nx
 
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+from fared.extensions.lab.labels import BGP
 
 VETH_RATE: BytesPerSecond = 10e9 / 8
 """The speed that an unshaped veth reports: 10 Gbit/s."""
@@ -27,18 +28,19 @@ def known_rates(plan: AddressPlan, rate: Rate) -> Rate:
     """Return the rates that fared knows, where other daemons run too.
 
     fared measures its own ports; FRR advertises what it was configured with, whatever a shaper does
-    later; BIRD advertises nothing, so the capacity of the near end counts in both directions.
+    later, and by BGP nothing; BIRD advertises nothing. Where one end tells nothing, the capacity of
+    the other counts in both directions.
     """
 
+    def silent(name: str) -> bool:
+        node = plan.nodes[name].node
+        return node.kind == "bird" or (node.kind == "frr" and node.protocol == BGP)
+
     def known(port: PortAddresses) -> BytesPerSecond | None:
-        match plan.nodes[port.node].node.kind:
-            case "frr":
-                return port.rate
-            case "bird" if plan.nodes[port.peer].node.kind != "bird":
-                far = plan.ports_between(port.peer, port.node)
-                return known(next(end for end in far if end.name == port.peer_port))
-            case _:
-                return rate(port)
+        if silent(port.node) and not silent(port.peer):
+            far = plan.ports_between(port.peer, port.node)
+            return known(next(end for end in far if end.name == port.peer_port))
+        return port.rate if plan.nodes[port.node].node.kind == "frr" else rate(port)
 
     return known
 

@@ -12,8 +12,8 @@ import yaml
 
 from fared.core.ids import dotted
 from fared.extensions.lab.addressing import SUB_DOMAIN, BfrPlan, NodePlan, PortAddresses
-from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kinds.base import Command, hash_sysctls, ipv6_sysctls
+from fared.extensions.lab.labels import BGP, ISIS, OSPF
 
 _CONFIG = "fared.yaml"
 _SOCKET = "fared.sock"
@@ -39,8 +39,6 @@ class Fared:
         """Return the daemon's YAML file."""
         if plan.node.startup_config is not None:
             return {_CONFIG: plan.node.startup_config}
-        if plan.system is not None:
-            raise LabError(f"{plan.name}: fared does not run BGP yet; FRR and BIRD do (--as frr)")
         text = yaml.safe_dump(configuration(plan, directory / _SOCKET), sort_keys=False)
         return {_CONFIG: text}
 
@@ -75,7 +73,7 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         "hostname": plan.name,
         "state-directory": str(control_socket.parent),
         "interfaces": {port.name: _link(port) for port in plan.ports},
-        **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
+        plan.node.protocol: _PROTOCOLS[plan.node.protocol](plan),
         **({} if plan.bfr is None else {"bier": _bier(plan.bfr, php=plan.node.bier_php)}),
         **({"ina": _ina(control_socket)} if plan.node.ina else {}),
         **plan.node.settings,
@@ -143,6 +141,28 @@ def _ospf(plan: NodePlan) -> dict[str, Any]:
                 "dead-interval": plan.node.dead_interval,
             }
     return {"areas": areas}
+
+
+def _bgp(plan: NodePlan) -> dict[str, Any]:
+    neighbors = {
+        str(port.peer_address): {
+            "remote-as": port.peer_system,
+            "description": port.peer,
+            "import": ["all"],
+            "export": ["own", "bgp"],
+            "hold-time": plan.node.hold_time,
+        }
+        for port in plan.bgp_ports
+    }
+    return {
+        "as": plan.system,
+        "address-families": ["ipv4"],
+        "networks": [str(prefix) for prefix in plan.own_prefixes],
+        "neighbors": neighbors,
+    }
+
+
+_PROTOCOLS = {OSPF: _ospf, ISIS: _isis, BGP: _bgp}
 
 
 def _program(name: str) -> tuple[str, ...]:
