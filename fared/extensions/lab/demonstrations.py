@@ -1,4 +1,4 @@
-"""Which demonstration a fabric has: an act, aggregation, or weights.
+"""Which demonstration a fabric has: an act, aggregation, leaves between others' spines, or weights.
 
 Imported when one is played: networkx takes 100 ms, which other commands, each node in a container
 among them, need not pay.
@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fared.extensions.lab import pictures, sandbox
+from fared.extensions.lab.acts import leaves
 from fared.extensions.lab.acts.play import play
+from fared.extensions.lab.acts.stage import perform
 from fared.extensions.lab.demo import run_demo
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.ina_demo import run_ina_demo
@@ -37,6 +39,8 @@ def _chosen(
 ) -> Callable[[], int]:
     if act is not None:
         return lambda: play(source, act, picture)
+    if as_kind is None and leaves.fits(source):
+        return lambda: perform(leaves.prepared(source), leaves.play, picture=picture)
     if as_kind is None and any(node.ina for node in source.nodes.values()):
         return lambda: run_ina_demo(source, picture)
     return lambda: run_demo(source, as_kind, picture)

@@ -59,7 +59,7 @@ def play(stage: DemoStage) -> None:
     hosts = cast.source_host, cast.target_host
     found = {}
     for granularity in (FLOW, FLOWLET, PACKET):
-        _reload(stage, cast, granularity)
+        by_granularity(stage, cast, granularity)
         with stage.console.status(granularity):
             job = Job("broadcast", hosts, size, elephants=1, iterations=1)
             found[granularity] = run(fabric, [job]).jobs[0]
@@ -75,8 +75,11 @@ def play(stage: DemoStage) -> None:
     stage.finish()
 
 
-def _reload(stage: DemoStage, cast: Cast, granularity: str) -> None:
-    """Change what takes one path at both leaves, and wait until nftables has it."""
+def by_granularity(stage: DemoStage, cast: Cast, granularity: str) -> None:
+    """Change what takes one path at both leaves, and wait until nftables has it.
+
+    Raises LabError.
+    """
     fabric = stage.fabric
     begun = time.monotonic()
     ends = (cast.source, cast.target)
