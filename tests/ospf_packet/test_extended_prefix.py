@@ -78,3 +78,13 @@ def test_decode_shows_the_capacity():
     assert shown["prefix"] == "10.0.3.0/24"
     assert shown["route_type_name"] == "inter-area"
     assert shown["path_capacity"] == pytest.approx(12.5e9, rel=1e-6)
+
+
+def test_the_example_of_a_redistributed_prefix():
+    """As the documentation says: the same with route type 5, in an LSA of AS scope."""
+    body = ExtendedPrefixLsa(
+        (PrefixFacts(RouteType.AS_EXTERNAL, PREFIX, 0, (capacity_sub_tlv(12.5e9, PATH_CAPACITY),)),)
+    )
+    wire = bytes.fromhex("00010010 05180000 0a000300 80000004 503a43b7")
+    assert encode_extended_prefix(body) == wire
+    assert decode_extended_prefix(wire, 0) == body

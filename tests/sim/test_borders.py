@@ -19,9 +19,15 @@ from msgspec.structs import replace
 from fared.core.filters import Filter, parse_item
 from fared.core.ids import Prefix, parse_prefix
 from fared.core.routes import LocalRoute
-from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.fabric import GIGABIT, Fabric
 from fared.extensions.sim.network import link_events
+from fared.management.documents.views import explain, routes
+from fared.protocols.ospf.packet.body import decode_body
+from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.protocols.ospf.packet.lsa import LsType
+from fared.router.events import RouterSettingsApplied
 from fared.router.protocols import ISIS, OSPF
+from tests.api.seen import seen_from
 from tests.sim.borders import (
     BORDERS,
     INTO_ISIS,
@@ -133,6 +139,64 @@ def test_a_border_without_a_way_inside_the_domain_takes_the_one_over_the_other(b
     quiet(borders)
 
 
+@pytest.mark.rfc("RFC 7684 §2")
+def test_weights_follow_a_link_of_the_other_domain_and_are_as_before_when_it_is(borders):
+    """b1 has 50G left inside each domain, b2 has more than the 100G of a link to it."""
+    ospf, isis = borders.leaf_prefixes["a"], borders.leaf_prefixes["c"]
+    for there, away, prefix in (("y", "x1", isis), ("x", "y1", ospf)):
+        for name in ("1", "2"):
+            borders.network.set_capacity("b1", there + name, 25 * GIGABIT)
+        quiet(borders)
+        assert hops(borders, away, prefix) == {"b1": 1, "b2": 2}
+        for name in ("1", "2"):
+            borders.network.set_capacity("b1", there + name, 100 * GIGABIT)
+        quiet(borders)
+        assert hops(borders, away, prefix) == {"b1": 1, "b2": 1}
+
+
+def opaque(fabric: Fabric, name: str, border: str) -> dict[str, float]:
+    """The path capacities of externals of a border, bits/s, as another router has them."""
+    engine = fabric.network.nodes[name].running.instances[OSPF].engine
+    found = {}
+    for entry in engine.instance.as_scope:
+        own = fabric.router_ids[border] == entry.key.advertising_router
+        if own and entry.key.ls_type == LsType.OPAQUE_AS and not entry.at_max_age:
+            (facts,) = decode_body(entry.lsa).prefixes
+            found[str(facts.prefix)] = facts.capacity(PATH_CAPACITY) * 8
+    return found
+
+
+def test_a_capacity_goes_with_its_prefix_and_a_reload_without_the_sub_tlv_takes_all_away(borders):
+    isis = str(borders.leaf_prefixes["c"])
+    assert opaque(borders, "a", "b1")[isis] == pytest.approx(200e9)
+    port = next(p for p in borders.network.nodes["c"].ports.values() if p.name == "host")
+    for up in (False, True):
+        port.admin_up = up
+        borders.network.input("c", *link_events(borders.network.nodes["c"], port))
+        quiet(borders)
+        assert (isis in opaque(borders, "a", "b1")) is up
+    node = borders.network.nodes["b1"]
+    without = node.settings.with_protocol("ospf", path_capacity_code=None)
+    borders.network.input("b1", RouterSettingsApplied(without))
+    quiet(borders)
+    assert opaque(borders, "a", "b1") == {}
+    assert hops(borders, "x1", borders.leaf_prefixes["c"]) == {"b1": 1, "b2": 1}
+    borders.network.input("b1", RouterSettingsApplied(node.settings))
+    quiet(borders)
+    assert opaque(borders, "a", "b1")[isis] == pytest.approx(200e9)
+
+
+def test_explain_says_where_a_route_comes_from_and_where_it_goes(borders):
+    prefix = str(borders.leaf_prefixes["c"])
+    far = explain.explain(seen_from(borders, "x1"), prefix).summary
+    assert "It is redistributed from IS-IS: b1 with 200G, b2 with 200G." in far
+    near = explain.explain(seen_from(borders, "b1"), prefix).summary
+    assert "This router redistributes it into OSPF (path capacity 200G)." in near
+    assert "preference" not in near, "that OSPF has it too is this router's own doing"
+    (route,) = routes.routes(seen_from(borders, "y1"), str(borders.leaf_prefixes["a"])).routes
+    assert route.tag == 4200000110
+
+
 def test_a_reload_with_another_tag_or_filter_reaches_the_other_domain(borders):
     ospf, isis = borders.leaf_prefixes["a"], borders.leaf_prefixes["c"]
     only_tagged = Filter("f", (parse_item("permit any tag 5"),))
@@ -161,13 +225,20 @@ class Flaps:
 
     def change(self) -> str:
         link, hosts, static = self._link, self._hosts, self._static
-        change = self.random.choice([link, link, link, hosts, static, self._border, self._reload])
+        others = [self._border, self._reload, self._capacity]
+        change = self.random.choice([link, link, link, hosts, static, *others])
         return f"{change.__name__} {change()}"
 
     def _link(self) -> str:
         a, b = self.random.choice([*OSPF_LINKS, *ISIS_LINKS])
         self.fabric.network.set_link(a, b, up=(a, b) in self.down)
         self.down ^= {(a, b)}
+        return f"{a} {b}"
+
+    def _capacity(self) -> str:
+        ends = self.random.choice([*OSPF_LINKS, *ISIS_LINKS])
+        a, b = self.random.sample(ends, 2)
+        self.fabric.network.set_capacity(a, b, self.random.choice([10, 25, 100]) * GIGABIT)
         return f"{a} {b}"
 
     def _hosts(self) -> str:

@@ -77,7 +77,9 @@ class Explanation(msgspec.Struct, frozen=True):
     shared_node: NodeId | None
     hops: tuple[ExplainedHop, ...]
     advertised: tuple[AdvertisedCapacity, ...] = ()
-    """The advertised capacities; empty where the prefix lies in an area of this router."""
+    """The advertised capacities; empty where the prefix lies in an area of this router.
+
+    Of prefixes from elsewhere it has those of all routers once one advertises any."""
     delays: tuple[HopDelay, ...] = ()
     """Those of all next hops at equal cost, also of those that are not used because of it."""
 
@@ -114,6 +116,7 @@ def explain_route(
     """Explain a present route; ``egress`` has the capacity that each node advertises."""
     hops: list[ExplainedHop] = []
     shared: int | None = None
+    told = route.path_type is PathType.INTER_AREA or any(np.isfinite(one[2]) for one in egress)
     if route.nexthops is not None and not route.discard:
         total = route.nexthops.total_weight
         count = len(route.nexthops.hops)
@@ -130,8 +133,7 @@ def explain_route(
         hops=tuple(hops),
         advertised=tuple(
             AdvertisedCapacity(node, area, _known(capacity))
-            for area, node, capacity in egress
-            if route.path_type is PathType.INTER_AREA
+            for area, node, capacity in (egress if told else ())
         ),
         delays=hop_delays(areas, egress) if hops else (),
     )

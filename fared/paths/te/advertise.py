@@ -159,14 +159,21 @@ class PathCapacities:
         self, prefix: Prefix, old: float | None, new: float | None, rules: AdvertiseSettings
     ) -> float | None:
         """Return the capacity to advertise where ``old`` is advertised; bytes/s, None: unknown."""
-        whole = self._whole.get(prefix)
+        whole, chosen = self._whole.get(prefix), self.chosen(prefix, old, new, rules)
         if old is None or new is None or (whole is not None and new >= whole * _WHOLE):
             self._whole.pop(prefix, None)
-            return new
-        chosen = damped(old, new, rules)
-        if whole is None and chosen is not None and chosen < old:
+        elif whole is None and chosen is not None and chosen < old:
             self._whole[prefix] = old
         return chosen
+
+    def chosen(
+        self, prefix: Prefix, old: float | None, new: float | None, rules: AdvertiseSettings
+    ) -> float | None:
+        """Return what ``advertise`` would."""
+        whole = self._whole.get(prefix)
+        if whole is not None and new is not None and new >= whole * _WHOLE:
+            return new
+        return damped(old, new, rules)
 
     def withdraw(self, prefix: Prefix) -> None:
         """The prefix is no longer advertised."""

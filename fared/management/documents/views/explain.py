@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from fared.core.filters import Withheld
 from fared.core.ids import Prefix
 from fared.core.link_text import direction
+from fared.core.routes import ORIGIN_TAGS
 from fared.core.units import format_bandwidth
 from fared.management.documents.context import EXTERNAL, ViewContext, finite
 from fared.management.documents.errors import CommandError
@@ -18,12 +19,14 @@ from fared.management.documents.explain import (
 )
 from fared.management.documents.facts import NamedNode
 from fared.management.documents.happened import WhatChanged, told
+from fared.management.documents.human import PROTOCOLS
 from fared.management.documents.sliced import Sliced, Work
 from fared.management.documents.views.hop_delays import delay_of, slower_hops
 from fared.management.documents.views.missing_hops import missing_hops
 from fared.management.documents.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.paths.fib.settings import Granularity, SprayMatch
 from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
+from fared.paths.rib.table import RouteRank
 
 
 @Sliced
@@ -177,7 +180,42 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
             f" {' and '.join(silent)} advertise{'' if several else 's'} no path capacity for it: "
             "the capacity beyond is unknown and limits nothing."
         )
-    return text + _sprayed(context, prefix) + _others(context, prefix)
+    return "".join(
+        (
+            text,
+            _origin(context, explanation),
+            _passed_on(context, prefix),
+            _sprayed(context, prefix),
+            _others(context, prefix),
+        )
+    )
+
+
+def _origin(context: ViewContext, explanation: Explanation) -> str:
+    """Say which protocol borders have redistributed a prefix from, as its tags tell."""
+    instance = context.instance_of(explanation.prefix)
+    tags = instance.tags(explanation.prefix)
+    origins = [PROTOCOLS[source] for source, tag in ORIGIN_TAGS.items() if tag in tags]
+    if not origins:
+        return ""
+    with_ = [
+        f"{context.name(end.node)} with {format_bandwidth(end.capacity)}"
+        for end in explanation.advertised
+        if end.capacity is not None
+    ]
+    borders = f": {', '.join(with_)}" if with_ else ""
+    return f" It is redistributed from {' and '.join(origins)}{borders}."
+
+
+def _passed_on(context: ViewContext, prefix: Prefix) -> str:
+    """Say into which protocols this router redistributes a route, and with which capacity."""
+    found = []
+    for name, source, route in context.router.redistribution.passed(prefix):
+        engine = context.router.instances[name].engine
+        if not any(source in place.where for place in engine.withheld(prefix)):
+            capacity = "unknown" if route.capacity is None else format_bandwidth(route.capacity)
+            found.append(f"{context.titles[name]} (path capacity {capacity})")
+    return f" This router redistributes it into {' and '.join(found)}." if found else ""
 
 
 def _sprayed(context: ViewContext, prefix: Prefix) -> str:
@@ -195,13 +233,19 @@ def _others(context: ViewContext, prefix: Prefix) -> str:
     router, titles = context.router, context.titles
     used = router.table.source(prefix)
     mine = context.instance_of(prefix).name
-    others = [name for name in router.table.candidates(prefix) if name != mine]
+    found = router.table.candidates(prefix)
+    ranks = {name: router.instances[name].rank(prefix, route) for name, route in found.items()}
+    # an own redistributed route is that of the other protocol, once more
+    others = [name for name in found if name != mine and ranks[name] is not RouteRank.OWN]
     if not others or used is None:
         return ""
     if used != mine:
         return f" It is not used: {titles[used]} has {prefix} too and is preferred."
     known = " and ".join(
-        f"{titles[name]} (preference {router.preferences[name]})" for name in others
+        f"{titles[name]} (redistributed there)"
+        if ranks[name] is RouteRank.REDISTRIBUTED
+        else f"{titles[name]} (preference {router.preferences[name]})"
+        for name in others
     )
     return (
         f" {known} has a route too; that of {titles[mine]} "

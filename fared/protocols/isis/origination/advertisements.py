@@ -43,6 +43,12 @@ class LevelAdvertisements:
         numbers = map(self.table.number_of, self._adjacent.get(ifindex, ()))
         return {number for number in numbers if number is not None}
 
+    def fragment_of(self, prefix: Prefix) -> int:
+        """Return the number of the fragment that has a prefix, -1 without one."""
+        key, _ = contents.prefix_keys(self._instance, prefix)
+        number = self.table.number_of(key)
+        return -1 if number is None else number
+
     def update_circuit(self, ifindex: int) -> Circuit | None:
         """Update the entries of a circuit (§7.3.7, §7.3.9); return it if it runs this level."""
         circuit = self._instance.circuits.get(ifindex)

@@ -3,15 +3,18 @@
 Routes arrive with ``ExternalRoutes``; settings decide which kinds are advertised, in which levels
 and how. With wide metrics an external prefix has the same preference as any other, but is marked:
 by the X bit of IPv6 entries (RFC 5308 §2) and the X flag of either family (RFC 7794 §2.1). A prefix
-that a circuit advertises is not redistributed.
+that a circuit advertises is not redistributed. The path capacity of a route goes with its entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from fared.core.filters import Withheld
 from fared.core.ids import FAMILY_IPV6, Prefix
+from fared.paths.te.redistributed import RedistributedCapacities
 from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces, tag_of
 from fared.protocols.isis.instance import Instance
 from fared.protocols.isis.origination.contents import connected
@@ -32,6 +35,13 @@ class External:
             _DEFAULTS, LocalInterfaces()
         )
         self._advertised: dict[Prefix, tuple[Redistribution, IpReach]] = {}
+        self._announced = RedistributedCapacities(
+            instance.process.timers,
+            lambda: instance.process.now,
+            instance.budgets.values,
+            carrier=originator.carrier_of,
+            again=self.routes.examine,
+        )
 
     def everything_changed(self) -> None:
         """Examine all routes again, and the families that circuits advertise."""
@@ -61,7 +71,13 @@ class External:
 
     def _put(self, prefix: Prefix) -> None:
         wanted, old = self._wanted(prefix), self._advertised.pop(prefix, None)
-        if wanted is not None:
+        if wanted is None:
+            self._announced.withdraw(prefix)
+        else:
+            known = None if old is None else old[1].capacity
+            rules, reach = self._instance.settings.advertise, wanted[1]
+            capacity = self._announced.advertise(prefix, known, reach.capacity, rules)
+            wanted = wanted[0], replace(reach, capacity=capacity)
             self._advertised[prefix] = wanted
         if wanted == old:
             return

@@ -227,6 +227,10 @@ class Originator:
         """Advertise a prefix of the other level in this one, or withdraw it (RFC 5302)."""
         self._routers[level].leak(prefix, reach)
 
+    def carrier_of(self, prefix: Prefix) -> tuple[int, ...]:
+        """The fragments, by level, that a redistributed prefix is advertised in."""
+        return tuple([router.fragment_of(prefix) for router in self._routers.values()])
+
     def redistribute(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
         """Advertise a prefix of another source in a level, or withdraw it."""
         self._routers[level].redistribute(prefix, reach)

@@ -3,7 +3,7 @@
 ``ExternalRoutes`` brings the routes of other sources; the settings select those to redistribute and
 their metrics. A network that the router LSA advertises is not redistributed. If a reachable router
 with a higher router id originates a functionally equivalent LSA, this router originates none
-(§12.4.4.1).
+(§12.4.4.1). With a path capacity comes an extended prefix LSA of AS scope (RFC 7684 §2).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import partial
 from fared.core.filters import Withheld, denying
 from fared.core.ids import NodeId, Prefix, ipv4_prefix, length_mask, mask_length
 from fared.core.routes import LocalRoute
+from fared.paths.te.redistributed import RedistributedCapacities
 from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces, tag_of
 from fared.protocols.ospf.instance import Instance
 from fared.protocols.ospf.interface import Interface, InterfaceState
@@ -21,11 +22,24 @@ from fared.protocols.ospf.lsdb import LsaEntry
 from fared.protocols.ospf.origination.originate import Originator
 from fared.protocols.ospf.origination.summary_ids import SummaryIds
 from fared.protocols.ospf.packet.bodies import AsExternalLsa
-from fared.protocols.ospf.packet.body import LsaBody, encode_as_external_lsa
+from fared.protocols.ospf.packet.body import (
+    LsaBody,
+    encode_as_external_lsa,
+    opaque_link_state_id,
+)
+from fared.protocols.ospf.packet.extended_prefix import (
+    ExtendedPrefixLsa,
+    PrefixFacts,
+    RouteType,
+    capacity_sub_tlv,
+    encode_extended_prefix,
+)
 from fared.protocols.ospf.packet.lsa import LsaKey, LsType
+from fared.protocols.ospf.packet.opaque import OpaqueType
 from fared.protocols.ospf.settings import Redistribution
 
 DEFAULT_ROUTE = Prefix(4, 0, 0)
+_NONE = None, None
 DRAINED_METRIC = 0xFF0000
 """Metric of all externals of a stub router: below LSInfinity, above usual ones."""
 
@@ -46,6 +60,15 @@ class External:
             (DEFAULT_ROUTE,), _OspfInterfaces()
         )
         self._advertised: dict[Prefix, AsExternalLsa] = {}
+        self._capacity: dict[Prefix, float] = {}
+        """Those that are advertised, bytes/s."""
+        self._announced = RedistributedCapacities(
+            instance.process.timers,
+            lambda: instance.process.now,
+            instance.budgets.values,
+            carrier=lambda prefix: prefix,
+            again=self.routes.examine,
+        )
         self._ids = SummaryIds()
         self._claims: dict[Prefix, dict[LsaKey, AsExternalLsa]] = {}
         self._claimed: dict[LsaKey, Prefix] = {}
@@ -101,7 +124,7 @@ class External:
             self.routes.forget_changed()  # nor are interfaces read; other settings examine all
             return
         for prefix in self.routes.take_changed(self._read_interfaces, self._advertised):
-            self._put(prefix, self._wanted(prefix))
+            self._put(prefix, *self._wanted(prefix))
 
     def _read_interfaces(self) -> _OspfInterfaces:
         running = [
@@ -135,14 +158,14 @@ class External:
 
     # AS-external LSAs
 
-    def _wanted(self, prefix: Prefix) -> AsExternalLsa | None:
-        """The AS-external LSA of a prefix; None: none is to exist."""
+    def _wanted(self, prefix: Prefix) -> tuple[AsExternalLsa | None, float | None]:
+        """The AS-external LSA of a prefix (None: none is to exist), and its path capacity."""
         instance = self._instance
         if all(area.settings.stub for area in instance.areas.values()):
-            return None  # §3.6: not flooded into stub areas
+            return _NONE  # §3.6: not flooded into stub areas
         chosen = self.routes.choose(prefix, instance.settings.redistribute)
         if chosen is None:
-            return None
+            return _NONE
         source, settings, route = chosen
         lsa = AsExternalLsa(
             network_mask=length_mask(prefix.length),
@@ -151,7 +174,9 @@ class External:
             forwarding_address=self._forwarding_address(route),
             external_route_tag=tag_of(source, route, settings),
         )
-        return None if self._left_to_others(prefix, lsa) else lsa
+        if self._left_to_others(prefix, lsa):
+            return _NONE
+        return lsa, None if instance.settings.path_capacity_code is None else route.capacity
 
     def _forwarding_address(self, route: LocalRoute) -> int:
         """The next hop, if it is on a broadcast network of OSPF (§12.4.4.1); else 0."""
@@ -179,23 +204,46 @@ class External:
             for key, other in self._claims.get(prefix, {}).items()
         )
 
-    def _put(self, prefix: Prefix, lsa: AsExternalLsa | None) -> None:
-        if lsa == self._advertised.get(prefix):
-            return
+    def _put(self, prefix: Prefix, lsa: AsExternalLsa | None, capacity: float | None) -> None:
+        old, former = self._advertised.get(prefix), self._capacity.pop(prefix, None)
         if lsa is None:
+            if old is None:
+                return
             del self._advertised[prefix]
-            changed, _ = self._ids.release(prefix)
+            self._announced.withdraw(prefix)
+            changed, number = self._ids.release(prefix)
         else:
+            rules = self._instance.settings.advertise
+            capacity = self._announced.advertise(prefix, former, capacity, rules)
+            if capacity is not None:
+                self._capacity[prefix] = capacity
+            if (lsa, capacity) == (old, former):
+                return
             self._advertised[prefix] = lsa
-            changed, _ = self._ids.assign(prefix)
-        for link_state_id in changed:
-            key = LsaKey(LsType.AS_EXTERNAL, link_state_id, self._instance.router_id)
+            changed, number = self._ids.assign(prefix)
+        own = self._instance.router_id
+        for link_state_id in changed if lsa != old else ():
+            key = LsaKey(LsType.AS_EXTERNAL, link_state_id, own)
             self._originator.request_external(key, partial(self._body, link_state_id))
+        if self._capacity.get(prefix) != former:
+            opaque = opaque_link_state_id(OpaqueType.EXTENDED_PREFIX, number)
+            key = LsaKey(LsType.OPAQUE_AS, opaque, own)
+            self._originator.request_external(key, partial(self._capacity_body, number))
 
     def _body(self, link_state_id: int) -> bytes | None:
         prefix = self._ids.prefix_of_id(link_state_id)
         lsa = None if prefix is None else self._advertised.get(prefix)
         return None if lsa is None else encode_as_external_lsa(lsa)
+
+    def _capacity_body(self, number: int) -> bytes | None:
+        prefix = self._ids.prefix_of_number(number)
+        capacity = None if prefix is None else self._capacity.get(prefix)
+        code_point = self._instance.settings.path_capacity_code
+        if prefix is None or capacity is None or code_point is None:
+            return None
+        sub_tlvs = (capacity_sub_tlv(capacity, code_point),)
+        facts = PrefixFacts(RouteType.AS_EXTERNAL, prefix, 0, sub_tlvs)
+        return encode_extended_prefix(ExtendedPrefixLsa((facts,)))
 
 
 def _advertised(interface: Interface) -> Iterable[Prefix]:

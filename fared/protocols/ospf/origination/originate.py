@@ -139,7 +139,10 @@ class Originator:
             own.held_until = until or self._process.now + hold
 
     def request_external(self, key: LsaKey, build: Callable[[], bytes | None]) -> None:
-        """Reconsider an AS-external LSA, which belongs to no area (§12.4 (9), (10))."""
+        """Reconsider an AS-external LSA, or one with attributes of its prefix: of no area.
+
+        §12.4 (9), (10)
+        """
         own = self._self_lsas.get((None, key))
         if own is None:
             own = self._self_lsas.enter(self._instance.as_scope, int(Options.E), key, build)

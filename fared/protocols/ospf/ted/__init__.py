@@ -4,6 +4,7 @@
 ``blocks`` from its router LSA and TE LSAs (§12.4.1, RFC 3630), or by ``lost_links`` from the former
 one; and one for each transit network, made by ``networks`` (§12.4.2). ``reachability`` has the
 destinations beyond an area: summaries (§16.2), AS externals (§16.4) and the capacities advertised
-with them; ``used_prefixes`` limits them. ``own_networks`` has the networks whose hosts can be next
-hops (§16.1.1), ``bier`` the BFR-ids of routers.
+with them, ``external_capacities`` those of externals; ``used_prefixes`` limits them.
+``own_networks`` has the networks whose hosts can be next hops (§16.1.1), ``bier`` the BFR-ids of
+routers.
 """

@@ -3,7 +3,7 @@
 In the TED these are prefixes of routers: that of a summary LSA belongs to the border router that
 originated it; that of an AS-external LSA to the AS boundary router or, if this is in another area,
 to each border router that advertises it (RFC 2328 §16.2, §16.4). Path capacities of extended prefix
-LSAs (RFC 7684) are attached to the summary of the same router and prefix.
+LSAs (RFC 7684) are attached to the summary, or AS-external LSA, of the same router and prefix.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, NodeId, Prefix, ipv4_prefix, mask_length
-from fared.core.units import sane_capacity
 from fared.core.wire import DecodeError
 from fared.paths.ted.model import PathType, PrefixReachability
-from fared.paths.ted.rows import snapped
 from fared.protocols.ospf.instance import Instance
 from fared.protocols.ospf.lsdb import LsaEntry
 from fared.protocols.ospf.packet.bodies import AsExternalLsa, SummaryLsa
 from fared.protocols.ospf.packet.body import LsaBody, decode_body, opaque_type
-from fared.protocols.ospf.packet.extended_prefix import ExtendedPrefixLsa, RouteType
 from fared.protocols.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
+from fared.protocols.ospf.ted.external_capacities import (
+    AS_EXTERNAL,
+    INTER_AREA,
+    ExternalCapacities,
+    capacities_of,
+    external_keys,
+)
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -37,7 +41,6 @@ Cause = Callable[[], str]
 """Describes the LSA that changed something, for people; most descriptions are not wanted."""
 _NETWORK_MASK = slice(20, 24)
 """Of an AS-external LSA."""
-_INTER_AREA = (RouteType.INTER_AREA, RouteType.UNSPECIFIED)
 
 
 class _AdvertisedBeyond(msgspec.Struct):
@@ -80,6 +83,7 @@ class Reachability:
         self._asbr_summaries: dict[int, dict[tuple[RouterKey, LsaKey], None]] = {}
         """By AS boundary router: the border routers that advertise it, by type 4 summary."""
         self._changed: dict[RouterKey, PrefixChanges] = {}
+        self._external_capacities = ExternalCapacities()
 
     @staticmethod
     def concerns(key: LsaKey) -> bool:
@@ -103,7 +107,10 @@ class Reachability:
         key, area = entry.key, entry.lsdb.area
         if key.ls_type == LsType.AS_EXTERNAL:
             prefix = None if body is None else _external_prefix(entry)
-            self.externals_changed((key,), _read_external(prefix, body), cause)
+            self.externals_changed((key,), self._external(key, prefix, body), cause)
+            return False
+        if key.ls_type == LsType.OPAQUE_AS:
+            self._external_capacity(key, body, cause)
             return False
         # §16.2 (2): originated by the calculating router
         if area is None or key.advertising_router == self._instance.router_id:
@@ -117,7 +124,8 @@ class Reachability:
             case LsType.SUMMARY_ASBR:
                 asbr_changed = self._asbr(at, border, key, _asbr(key, body), cause)
             case _:
-                self._capacity(at, border, key, self._capacities(body) or {}, cause)
+                listed = capacities_of(body, self._code_point, INTER_AREA)
+                self._capacity(at, border, key, listed, cause)
         if not border:
             del self._borders[at]
         return asbr_changed
@@ -155,9 +163,35 @@ class Reachability:
         keys = [key for key in self._external_keys(router) if not entries[key].is_maxage(now)]
         prefixes = [_external_prefix(entries[key]) for key in keys]
         for key, prefix in zip(keys, prefixes, strict=True):
-            item = _read_external(prefix, _body(entries[key]))
+            item = self._external(key, prefix, _body(entries[key]))
             if item is not None:
                 yield key, item
+
+    def _external(
+        self, key: LsaKey, prefix: Prefix | None, body: LsaBody | None
+    ) -> PrefixReachability | None:
+        """What an AS-external LSA advertises, with its path capacity."""
+        item = _read_external(prefix, body)
+        if item is None:
+            return None
+        capacity = self._external_capacities.of(key.advertising_router, item.prefix)
+        return item if capacity is None else replace(item, capacity=capacity)
+
+    def _external_capacity(self, key: LsaKey, body: LsaBody | None, cause: Cause) -> None:
+        """Attach capacities to the AS-external LSAs of their prefixes, as far as these are used."""
+        listed = capacities_of(body, self._code_point, AS_EXTERNAL)
+        for prefix in self._external_capacities.take(key, listed):
+            for known in external_keys(key.advertising_router, prefix):
+                entry = self._instance.as_scope.get(known)
+                if entry is None or not entry.used or entry.is_maxage(self._process.now):
+                    continue
+                if _external_prefix(entry) == prefix:
+                    item = self._external(known, prefix, _body(entry))
+                    self.externals_changed((known,), item, cause)
+
+    @property
+    def _code_point(self) -> int | None:
+        return self._instance.settings.path_capacity_code
 
     def _change(
         self,
@@ -268,20 +302,6 @@ class Reachability:
         """Whether AS-external-LSAs are flooded into an area (RFC 2328 §3.6)."""
         known = self._instance.areas.get(area)
         return known is not None and not known.settings.stub
-
-    def _capacities(self, body: LsaBody | None) -> dict[Prefix, float] | None:
-        code_point = self._instance.settings.path_capacity_code
-        if not isinstance(body, ExtendedPrefixLsa) or code_point is None:
-            return None
-        advertised = {
-            facts.prefix: capacity
-            for facts in body.prefixes
-            if facts.route_type in _INTER_AREA
-            and (capacity := sane_capacity(facts.capacity(code_point))) is not None
-        }
-        if not advertised:
-            return None
-        return {prefix: snapped(capacity) for prefix, capacity in advertised.items()}
 
     def asbr_routes(self, area: AreaId, router: int) -> tuple[tuple[NodeId, int], ...]:
         """The AS boundary routers of other areas that a border router advertises, with costs."""
