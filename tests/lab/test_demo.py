@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from rich.console import Console
 
 from fared.extensions.lab import topology
@@ -14,9 +15,10 @@ from fared.extensions.lab.acts.cast import choose, weighted
 from fared.extensions.lab.acts.stage import DemoStage
 from fared.extensions.lab.addressing import make_plan
 from fared.extensions.lab.demo import _Demo, run_demo
-from fared.extensions.lab.expected import known_rates
+from fared.extensions.lab.expected import known_capacities, known_rates
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import Hop
+from fared.extensions.lab.main import main
 from fared.extensions.lab.tables import shares_table
 from fared.extensions.lab.traffic import TrafficReport, Uplink
 from tests.lab.test_fabric import TOPOLOGY
@@ -101,6 +103,25 @@ def test_frr_passes_on_what_leaves_announce_by_bgp_and_measures_nothing():
     known = known_rates(plan, lambda port: slow.get((port.node, port.peer), 100.0))
     facts = {spine: known(plan.ports_between(spine, "L2")[0]) for spine in ("S1", "S2", "S3")}
     assert facts == {"S1": 20.0, "S2": 100.0, "S3": 100.0}
+
+
+@pytest.mark.parametrize(("protocol", "carried"), [("ospf", 25.0), ("bgp", 50.0)])
+def test_a_link_that_paths_share_counts_for_each_of_them_where_neighbors_tell_sums(
+    protocol: str, carried: float
+):
+    """Both super-spines of a plane tell the same 25; by BGP a spine adds them up."""
+    words = "generate", "clos5", "--protocol", protocol
+    document = yaml.safe_load(CliRunner().invoke(main, words).output)
+    plan = make_plan(topology.from_document(document, Path("x")))
+    slow = {("p2-S1", "p2-L1"): 25.0}
+
+    def known(name: str) -> dict[str, float]:
+        return known_capacities(
+            plan, lambda port: slow.get((port.node, port.peer), 100.0), name, "p2-L1"
+        )
+
+    assert known("p1-L1") == {"p1-S1": carried, "p1-S2": 100.0, "p1-S3": 100.0, "p1-S4": 100.0}
+    assert known("p2-L2") == {"p2-S1": 25.0, "p2-S2": 100.0, "p2-S3": 100.0, "p2-S4": 100.0}
 
 
 class Told:

@@ -6,6 +6,7 @@ maximum flow over the shortest-path DAG, next hop by next hop.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -72,6 +73,37 @@ def path_capacities(
             beyond = nx.maximum_flow_value(graph, port.peer, target)
         result[port.name] = min(bundle, beyond) * (rate(port) or VETH_RATE) / bundle
     return result
+
+
+def known_capacities(
+    plan: AddressPlan, rate: Rate, source: str, target: str
+) -> dict[str, BytesPerSecond]:
+    """Return what the next hops of ``source`` carry to its knowledge: port name to bytes/s.
+
+    In a link-state protocol that is ``path_capacities``. By BGP a router is told a number by each
+    neighbor, which has added up what its own neighbors told it: links beyond them that their paths
+    share count several times.
+    """
+    if plan.nodes[source].system is None:
+        return path_capacities(plan, rate, source, target)
+    far = plan.distances(target)
+
+    def link(name: str, peer: str) -> BytesPerSecond:
+        return sum(rate(port) or VETH_RATE for port in plan.ports_between(name, peer))
+
+    @functools.cache
+    def through(name: str, peer: str) -> BytesPerSecond:
+        """What ``peer`` tells ``name``, at most the link between them in either direction."""
+        whole = math.inf if peer == target else sum(through(peer, far) for far in onward(peer))
+        return min(link(name, peer), link(peer, name), whole)
+
+    def onward(name: str) -> set[str]:
+        return {port.peer for port in plan.onward(name, far)}
+
+    return {
+        port.name: through(source, port.peer) * (rate(port) or VETH_RATE) / link(source, port.peer)
+        for port in plan.equal_cost_ports(source, target)
+    }
 
 
 def expected_shares(

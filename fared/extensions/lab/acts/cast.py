@@ -9,7 +9,7 @@ from fared.core.units import BytesPerSecond, format_bandwidth
 from fared.extensions.lab import traffic
 from fared.extensions.lab.acts.stage import SETTLED, DemoError, DemoStage
 from fared.extensions.lab.addressing import AddressPlan, NodePlan
-from fared.extensions.lab.expected import Rate, expected_shares, path_capacities
+from fared.extensions.lab.expected import Rate, expected_shares, known_capacities
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView, shares
 from fared.extensions.lab.ranks import ranks_at
@@ -113,13 +113,13 @@ def _link(
 def weighted(
     plan: AddressPlan, cast: Cast, rate: Rate, tolerance: float = _WEIGHT_TOLERANCE
 ) -> Accepts:
-    """Return the condition that a leaf's weights toward the target match its path capacities.
+    """Return the condition that a leaf's weights toward the target match what it knows of paths.
 
     ``rate``: what the leaf knows of each port; ``tolerance``: of a share, 0 to 1.
     """
 
     def accepts(name: str, view: KernelView) -> bool:
-        wanted = expected_shares(path_capacities(plan, rate, name, cast.target.name))
+        wanted = expected_shares(known_capacities(plan, rate, name, cast.target.name))
         return all(
             wanted.keys() == held.keys()
             and all(abs(held[port] - share) <= tolerance for port, share in wanted.items())

@@ -19,7 +19,7 @@ from fared.extensions.lab.acts.cast import Cast, choose, shape
 from fared.extensions.lab.acts.changed import REORDERING_HOSTS, changed
 from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.acts.stage import DemoStage
-from fared.extensions.lab.expected import expected_shares, path_capacities
+from fared.extensions.lab.expected import expected_shares, known_capacities, path_capacities
 from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.reload import adapt
 from fared.extensions.lab.sprayed import sprayed
@@ -87,7 +87,7 @@ def by_granularity(stage: DemoStage, cast: Cast, granularity: str) -> None:
     plan = fabric.plan
     wanted = sorted(
         expected_shares(
-            path_capacities(plan, fabric.rate, cast.source.name, cast.target.name)
+            known_capacities(plan, fabric.rate, cast.source.name, cast.target.name)
         ).values()
     )
 

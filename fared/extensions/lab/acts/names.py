@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem
 
+from fared.extensions.lab.labels import BGP
 from fared.extensions.lab.topology import LabTopology
 
 ACTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -55,10 +56,15 @@ class ActName(_Type):
 
 
 def refuse(topology: LabTopology, act: str, as_kind: str | None) -> None:
-    """Raise UsageError for a fabric in which other daemons route: acts change settings of fared."""
+    """Raise UsageError for a fabric that an act is not for.
+
+    Acts change settings of fared, so no other daemons may route.
+    """
     for node in topology.nodes.values():
         kind = as_kind or node.kind
         if node.is_router and kind != "fared":
             raise click.UsageError(
                 f"act {act}: all routers must run fared, {node.name} runs {kind}"
             )
+        if act == "tenant" and node.is_router and node.protocol == BGP:
+            raise click.UsageError(f"act {act}: BGP tells capacities, not what load leaves of them")
