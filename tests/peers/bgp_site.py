@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,12 @@ LINK_LOCAL = {"frr": ("fe80::1:1", "fe80::1:2"), "bird": ("fe80::2:1", "fe80::2:
 
 
 class BgpSite:
-    """The namespaces and programs; files of each program are in a directory of its name."""
+    """The namespaces and programs; files of each program are in a directory of its name.
 
-    def __init__(self, directory: Path, *, numbered: bool = True) -> None:
+    Links of those ``numbered`` have IPv4 addresses, all have link-local ones.
+    """
+
+    def __init__(self, directory: Path, numbered: Collection[str] = tuple(LINKS)) -> None:
         for parent in (directory, directory.parent):
             parent.chmod(0o755)
         self.directory = directory
@@ -31,8 +35,10 @@ class BgpSite:
         for name in LINKS:
             far = self.spaces[name]
             line = f"link add {name} type veth peer name eth0 netns {far.name}"
-            self.spaces["test"].batch("ip", [line, *self._up(name, name, 0, numbered=numbered)])
-            far.batch("ip", self._up(name, "eth0", 1, numbered=numbered))
+            self.spaces["test"].batch(
+                "ip", [line, *self._up(name, name, 0, numbered=name in numbered)]
+            )
+            far.batch("ip", self._up(name, "eth0", 1, numbered=name in numbered))
             (directory / name).mkdir()
             (directory / name).chmod(0o777)  # FRR's daemons are not root
 
@@ -81,8 +87,10 @@ class BgpSite:
             (self.directory / name / left).unlink(missing_ok=True)
 
     def vtysh(self, command: str) -> Any:
+        """What bgpd answers; nothing: it does not run yet."""
         tool = ["vtysh", "--vty_socket", str(self.directory / "frr"), "-c", command]
-        return json.loads(self.spaces["frr"].run(tool).stdout)
+        said = self.spaces["frr"].run(tool, check=False).stdout
+        return json.loads(said) if said.startswith("{") else {}
 
     def birdc(self, command: str) -> str:
         control = str(self.directory / "bird" / "bird.ctl")

@@ -45,7 +45,7 @@ def bird_text(password: str, ttl: str) -> str:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BgpSite]:
-    made = BgpSite(tmp_path_factory.mktemp("bgp"), numbered=False)
+    made = BgpSite(tmp_path_factory.mktemp("bgp"), numbered=())
     try:
         yield made
     finally:

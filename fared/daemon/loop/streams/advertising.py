@@ -32,7 +32,7 @@ _SOON, _INTERVAL = 1.0, 10.0
 _TOGETHER: Final = 1.0
 """Seconds by which one may be early, to share a wakeup."""
 _LEAST_GAP: Final = 1.0
-_BEGINS: Final = 5.0
+_BEGINS: Final = 8.0
 """Seconds between two of a neighbor, if it has just begun; after as many it may begin again."""
 
 
