@@ -1,9 +1,9 @@
 """Router advertisements on links whose neighbors have no configured address (RFC 4861 §4.2).
 
-A neighbor learns from them where to connect to. Ours have a router lifetime of 0 and no prefix, and
-leave the hop limit open: hosts that hear them change nothing. Of those that come only the source is
-read, from those that are valid (§6.1.2); the kernel verifies checksums, and goes on to process them
-as ``accept_ra`` says.
+A neighbor learns from them where to connect to; with a solicitation (§4.1) it asks for one. Ours
+have a router lifetime of 0 and no prefix, and leave the hop limit open: hosts that hear them change
+nothing. Of those that come only the source is read, from those that are valid (§6.1.1, §6.1.2); the
+kernel verifies checksums, and goes on to process them as ``accept_ra`` says.
 """
 
 from __future__ import annotations
@@ -17,43 +17,50 @@ from fared.kernel.packet_sockets import PRIORITY_CONTROL
 from fared.kernel.tcp import MakeSocket
 
 ALL_NODES: Final = "ff02::1"
-_ADVERTISEMENT: Final = 134
+ALL_ROUTERS: Final = "ff02::2"
+SOLICITATION: Final = 133
+ADVERTISEMENT: Final = 134
+_TARGETS: Final = {SOLICITATION: ALL_ROUTERS, ADVERTISEMENT: ALL_NODES}
 _HOP_LIMIT: Final = 255
-_HEADER = struct.Struct("!BBHBBHII")
-"""Type, code, checksum, hop limit, flags, router lifetime, reachable time, retransmission timer."""
+_HEADS: Final = {SOLICITATION: struct.Struct("!BBHI"), ADVERTISEMENT: struct.Struct("!BBHBBHII")}
+"""Type, code, checksum, reserved; in place of the last: hop limit, flags, router lifetime,
+reachable time, retransmission timer."""
+_LIFETIME = slice(6, 8)
 _SOURCE_LINK_LAYER_ADDRESS: Final = 1
 _OPTION_UNIT: Final = 8
 _MAC_SIZE: Final = 6
 _ICMP6_FILTER: Final = 1
-_ONLY_ADVERTISEMENTS = b"".join(
-    struct.pack(
-        "=I", 0xFFFF_FFFF & ~(1 << (_ADVERTISEMENT & 31) if n == _ADVERTISEMENT >> 5 else 0)
-    )
-    for n in range(8)
-)
-"""struct icmp6_filter: the bits of types that are not to be received."""
+_WORDS: Final = 8
+"""Of a struct icmp6_filter, whose bits are the types that are not to be received."""
 _SO_BINDTOIFINDEX = 62
 _LONGEST: Final = 1500
 _MOST: Final = 16
-"""Advertisements that are read in a turn."""
+"""Messages that are read in a turn."""
 _ANCILLARY = socket.CMSG_SPACE(4)
 
 
 class Heard(NamedTuple):
-    """Where an advertisement came from; ``mac`` 0: it does not say."""
+    """What came, and from where; ``mac`` 0: it does not say. ``lifetime``: as a router, seconds."""
 
+    kind: int
     address: int
     mac: int
+    lifetime: int = 0
 
 
 def opened(make: MakeSocket, ifindex: int) -> socket.socket:
-    """A socket that sends and hears advertisements on one link. Raises OSError."""
+    """A socket that sends and hears such messages on one link. Raises OSError."""
     kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
     made = make(socket.AF_INET6, kind, socket.IPPROTO_ICMPV6)
+    refused = [0xFFFF_FFFF] * _WORDS
+    for one in _TARGETS:
+        refused[one >> 5] &= ~(1 << (one & 31))
+    group = socket.inet_pton(socket.AF_INET6, ALL_ROUTERS) + struct.pack("=i", ifindex)
     try:
         made.setblocking(False)
-        made.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, _ONLY_ADVERTISEMENTS)
+        made.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, struct.pack(f"={_WORDS}I", *refused))
         made.setsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX, ifindex)
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group)
         made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
         made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, ifindex)
         made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _HOP_LIMIT)
@@ -66,22 +73,23 @@ def opened(make: MakeSocket, ifindex: int) -> socket.socket:
     return made
 
 
-def advertisement(mac: int) -> bytes:
-    """An advertisement with the link-layer address of its sender, 0: without."""
-    head = _HEADER.pack(_ADVERTISEMENT, 0, 0, 0, 0, 0, 0, 0)
+def message(kind: int, mac: int) -> bytes:
+    """A message with the link-layer address of its sender, 0: without."""
+    head = _HEADS[kind]
+    fixed = head.pack(kind, *[0] * (len(head.format) - 2))
     if not mac:
-        return head
-    return head + bytes((_SOURCE_LINK_LAYER_ADDRESS, 1)) + mac.to_bytes(_MAC_SIZE, "big")
+        return fixed
+    return fixed + bytes((_SOURCE_LINK_LAYER_ADDRESS, 1)) + mac.to_bytes(_MAC_SIZE, "big")
 
 
-def send(sock: socket.socket, ifindex: int, address: int, mac: int) -> None:
-    """Send an advertisement from a link-local address; the kernel adds the checksum.
+def send(sock: socket.socket, kind: int, ifindex: int, address: int, mac: int) -> None:
+    """Send a message from a link-local address; the kernel adds the checksum.
 
     Raises OSError, if the kernel does not have the address (yet), for one.
     """
     info = struct.pack("=16si", address.to_bytes(16, "big"), ifindex)
     ancillary = [(socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, info)]
-    sock.sendmsg((advertisement(mac),), ancillary, 0, (ALL_NODES, 0, 0, ifindex))
+    sock.sendmsg((message(kind, mac),), ancillary, 0, (_TARGETS[kind], 0, 0, ifindex))
 
 
 def receive(sock: socket.socket) -> tuple[list[Heard], int]:
@@ -107,12 +115,15 @@ def receive(sock: socket.socket) -> tuple[list[Heard], int]:
 
 
 def decode(data: bytes, source: bytes, hop_limit: int) -> Heard | None:
-    """What an advertisement tells; None: it is not valid (RFC 4861 §6.1.2)."""
-    if hop_limit != _HOP_LIMIT or source[0] != 0xFE or source[1] & 0xC0 != 0x80:
+    """What a message tells; None: it is not valid (RFC 4861 §6.1.1, §6.1.2)."""
+    kind = data[0] if data else 0
+    head = _HEADS.get(kind)
+    if head is None or hop_limit != _HOP_LIMIT or len(data) < head.size or data[1]:
         return None
-    if len(data) < _HEADER.size or data[:2] != bytes((_ADVERTISEMENT, 0)):
+    near = source[0] == 0xFE and source[1] & 0xC0 == 0x80
+    if kind == ADVERTISEMENT and not near:  # who solicits may have no address yet
         return None
-    at, mac = _HEADER.size, 0
+    at, mac = head.size, 0
     while at < len(data):
         if at + 2 > len(data):
             return None
@@ -122,4 +133,5 @@ def decode(data: bytes, source: bytes, hop_limit: int) -> Heard | None:
         if data[at] == _SOURCE_LINK_LAYER_ADDRESS:
             mac = int.from_bytes(data[at + 2 : at + 2 + _MAC_SIZE], "big")
         at += size
-    return Heard(int.from_bytes(source, "big"), mac)
+    lifetime = 0 if kind == SOLICITATION else int.from_bytes(data[_LIFETIME], "big")
+    return Heard(kind, int.from_bytes(source, "big"), mac, lifetime)

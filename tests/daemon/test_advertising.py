@@ -70,7 +70,7 @@ async def test_three_follow_each_other_and_others_share_their_wakeups(ends):
         gaps.append(round(state(left).due - loop.time(), 1))
         await beat(left)
     assert gaps == [1.0, 1.0, 10.0, 10.0]
-    state(left).due = loop.time() + 0.5
+    state(left).due, state(left).sent_at = loop.time() + 0.5, loop.time() - 9.5
     left.edge._advertising._beat()
     assert state(left).due > loop.time() + 9, "a little early, with those of another link"
     left.do(AdvertiseRouter(11, "e0", None))
@@ -79,30 +79,76 @@ async def test_three_follow_each_other_and_others_share_their_wakeups(ends):
     assert left.edge._advertising._timer is None
 
 
-async def test_a_neighbor_that_begins_is_answered_at_once_and_once(ends):
-    """It sends its first ones close together, and may take no connection before it hears us."""
+async def test_frr_is_answered_when_it_begins(ends):
+    """It sends its first ones close together, and takes no connection before it hears us."""
     left, right = ends.left, ends.right
-    sock = advertisements.opened(right.netns.socket, 12)
+    sent = "advertisements-sent"
+    lifetime = bytes.fromhex("86 00 0000 40 00 001e 00000000 00000000")
     heard = 0
 
-    async def hear() -> int:
-        """Send one of the neighbor; return how many there are of ours when it has been heard."""
+    async def hear(message: bytes) -> float:
+        """Send one of the neighbor; return in how many seconds the next of ours is due."""
         nonlocal heard
         heard += 1
-        advertisements.send(sock, 12, LINK_LOCAL + 2, 0)
+        sock.sendto(message, ("ff02::1", 0, 0, 12))
         await loop_until(lambda: left.edge.counters["advertisements-received"] == heard)
-        return left.edge.counters["advertisements-sent"]
+        return state(left).due - left.edge._loop.time()
+
+    with advertisements.opened(right.netns.socket, 12) as sock:
+        advertise(left, 1)
+        for _ in range(2):
+            await beat(left)
+        ours = advertisements.message(advertisements.ADVERTISEMENT, 0)
+        assert min(await hear(ours), await hear(ours), await hear(ours)) > 5
+        assert await hear(lifetime) <= 1
+        state(left).sent_at -= 1
+        assert await hear(lifetime) > 5
+        assert left.edge.counters[sent] == 4
+        state(left).heard_at -= 10
+        assert await hear(lifetime) > 5, "as seldom as it does later"
+
+
+@pytest.mark.rfc("RFC 4861 §6.2.6")
+async def test_who_solicits_is_answered_once_a_second(ends):
+    """A router that has been restarted asks, and need not wait for the next advertisement."""
+    left, right = ends.left, ends.right
+    sock = advertisements.opened(right.netns.socket, 12)
+    sent, solicited = "advertisements-sent", "solicitations-received"
+
+    async def solicit(number: int) -> None:
+        advertisements.send(sock, advertisements.SOLICITATION, 12, LINK_LOCAL + 2, 0)
+        await loop_until(lambda: left.edge.counters[solicited] == number)
 
     with sock:
         advertise(left, 1)
         for _ in range(2):
             await beat(left)
-        assert [await hear(), await hear(), await hear()] == [3, 4, 4]
-        for _ in range(2):
-            await beat(left)
-        assert (await hear(), state(left).sent) == (6, 3), "still the same beginning"
-        state(left).heard_at -= 10
-        assert [await hear(), await hear(), await hear()] == [6, 7, 7]
+        await solicit(1)
+        assert left.edge.counters[sent] == 3
+        assert state(left).due <= left.edge._loop.time() + 1
+        state(left).sent_at -= 1
+        await solicit(2)
+        assert left.edge.counters[sent] == 4
+        assert state(left).due > left.edge._loop.time() + 5
+
+
+async def test_the_first_ones_ask_for_those_of_the_neighbor(ends):
+    left, right = ends.left, ends.right
+    with advertisements.opened(right.netns.socket, 12) as sock:
+        kinds: list[int] = []
+
+        def heard(number: int) -> bool:
+            kinds.extend(one.kind for one in advertisements.receive(sock)[0])
+            return len(kinds) >= number
+
+        advertise(left, 1)
+        await loop_until(lambda: heard(2))
+        advertisements.send(sock, advertisements.ADVERTISEMENT, 12, LINK_LOCAL + 2, 0)
+        await loop_until(lambda: left.heard)
+        await beat(left)
+        await loop_until(lambda: heard(3))
+    asks, tells = advertisements.SOLICITATION, advertisements.ADVERTISEMENT
+    assert kinds == [tells, asks, tells]
 
 
 async def test_an_address_that_is_not_there_yet_is_tried_again(ends):
@@ -134,16 +180,16 @@ async def test_of_neighbors_that_change_all_the_time_one_a_second_is_told(ends, 
 
 async def test_a_link_without_ipv6_is_opened_later_and_reported(ends, monkeypatch):
     left = ends.left
-    original, reports = advertising.advertisements.opened, []
+    original, reports = advertising.opened, []
     left.edge._advertising._again._report = lambda *what: reports.append(what)
 
     def missing(*_: object) -> object:
         raise OSError(19, "No such device")
 
-    monkeypatch.setattr(advertising.advertisements, "opened", missing)
+    monkeypatch.setattr(advertising, "opened", missing)
     advertise(left, 1)
     assert (reports[0][0], reports[0][1].strerror) == (11, "No such device")
-    monkeypatch.setattr(advertising.advertisements, "opened", original)
+    monkeypatch.setattr(advertising, "opened", original)
     await loop_until(lambda: state(left).sent)
     assert reports[1:] == [(11, None)]
 

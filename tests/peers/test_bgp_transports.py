@@ -76,10 +76,10 @@ async def test_frr_without_an_address_of_ours_has_a_session_with_a_key(site: Bgp
     try:
         site.start_frr(FRR_TEXT)
         (index,) = edge.links
-        edge.start()
-        edge.streams.perform(AdvertiseRouter(index, "frr", ours, 0x02_0000_0000_01))
+        edge.streams.perform(AdvertiseRouter(index, "frr", ours))
         await loop_until(lambda: edge.heard, 30.0, "an advertisement of FRR")
         assert edge.heard[0].address == theirs
+        edge.start()
         await established(edge)
         (peer,) = site.vtysh("show bgp neighbors json").values()
         assert peer["bgpState"] == "Established"

@@ -1,10 +1,11 @@
 """Router advertisements on unnumbered links, and whom they come from.
 
-Three a second apart, then one in ten seconds (RFC 4861 §6.2.4). A neighbor that begins sends its
-first ones as close together: it is answered with three, at once, since FRR takes no connection
-before it has heard one. As answers are no closer than its own, they are answered once more at most.
-The engine is told of a neighbor's address
-when it is new; on a link where others pretend to be the neighbor, once a second at most.
+Three a second apart, then one in ten seconds (RFC 4861 §6.2.4), and one for who solicits (§6.2.6).
+The first ones go with solicitations, until the neighbor has been heard. FRR solicits none when it
+begins, and takes no connection before it has heard one: it is known by those that it sends, which
+are as close together, and have a router lifetime, and is answered as if it had asked. The engine is
+told of a neighbor's address when it is new; on a link where others pretend to be the neighbor, once
+a second at most.
 """
 
 from __future__ import annotations
@@ -20,10 +21,17 @@ import msgspec
 
 from fared.core.streams import AdvertiseRouter, RouterHeard
 from fared.daemon.loop.streams.pump import READ, Pump
-from fared.kernel import router_advertisements as advertisements
 from fared.kernel.arrived import count_error
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.reopening import Reopening, Report
+from fared.kernel.router_advertisements import (
+    ADVERTISEMENT,
+    SOLICITATION,
+    Heard,
+    opened,
+    receive,
+    send,
+)
 from fared.kernel.tcp import MakeSocket
 
 _FIRST: Final = 3
@@ -33,7 +41,7 @@ _TOGETHER: Final = 1.0
 """Seconds by which one may be early, to share a wakeup."""
 _LEAST_GAP: Final = 1.0
 _BEGINS: Final = 8.0
-"""Seconds between two of a neighbor, if it has just begun; after as many it may begin again."""
+"""Seconds between two of a neighbor at most, if it has just begun."""
 
 
 class _UnnumberedLink(msgspec.Struct):
@@ -41,11 +49,10 @@ class _UnnumberedLink(msgspec.Struct):
     sock: socket.socket | None = None
     sent: int = 0
     due: float = 0.0
-    heard: advertisements.Heard | None = None
+    sent_at: float = -math.inf
+    heard: Heard | None = None
     told_at: float = -math.inf
     heard_at: float = -math.inf
-    answered: bool = False
-    """Whether those that are close together were answered."""
 
 
 class Advertising:
@@ -99,7 +106,7 @@ class Advertising:
     def _open(self, ifindex: int) -> None:
         link = self._links[ifindex]
         try:
-            link.sock = sock = advertisements.opened(self._make, ifindex)
+            link.sock = sock = opened(self._make, ifindex)
         except PermissionError as error:
             purpose = "open raw sockets for router advertisements"
             raise PrivilegeError("CAP_NET_RAW", purpose) from error
@@ -115,7 +122,8 @@ class Advertising:
         """Send what is due, and wait for the next."""
         now = self._loop.time()
         for link in self._links.values():
-            if link.sock is not None and link.due <= now + _TOGETHER * (link.sent >= _FIRST):
+            early = _TOGETHER if now >= link.sent_at + _INTERVAL - 2 * _TOGETHER else 0.0
+            if link.sock is not None and link.due <= now + early:
                 self._send(link, link.sock)
                 link.due = now + (_SOON if link.sent < _FIRST else _INTERVAL)
         if self._timer is not None:
@@ -126,32 +134,46 @@ class Advertising:
     def _send(self, link: _UnnumberedLink, sock: socket.socket) -> None:
         wanted = link.wanted
         assert wanted.address is not None
+        kinds = [ADVERTISEMENT]
+        if link.heard is None and link.sent < _FIRST:
+            kinds.append(SOLICITATION)
         try:
-            advertisements.send(sock, wanted.ifindex, wanted.address, wanted.mac)
+            for kind in kinds:
+                send(sock, kind, wanted.ifindex, wanted.address, wanted.mac)
         except OSError as error:  # the address is not usable yet, or the link is down
             count_error(self._counters, "advertisement-error", error)
         else:
-            link.sent += 1
+            link.sent, link.sent_at = link.sent + 1, self._loop.time()
             self._counters["advertisements-sent"] += 1
 
     def _read(self, ifindex: int, sock: socket.socket) -> None:
         try:
-            found, bad = advertisements.receive(sock)
+            found, bad = receive(sock)
         except OSError as error:
             count_error(self._counters, "receive-error", error)
             return
-        self._counters["advertisements-received"] += len(found)
         if bad:
             self._counters["advertisements-malformed"] += bad
         link = self._links.get(ifindex)
         if not found or link is None:
             return
-        last, now = found[-1], self._loop.time()
-        begins, link.heard_at = now - link.heard_at < _BEGINS, now
-        if begins and not link.answered and link.sent >= _FIRST:
-            link.sent, link.due = 0, now
+        told = [one for one in found if one.kind == ADVERTISEMENT]
+        self._counters["advertisements-received"] += len(told)
+        asked = len(told) < len(found)
+        if asked:
+            self._counters["solicitations-received"] += len(found) - len(told)
+        if told:
+            asked |= self._hear(link, told[-1])
+        if asked:
+            link.due = min(link.due, link.sent_at + _LEAST_GAP)
             self._beat()
-        link.answered = begins
+
+    def _hear(self, link: _UnnumberedLink, last: Heard) -> bool:
+        """Tell of a neighbor that is new; return whether it seems to begin."""
+        now = self._loop.time()
+        begins = last.lifetime > 0 and now - link.heard_at < _BEGINS
+        link.heard_at = now
         if last != link.heard and now >= link.told_at + _LEAST_GAP:
             link.heard, link.told_at = last, now
-            self._tell(RouterHeard(ifindex, last.address, last.mac))
+            self._tell(RouterHeard(link.wanted.ifindex, last.address, last.mac))
+        return begins
