@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ from fared.core.streams import (
 )
 from fared.daemon.loop.streams.edge import StreamEdge
 from fared.extensions.lab.namespaces import Netns
-from tests.waiting import loop_until
+from tests.waiting import loop_until, wait_for
 
 PORT = 179
 _numbers = itertools.count(1)
@@ -138,6 +139,11 @@ class Ends:
                     f"addr add fe80::{host}/64 dev e0 nodad",
                 ],
             )
+
+        # until then the kernel drops what is sent
+        for end in (self.left, self.right):
+            state = functools.partial(end.netns.ip, "-br", "link", "show", "e0")
+            wait_for(lambda s=state: s().split()[1] == "UP", 10.0, state)
 
     async def join(self, **options: Any) -> tuple[StreamId, StreamId]:
         """Connect left to right with options of both transports; return their streams."""
