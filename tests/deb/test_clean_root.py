@@ -255,7 +255,7 @@ def test_the_packages_install_upgrade_under_traffic_without_loss_and_leave_nothi
     # Installed: no service runs, and the tools are another package.
     install(machine, release, OLD, "fared")
     assert "inactive" in machine.run("systemctl", "is-active", "fared", check=False)
-    assert "expected an ospf or an isis section" in machine.run("fared", "--check", check=False)
+    assert "expected an ospf, isis or bgp section" in machine.run("fared", "--check", check=False)
     assert "install fared-tools" in machine.run("fared-cli", "spf", check=False)
     install(machine, release, OLD, "fared-tools")
     assert "--lsdb" in machine.run("fared-cli", "spf", "--help")

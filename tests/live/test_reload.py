@@ -93,7 +93,7 @@ def test_no_signal_ends_a_daemon_that_the_next_one_replaces(running: Pair):
     [
         ("ospf: [\n", "fared.yaml:"),
         ("ospf: {aera: {}}\n", "'areas'"),
-        ("{}\n", "an ospf or an isis section"),
+        ("{}\n", "an ospf, isis or bgp section"),
     ],
 )
 def test_a_bad_file_is_refused_and_the_running_configuration_stays(
