@@ -172,7 +172,7 @@ def test_the_summary_counts_routes_by_type(context):
     ("args", "message"),
     [
         ({"via": "S9"}, "no next hop S9; known: S1, S2"),
-        ({"type": "bgp"}, "'bgp' is not a type: intra-area"),
+        ({"type": "rip"}, "'rip' is not a type: intra-area"),
         ({"older": "soon"}, "older must be a duration such as 90s or 5m"),
         ({"longer": True}, "longer needs a prefix"),
         ({"prefix": "11.0.0.0/8", "longer": True}, "no route within 11.0.0.0/8"),

@@ -165,7 +165,6 @@ def test_commands_of_other_routers_that_look_are_answered(path, words, ours):
         ("ping 10.0.0.1", "'path SRC DST'"),
         ("commit", "--confirm 5m"),
         ("clear ip ospf process", "'restart --graceful'"),
-        ("show bgp summary", "no BGP"),
         ("no shutdown", "'config apply FILE'"),
     ],
 )

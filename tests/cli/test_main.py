@@ -125,7 +125,7 @@ def test_documents_are_filtered_by_words_and_options(daemon, words, args):
 
 
 @pytest.mark.parametrize(
-    "words", ["routes --older soon", "routes --type bgp", "routes 10.0.0.0/8 summary x", "fib a b"]
+    "words", ["routes --older soon", "routes --type rip", "routes 10.0.0.0/8 summary x", "fib a b"]
 )
 def test_what_no_filter_is_is_a_usage_error(daemon, words):
     assert run(daemon, "show", *words.split()).exit_code == 2
@@ -137,7 +137,10 @@ def test_what_no_filter_is_is_a_usage_error(daemon, words):
 def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, what):
     """Show isis neighbors asks for the neighbors of IS-IS."""
     assert run(daemon, "show", proto, what).exit_code == 0
-    assert daemon.asked == [(f"show {what}", {"proto": proto})]
+    if (proto, what) == ("bgp", "routes"):
+        assert daemon.asked == [("show bgp-routes", {})], "of all neighbors, used or not"
+    else:
+        assert daemon.asked == [(f"show {what}", {"proto": proto})]
 
 
 def test_every_other_command_has_its_document():

@@ -24,7 +24,6 @@ _CLEAR: Final = (
     "'clear neighbor NAME' ends adjacencies, which form again; 'restart --graceful' starts the"
     " daemon again, its routes stay in the kernel"
 )
-_NO_BGP: Final = "fared has no BGP; 'show routes' lists routes of OSPF and IS-IS"
 
 _LOOKS: Final = MappingProxyType(
     {
@@ -59,6 +58,14 @@ _LOOKS: Final = MappingProxyType(
         "show interfaces brief": "show interfaces",
         "show interfaces terse": "show interfaces",
         "show ip isis neighbor": "show isis neighbors",
+        "show ip bgp": "show bgp routes",
+        "show ip bgp summary": "show bgp summary",
+        "show ip bgp neighbors": "show bgp neighbors",
+        "show bgp ipv4 unicast": "show bgp routes --af ipv4",
+        "show bgp ipv6 unicast": "show bgp routes --af ipv6",
+        "show bgp ipv4 unicast summary": "show bgp summary",
+        "show bgp ipv6 unicast summary": "show bgp summary",
+        "show bgp neighbor": "show bgp neighbors",
         "show isis adjacency": "show isis neighbors",
         "show isis neighbor detail": "show isis neighbors",
         "show isis interface brief": "show isis interfaces",
@@ -126,8 +133,6 @@ _TOLD: Final = MappingProxyType(
         "clear ospf": _CLEAR,
         "request support": "'tech-support'",
         "generate": "'tech-support' writes all that a bug report needs into one tar",
-        "show bgp": _NO_BGP,
-        "show ip bgp": _NO_BGP,
         "show mpls": "fared has no MPLS; 'show bier' has BIER",
         "show vrf": "one daemon has one table, 'fib: table'; 'show status' tells what runs",
         "show route-map": "there are no route maps; 'show config' has filters and redistribution",

@@ -1,13 +1,15 @@
 """Commands that print a document of the daemon: one for each entry of the registry.
 
-``show isis ...`` and ``show ospf ...`` are the same commands narrowed to one protocol.
+``show isis ...``, ``show ospf ...`` and ``show bgp ...`` are the same commands narrowed to one
+protocol, with those that only it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -30,6 +32,12 @@ _NEGATIVE: dict[str, Callable[[Json], bool]] = {
 """By document and flags: the condition on a document that makes the exit code 1."""
 
 
+_OF_PROTOCOL: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {"bgp": {"summary": "bgp-summary", "routes": "bgp-routes"}}
+)
+"""Documents that only one protocol has, by their words behind its name."""
+
+
 @click.group(cls=Words)
 @output_options
 def show() -> None:
@@ -47,8 +55,12 @@ def _narrowed_to(proto: str) -> Lazy:
 
     def make() -> click.Group:
         group = Words(proto, help=text)
+        own = _OF_PROTOCOL.get(proto, {})
+        for name, document in own.items():
+            group.add_lazy(name, lazy_command(document))
         for name in narrowed():
-            group.add_lazy(name, lazy_command(name, proto))
+            if name not in own:
+                group.add_lazy(name, lazy_command(name, proto))
         return output_options(group)
 
     return Lazy(make, text)

@@ -90,7 +90,7 @@ def gather(session: Session) -> Json:
     Raises Failure if even the status is unavailable.
     """
     documents: Json = {"status": session.ask("show status")}
-    wanted = dict(_wanted())
+    wanted = dict(_wanted(documents["status"]))
     for proto in _others(documents["status"]):
         wanted[f"lsdb {proto}"] = ("show lsdb", {"proto": proto})
     for key, (command, args) in wanted.items():
@@ -104,9 +104,11 @@ def _others(status: Json) -> list[str]:
     return [proto for proto in human.PROTOCOLS if status.get(proto)][1:]
 
 
-def _wanted() -> Iterator[tuple[str, tuple[str, Json]]]:
+def _wanted(status: Json) -> Iterator[tuple[str, tuple[str, Json]]]:
     """Yield all documents without required arguments, and their variants by flag."""
     for document in all_documents():
+        if document.proto and not status.get(document.proto):
+            continue
         if any(argument.required for argument in document.args):
             continue
         yield document.name, (document.command, {})

@@ -8,9 +8,9 @@ arguments and help). JSON, the commands of the control socket, the paths of HTTP
 - Documents: a module for each name in ``registry``; ``protocol_status`` is part of ``status``,
   ``link`` of ``interfaces``, ``missing`` (links without an adjacency) and ``lost`` (links that the
   fabric misses) of several, ``log_ring`` of ``log``. ``neighbor`` and ``interface`` have the rows
-  of ``neighbors`` and ``interfaces``; ``neighbor_detail`` and ``interface_detail`` print one of
-  them in full. Answers of commands: ``operation``, ``config_changes``,
-  ``recordings``.
+  of ``neighbors`` and ``interfaces``; ``neighbor_detail``, ``session_detail`` (of BGP) and
+  ``interface_detail`` print one of them in full. Answers of commands: ``operation``,
+  ``config_changes``, ``recordings``.
 - Their parts: ``facts`` and ``declare``, ``happened`` (what changed, in words), ``contents`` (of
   LSAs), ``rows`` and ``sliced`` for long lists; printed on ``paper`` by ``cells`` and ``human``.
 - Views: ``dispatch`` calls them with a ``context``, ``each`` has those of a protocol, ``views``
@@ -31,8 +31,8 @@ another meaning, makes a new version. Conventions, in all documents:
 A transit network appears among nodes as ``net:ADDRESS`` (the DR's address), a pseudonode as
 ``0102.5500.0001.02``.
 
-``"proto"`` is ``"ospf"`` or ``"isis"``. As an argument it narrows a document to one protocol;
-``show isis neighbors`` and ``/api/v1/isis/neighbors`` do the same.
+``"proto"`` is ``"ospf"``, ``"isis"`` or ``"bgp"``. As an argument it narrows a document to one
+protocol; ``show isis neighbors`` and ``/api/v1/isis/neighbors`` do the same.
 
 Daemon and client both load a module, so it imports neither rich nor an engine; views that need
 more of the router than its context are in ``views``.

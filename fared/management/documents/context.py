@@ -31,10 +31,11 @@ from fared.paths.rib.solver import RouteSolver
 from fared.paths.ted.model import NodeBlock, PathType
 from fared.paths.weights.path_capacity import WeightMode
 from fared.router.instance import ProtocolInstance
-from fared.router.protocols import ISIS, OSPF
+from fared.router.protocols import BGP, ISIS, OSPF
 from fared.router.router import Router
 
 if TYPE_CHECKING:
+    from fared.protocols.bgp.engine import BgpEngine
     from fared.protocols.isis.engine import IsisEngine
     from fared.protocols.ospf.engine import OspfEngine
 
@@ -199,6 +200,11 @@ class ViewContext(msgspec.Struct, dict=True):
         return cast("IsisEngine", self.router.instances[ISIS].engine)
 
     @property
+    def bgp(self) -> BgpEngine:
+        """The BGP engine, which views only read."""
+        return cast("BgpEngine", self.router.instances[BGP].engine)
+
+    @property
     def titles(self) -> dict[str, str]:
         """The title of each running protocol: ``OSPF``."""
         return {name: instance.protocol.title for name, instance in self.router.instances.items()}
@@ -212,7 +218,7 @@ class ViewContext(msgspec.Struct, dict=True):
     @cached_property
     def hostnames(self) -> dict[int, str]:
         """Dynamic hostnames (RFC 5642, RFC 5301) by node id, of all protocols."""
-        return {
+        found: dict[int, str] = {
             node: block.hostname
             for instance in self.router.instances.values()
             for solver in instance.solvers.values()
@@ -220,6 +226,10 @@ class ViewContext(msgspec.Struct, dict=True):
             for node, block in solver.ted(area).blocks.items()
             if block.hostname
         }
+        own = self.router.settings.hostname
+        if own and BGP in self.router.instances:  # it advertises none
+            found.setdefault(self.router.instances[BGP].root, own)
+        return found
 
     @property
     def root(self) -> str:
@@ -244,14 +254,14 @@ class ViewContext(msgspec.Struct, dict=True):
 
     def find_node(self, text: str, instance: ProtocolInstance) -> int | None:
         """Find a node of a protocol by router id, system id or hostname; None: not found."""
-        nodes = {
-            node: block.hostname
+        nodes = (
+            node
             for solver in instance.solvers.values()
             for area in solver.areas
-            for node, block in solver.ted(area).blocks.items()
-        }
-        for node, hostname in nodes.items():
-            if text in (hostname, format_node(node)):
+            for node in solver.ted(area).blocks
+        )
+        for node in nodes:
+            if text in (self.hostnames.get(node), format_node(node)):
                 return node
         return None
 
@@ -319,6 +329,11 @@ class ViewContext(msgspec.Struct, dict=True):
         if solver.mode is WeightMode.AVAILABLE and solver.adaptation.equalise:
             return "equalise"
         return str(solver.mode.value)
+
+
+def type_of(proto: str, route: Route) -> str:
+    """Return the type of a route of a protocol; BGP has none."""
+    return proto if proto == BGP else route.path_type.label
 
 
 def finite(value: float | None) -> float | None:

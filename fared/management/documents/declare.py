@@ -70,7 +70,8 @@ class Document(msgspec.Struct, frozen=True):
     ``row``: its class. ``view``: the function that makes it, called with the context and ``args``,
     or its name in ``documents.views`` (``module:function``). ``help``: the help of its command,
     whose first sentence is for lists. ``narrowed``: also for one protocol (``proto``, ``show isis
-    NAME``). ``rare``: its view is imported when somebody asks for it.
+    NAME``). ``rare``: its view is imported when somebody asks for it. ``proto``: the protocol that
+    alone has it.
     """
 
     row: type[Answer]
@@ -79,6 +80,7 @@ class Document(msgspec.Struct, frozen=True):
     args: tuple[Argument, ...] = ()
     narrowed: bool = False
     rare: bool = False
+    proto: str = ""
 
     @property
     def format(self) -> str:

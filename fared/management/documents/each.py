@@ -22,7 +22,7 @@ from fared.paths.rib.selector import Advertisements
 from fared.paths.rib.solver import RouteSolver
 from fared.protocols.igp.counted import Countable
 from fared.router.instance import ProtocolInstance
-from fared.router.protocols import ISIS, OSPF
+from fared.router.protocols import BGP, ISIS, OSPF
 
 Perspective = Callable[[NodeId], Advertisements]
 """Returns the advertisements of a prefix that a given router uses."""
@@ -71,7 +71,7 @@ class ProtocolViews(Protocol):
 
 
 _HERE = "fared.management.documents.views"
-_VIEWS = MappingProxyType({OSPF: f"{_HERE}.ospf", ISIS: f"{_HERE}.isis"})
+_VIEWS = MappingProxyType({OSPF: f"{_HERE}.ospf", ISIS: f"{_HERE}.isis", BGP: f"{_HERE}.bgp"})
 
 
 def _views(protocol: str) -> ProtocolViews:

@@ -93,8 +93,9 @@ class Explain(Answer, tag="fared-explain/1"):
 
     Argument ``proto`` optional: of that protocol's route, used or not. ``weights``: their basis,
     none, capacity, available or equalise; ``granularity``: what takes one path, flow, flowlet or
-    packet; ``destinations``: the routers that advertise the prefix and were chosen; ``summary``:
-    the explanation in one or two sentences; ``withheld``: where filters keep the prefix out.
+    packet; ``destinations``: the routers that advertise the prefix and were chosen, none of a route
+    of BGP; ``summary``: the explanation in one or two sentences; ``withheld``: where filters keep
+    the prefix out.
     ``slower``: next hops at equal cost that are not used because of their delay, if there are any.
     """
 
@@ -124,7 +125,10 @@ class Explain(Answer, tag="fared-explain/1"):
         area = f", {human.area_title(other).lower()}" if other else ""
         to = ", ".join(end.name for end in self.destinations)
         paper.heading(self.prefix, first=True)
-        paper.line(f"{self.type}{area}, metric {self.metric}, to {to or 'this router'}")
+        if self.type == self.protocol:
+            paper.line(f"{human.PROTOCOLS.get(self.protocol, '')}, preference {self.preference}")
+        else:
+            paper.line(f"{self.type}{area}, metric {self.metric}, to {to or 'this router'}")
         paper.line(f"\n{self.summary}")
         for place in self.withheld:
             paper.line(f"\nKept out of {place.where}: {place.reason}.")

@@ -30,24 +30,17 @@ class AuthenticationStatus(Facts):
 class InterfaceFacts(OfProtocol):
     """One interface that a protocol runs on.
 
-    ``prefix_suppression``: its network is not advertised. ``full`` counts the neighbors that are
-    Full (OSPF) or Up (IS-IS). ``bandwidth`` is the capacity of the link, ``bandwidth_source`` its
-    source: config, shaper, speed, or None. A ``derated`` link has the least share of the deratings
-    left. ``utilized`` and ``available`` are measured outbound load and the rest of the capacity,
-    ``announced_available`` the value advertised last: a change of load below the announce threshold
-    is not advertised. ``delay``: that of the link, if it is configured. ``hello_in``: seconds to
-    the next hello, None where none is sent.
+    ``passive``: no neighbor is looked for. ``full`` counts the neighbors that are Full (OSPF), Up
+    (IS-IS) or Established (BGP). ``bandwidth`` is the capacity of the link, ``bandwidth_source``
+    its source: config, shaper, speed, or None. A ``derated`` link has the least share of the
+    deratings left. ``utilized`` and ``available`` are measured outbound load and the rest of the
+    capacity. ``delay``: that of the link, if it is configured.
     """
 
     interface: str
     ifindex: int
-    area: str
-    network_type: str
     state: str
     passive: bool
-    prefix_suppression: bool
-    priority: int
-    cost: int
     mtu: int
     addresses: list[str]
     """With prefix length: ``10.128.0.1/31``."""
@@ -59,20 +52,35 @@ class InterfaceFacts(OfProtocol):
     available: BytesPerSecond
     health: LinkHealthStatus | None
     derated: list[Derated]
-    announced_available: BytesPerSecond
     delay: Seconds | None
-    hello_interval: Seconds
-    dead_interval: Seconds
-    retransmit_interval: Seconds
-    hello_in: Seconds | None
     neighbors: int
     full: int
     flaps: int
     refused: list[RefusedHelloEntry]
+
+
+class HelloInterfaceFacts(InterfaceFacts):
+    """An interface with hellos, of OSPF or IS-IS.
+
+    ``prefix_suppression``: its network is not advertised. ``announced_available`` is the available
+    bandwidth advertised last: a change of load below the announce threshold is not advertised.
+    ``hello_in``: seconds to the next hello, None where none is sent.
+    """
+
+    area: str
+    network_type: str
+    prefix_suppression: bool
+    priority: int
+    cost: int
+    announced_available: BytesPerSecond
+    hello_interval: Seconds
+    dead_interval: Seconds
+    retransmit_interval: Seconds
+    hello_in: Seconds | None
     authentication: AuthenticationStatus | None
 
 
-class OspfInterfaceEntry(InterfaceFacts, tag="ospf"):
+class OspfInterfaceEntry(HelloInterfaceFacts, tag="ospf"):
     """One interface. ``state`` is a term of RFC 2328 §9.1.
 
     It is Down, Loopback, Point-to-point, Waiting, DR Other, Backup or DR. The designated
@@ -99,7 +107,7 @@ class Lan(Facts):
     is_dis: bool
 
 
-class IsisInterfaceEntry(InterfaceFacts, tag="isis"):
+class IsisInterfaceEntry(HelloInterfaceFacts, tag="isis"):
     """One circuit. ``state`` is Down, Loopback, Point-to-point, LAN, or DIS if we are the DIS.
 
     ``cost`` is the metric, ``dead_interval`` the holding time in our hellos. ``pending`` LSPs are
@@ -113,7 +121,17 @@ class IsisInterfaceEntry(InterfaceFacts, tag="isis"):
     lans: list[Lan]
 
 
-InterfaceEntry = OspfInterfaceEntry | IsisInterfaceEntry
+class BgpInterfaceEntry(InterfaceFacts, tag="bgp"):
+    """A link that leads to neighbors, or whose networks are announced.
+
+    ``state`` is Up, Down or Loopback. ``announced``: the networks of it that this router announces.
+    """
+
+    announced: list[str]
+
+
+InterfaceEntry = OspfInterfaceEntry | IsisInterfaceEntry | BgpInterfaceEntry
+HelloInterfaceEntry = OspfInterfaceEntry | IsisInterfaceEntry
 
 
 class InterfaceNeighbor(NamedNode):

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, count, facts, judged
+from fared.management.documents.interface import HelloInterfaceFacts
 
 if TYPE_CHECKING:
     from fared.management.documents.interface import (
+        HelloInterfaceEntry,
         InterfaceDetail,
         InterfaceEntry,
         IsisInterfaceEntry,
@@ -24,10 +26,16 @@ def show_interface(
     paper: Paper, entry: InterfaceEntry, detail: InterfaceDetail, *, first: bool
 ) -> None:
     """Print one interface, and who is at its other end."""
-    where = human.area_title(entry.area)
-    title = f"{entry.interface}, {human.PROTOCOLS[entry.proto]} {where[:1].lower()}{where[1:]}"
+    title = f"{entry.interface}, {human.PROTOCOLS[entry.proto]}"
+    columns = {**_FACTS, **_OF_PROTOCOL[entry.proto]}
+    if isinstance(entry, HelloInterfaceFacts):
+        where = human.area_title(entry.area)
+        title += f" {where[:1].lower()}{where[1:]}"
+        columns = {**_STATE, "Network": "network_type", **columns, **_REST}
+    else:
+        columns = {**_STATE, **columns}
     paper.heading(title, first=first)
-    known = list(facts(entry, {**_FACTS, **_OF_PROTOCOL[entry.proto], **_REST}))
+    known = list(facts(entry, columns))
     rejected = ", ".join(f"{row.packets} {row.reason}" for row in detail.rejected)
     paper.pairs([*known, ("Rejected", rejected)] if rejected else known)
     paper.more(detail.neighbors, _NEIGHBORS)
@@ -38,7 +46,7 @@ def _state(entry: InterfaceEntry) -> Cell:
     remarks = [
         "passive" if entry.passive else "",
         "unnumbered" if entry.unnumbered else "",
-        "its network is not advertised" if entry.prefix_suppression else "",
+        "its network is not advertised" if getattr(entry, "prefix_suppression", False) else "",
         f"ifindex {entry.ifindex}",
     ]
     state = judged(entry.state, good=entry.up)
@@ -52,14 +60,13 @@ def _capacity(entry: InterfaceEntry) -> str:
     text = f"{human.bandwidth(entry.bandwidth)} bit/s ({source})"
     if entry.utilized is None:
         return text
-    announced = human.bandwidth(entry.announced_available)
-    return (
-        f"{text}, load {human.bandwidth(entry.utilized)},"
-        f" free {human.bandwidth(entry.available)}, advertised {announced}"
-    )
+    text += f", load {human.bandwidth(entry.utilized)}, free {human.bandwidth(entry.available)}"
+    if not isinstance(entry, HelloInterfaceFacts):
+        return text
+    return f"{text}, advertised {human.bandwidth(entry.announced_available)}"
 
 
-def _hellos(entry: InterfaceEntry) -> str:
+def _hellos(entry: HelloInterfaceEntry) -> str:
     if entry.hello_in is None:
         return "none are sent"
     return (
@@ -69,7 +76,7 @@ def _hellos(entry: InterfaceEntry) -> str:
     )
 
 
-def _retransmits(entry: InterfaceEntry) -> str | None:
+def _retransmits(entry: HelloInterfaceEntry) -> str | None:
     return None if entry.hello_in is None else f"after {human.duration(entry.retransmit_interval)}"
 
 
@@ -95,7 +102,7 @@ def _named(address: str | None, hostname: str | None) -> str:
     return " ".join(filter(None, (hostname, address))) or "none"
 
 
-def _keys(entry: InterfaceEntry) -> str:
+def _keys(entry: HelloInterfaceEntry) -> str:
     keys = entry.authentication
     if keys is None:
         return "none"
@@ -113,13 +120,12 @@ def _adjacencies(entry: Any) -> str | None:  # noqa: ANN401 - an interface of ei
 
 
 _FACTS: Columns = {
-    "State": _state,
-    "Network": "network_type",
     "Addresses": lambda e: ", ".join(e.addresses) or human.DASH,
     "MTU": "mtu",
     "Capacity": _capacity,
     "Delay": lambda e: None if e.delay is None else f"{human.duration(e.delay)} (configured)",
 }
+_STATE: Columns = {"State": _state}
 _OSPF: Columns = {
     "Cost": "cost",
     "Designated": _designated,
@@ -133,7 +139,11 @@ _ISIS: Columns = {
     "LSPs": lambda e: f"{e.pending} still to be sent or acknowledged" if e.pending else None,
     "Up": _adjacencies,
 }
-_OF_PROTOCOL = {"ospf": _OSPF, "isis": _ISIS}
+_BGP: Columns = {
+    "Announced": lambda e: ", ".join(e.announced) or "none of its networks",
+    "Up": _adjacencies,
+}
+_OF_PROTOCOL = {"ospf": _OSPF, "isis": _ISIS, "bgp": _BGP}
 _REST: Columns = {
     "Hellos": _hellos,
     "Retransmits": _retransmits,

@@ -12,6 +12,7 @@ from fared.management.documents.cells import Cell, Columns, judged, plural_list,
 from fared.management.documents.declare import Answer, Argument, Document
 from fared.management.documents.interface import (
     AuthenticationStatus,
+    HelloInterfaceFacts,
     InterfaceDetail,
     InterfaceEntry,
     InterfaceFacts,
@@ -61,9 +62,10 @@ class Interfaces(Answer, tag="fared-interfaces/1"):
             _lans(paper, [e for e in entries if isinstance(e, IsisInterfaceEntry)])
             _derated(paper, entries)
             _health(paper, entries)
-            _authentication(paper, entries)
+            hellos = [e for e in entries if isinstance(e, HelloInterfaceFacts)]
+            _authentication(paper, hellos)
             _ttl_security(paper, [e for e in entries if isinstance(e, OspfInterfaceEntry)])
-            suppressed = [e.interface for e in entries if e.prefix_suppression]
+            suppressed = [e.interface for e in hellos if e.prefix_suppression]
             names = [plural_list(suppressed, _INTERFACES_SHOWN)] if suppressed else []
             _more(paper, ("~Networks not advertised",), [(name,) for name in names])
         show_missing(paper, self.missing)
@@ -146,7 +148,7 @@ def _follows(health: LinkHealthStatus) -> str:
     return "; ".join(follows)
 
 
-def _authentication(paper: Paper, entries: Iterable[InterfaceFacts]) -> None:
+def _authentication(paper: Paper, entries: Iterable[HelloInterfaceFacts]) -> None:
     """Print the signing key, once for all interfaces in the same state."""
     alike: dict[tuple[Cell, ...], list[str]] = {}
     for entry in entries:
@@ -218,6 +220,14 @@ _INTERFACES: dict[str, Columns] = {
         **_LINK,
         ">Up": _full,
         ">Flaps": "flaps",
+    },
+    "bgp": {
+        "Interface": "interface",
+        "State": _state,
+        **_LINK,
+        ">Up": _full,
+        ">Flaps": "flaps",
+        "~Announced": lambda e: ", ".join(e.announced) or human.DASH,
     },
 }
 _NETWORKS: Columns = {

@@ -1,10 +1,10 @@
-"""A neighbor of OSPF, an adjacency of IS-IS, and a router whose hellos are refused."""
+"""A neighbor of OSPF or BGP, an adjacency of IS-IS, and a router whose hellos are refused."""
 
 from __future__ import annotations
 
 from fared.management.documents import human
 from fared.management.documents.cells import Styled, judged
-from fared.management.documents.facts import Facts, OfProtocol, Seconds
+from fared.management.documents.facts import BytesPerSecond, Facts, OfProtocol, Seconds
 
 
 class ProblemEntry(Facts):
@@ -36,30 +36,22 @@ class NeighborFacts(OfProtocol):
     """One neighbor; ``uptime``: seconds in its state, ``dead_in``: until it is declared down.
 
     ``router_id`` is a router id, or a system id of IS-IS; ``address`` is the destination of
-    packets. ``problem``: why it is not used, or would not be again; None if nothing is known.
-    ``mtu``: what it states, or sent, 0 if that is not known; ``own_mtu``, ``own_address``,
-    ``network_type`` and the intervals are those of our interface. ``helped``: seconds that are left
-    of its graceful restart, None while it does not restart.
+    packets, ``own_address`` that of our interface. ``problem``: why it is not used, or would not be
+    again; None if nothing is known. ``helped``: seconds that are left of its graceful restart, None
+    while it does not restart.
     """
 
     router_id: str
     hostname: str | None
-    area: str
     interface: str
     address: str | None
     state: str
     problem: ProblemEntry | None
     uptime: Seconds | None
     dead_in: Seconds | None
-    priority: int
     flaps: int
     last_reason: str | None
     own_address: str | None
-    network_type: str
-    mtu: int
-    own_mtu: int
-    hello_interval: Seconds
-    dead_interval: Seconds
     helped: Seconds | None
 
     @property
@@ -81,6 +73,22 @@ class NeighborFacts(OfProtocol):
         return name in (self.hostname, self.router_id, self.address, self.interface)
 
 
+class HelloNeighborFacts(NeighborFacts):
+    """A neighbor by hellos, of OSPF or IS-IS.
+
+    ``mtu``: what it states, or sent, 0 if that is not known; ``own_mtu``, ``network_type`` and the
+    intervals are those of our interface.
+    """
+
+    area: str
+    priority: int
+    network_type: str
+    mtu: int
+    own_mtu: int
+    hello_interval: Seconds
+    dead_interval: Seconds
+
+
 class MtuMismatch(Facts):
     """The MTU that a neighbor states and the one of our interface, bytes."""
 
@@ -88,7 +96,7 @@ class MtuMismatch(Facts):
     own: int
 
 
-class OspfNeighborEntry(NeighborFacts, tag="ospf"):
+class OspfNeighborEntry(HelloNeighborFacts, tag="ospf"):
     """One neighbor. ``state`` is that of RFC 2328 §10.1 (``Full``); the lists are lengths (§10).
 
     ``mtu_mismatch``: the database exchange has not passed and the MTUs differ, which keeps a
@@ -137,7 +145,7 @@ class FloodingSpeed(Facts):
     receive_window: int | None
 
 
-class IsisNeighborEntry(NeighborFacts, tag="isis"):
+class IsisNeighborEntry(HelloNeighborFacts, tag="isis"):
     """One adjacency. ``state`` is Initializing or Up; ``uptime`` None until it is up.
 
     ``levels`` are those in use, ``holding_time`` that in its hellos, ``areas`` its area addresses
@@ -168,7 +176,97 @@ class IsisNeighborEntry(NeighborFacts, tag="isis"):
         return ", ".join(f"{family} {state}" for family, state in sorted(self.bfd.items()))
 
 
-NeighborEntry = OspfNeighborEntry | IsisNeighborEntry
+class SessionFamily(Facts):
+    """The routes of a family that a BGP session carries.
+
+    ``received``: prefixes that the neighbor told and that are accepted, ``told`` those that it is
+    told. ``waiting``: of these, changes of bandwidth alone that wait for threshold or budget.
+    ``loading``: its first table has not ended; ``stale``: seconds for which its routes are kept
+    while it restarts, None: they are not. ``next_hop``: ours, as it is told.
+    """
+
+    af: str
+    received: int
+    told: int
+    waiting: int
+    loading: bool
+    stale: Seconds | None
+    next_hop: str | None
+
+
+class PathBandwidthUse(Facts):
+    """What a BGP session says, and hears, of path bandwidth: as configured."""
+
+    send: str
+    receive: bool
+    missing: str
+
+
+class BgpNeighborEntry(NeighborFacts, tag="bgp"):
+    """One neighbor. ``state`` is that of RFC 4271 §8.2.2 (``Established``).
+
+    ``peer`` is its key in the configuration: its address, or the interface of an unnumbered link.
+    ``router_id`` is the BGP identifier, or ``peer`` before it is known. ``remote_as`` None: any
+    external one, not known yet. ``hold_time`` and ``keepalive``: those agreed on, None while the
+    session is not up. ``imports`` and ``exports``: what is accepted and told; none configured and
+    external: nothing (RFC 8212). The filters are names. ``updates``: UPDATE messages; of those
+    received, something was not accepted of ``updates_rejected``. ``held``: seconds until it is
+    tried again after too many prefixes. ``capacity``: of the link to it. ``bfd``: the state of its
+    BFD session, None without one.
+    """
+
+    peer: str
+    remote_as: int | None
+    external: bool | None
+    description: str
+    shutdown: bool
+    hold_time: Seconds | None
+    keepalive: Seconds | None
+    capabilities: list[str]
+    families: list[SessionFamily]
+    updates_received: int
+    updates_sent: int
+    updates_rejected: int
+    imports: list[str] | None
+    exports: list[str] | None
+    import_filter: str | None
+    export_filter: str | None
+    maximum_prefixes: int | None
+    held: Seconds | None
+    capacity: BytesPerSecond
+    path_bandwidth: PathBandwidthUse
+    min_path_bandwidth: BytesPerSecond
+    authenticated: bool
+    ttl_security: bool
+    bfd: str | None
+
+    @property
+    def name(self) -> str:
+        """Its hostname, or its key in the configuration."""
+        return human.router(self.peer, self.hostname)
+
+    @property
+    def sessions(self) -> str:
+        """The state of its BFD session; empty: there is none."""
+        return self.bfd or ""
+
+    @property
+    def received(self) -> int:
+        """The prefixes that it told, of all families."""
+        return sum(each.received for each in self.families)
+
+    @property
+    def told(self) -> int:
+        """The prefixes that it is told, of all families."""
+        return sum(each.told for each in self.families)
+
+    def is_called(self, name: str) -> bool:
+        """See ``NeighborFacts``."""
+        return name == self.peer or super().is_called(name)
+
+
+NeighborEntry = OspfNeighborEntry | IsisNeighborEntry | BgpNeighborEntry
+HelloNeighborEntry = OspfNeighborEntry | IsisNeighborEntry
 
 
 def levels_text(levels: list[int]) -> str:

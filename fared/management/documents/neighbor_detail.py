@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, count, yellow
+from fared.management.documents.neighbor import BgpNeighborEntry
+from fared.management.documents.session_detail import show_session
 
 if TYPE_CHECKING:
     from fared.management.documents.neighbor import (
         FloodingSpeed,
+        HelloNeighborEntry,
         IsisNeighborEntry,
         NeighborEntry,
         OspfNeighborEntry,
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 
 def show_neighbor(paper: Paper, neighbor: NeighborEntry, *, first: bool) -> None:
     """Print one neighbor on one interface."""
+    if isinstance(neighbor, BgpNeighborEntry):
+        show_session(paper, neighbor, first=first)
+        return
     id_ = f" ({neighbor.router_id})" if neighbor.hostname else ""
     where = human.area_title(neighbor.area)
     title = f"{neighbor.name}{id_} on {neighbor.interface}, {where[:1].lower()}{where[1:]}"
@@ -26,14 +32,14 @@ def show_neighbor(paper: Paper, neighbor: NeighborEntry, *, first: bool) -> None
     paper.facts(neighbor, {**_FACTS, **_OF_PROTOCOL[neighbor.proto], **_REST})
 
 
-def _state(neighbor: NeighborEntry) -> Cell:
+def _state(neighbor: HelloNeighborEntry) -> Cell:
     since = "" if neighbor.uptime is None else f" for {human.duration(neighbor.uptime)}"
     reason = f" ({neighbor.last_reason})" if neighbor.last_reason else ""
     good = {"ospf": "Full", "isis": "Up"}[neighbor.proto]
     return neighbor.judged(good), f"{since}{reason}, {count(neighbor.flaps, 'flap')}"
 
 
-def _hellos(neighbor: NeighborEntry) -> str:
+def _hellos(neighbor: HelloNeighborEntry) -> str:
     return (
         f"every {human.duration(neighbor.hello_interval)};"
         f" dead after {human.duration(_dead_after(neighbor))} without one,"
@@ -46,7 +52,7 @@ def _dead_after(neighbor: Any) -> float:  # noqa: ANN401 - a neighbor of either 
     return float(getattr(neighbor, "holding_time", neighbor.dead_interval))
 
 
-def _mtu(neighbor: NeighborEntry) -> str:
+def _mtu(neighbor: HelloNeighborEntry) -> str:
     theirs = str(neighbor.mtu) if neighbor.mtu else "not known"
     return f"{theirs}, ours {neighbor.own_mtu}"
 

@@ -1,4 +1,4 @@
-"""``show neighbors``: neighbors of OSPF, adjacencies of IS-IS, and whose hellos are refused.
+"""``show neighbors``: of OSPF and BGP, adjacencies of IS-IS, and whose hellos are refused.
 
 ``neighbor_detail`` prints those that were asked for by name.
 """
@@ -14,6 +14,7 @@ from fared.management.documents.cells import Columns, plural_list, yellow
 from fared.management.documents.declare import Answer, Argument, Document
 from fared.management.documents.missing import MissingAdjacency, show_missing
 from fared.management.documents.neighbor import (
+    BgpNeighborEntry,
     IsisNeighborEntry,
     NeighborEntry,
     NeighborFacts,
@@ -60,6 +61,7 @@ class Neighbors(Answer, tag="fared-neighbors/1"):
         for _, entries in paper.by_protocol(self.neighbors):
             _ospf(paper, [entry for entry in entries if isinstance(entry, OspfNeighborEntry)])
             _isis(paper, [entry for entry in entries if isinstance(entry, IsisNeighborEntry)])
+            _bgp(paper, [entry for entry in entries if isinstance(entry, BgpNeighborEntry)])
             for entry in entries:
                 if entry.problem:
                     where = f"{entry.name} on {entry.interface}"
@@ -84,6 +86,13 @@ def _isis(paper: Paper, entries: list[IsisNeighborEntry]) -> None:
     if entries:
         paper.table(entries, _ADJACENCIES)
         paper.more(entries, _ADDRESSES)
+
+
+def _bgp(paper: Paper, entries: list[BgpNeighborEntry]) -> None:
+    if not entries:
+        return
+    paper.table(entries, _SESSIONS)
+    paper.more([entry for entry in entries if entry.description], _DESCRIBED)
 
 
 def _bfd(paper: Paper, entries: Sequence[NeighborFacts]) -> None:
@@ -118,6 +127,17 @@ _ADJACENCIES: Columns = {
     ">Holds": "dead_in",
     ">Flaps": "flaps",
 }
+_SESSIONS: Columns = {
+    "Neighbor": lambda n: n.name,
+    ">AS": "remote_as",
+    "Interface": "interface",
+    "State": lambda n: n.judged("Established"),
+    ">For": "uptime",
+    ">Received": "received",
+    ">Told": "told",
+    ">Flaps": "flaps",
+}
+_DESCRIBED: Columns = {"Neighbor": lambda n: n.name, "~Description": "description"}
 _ADDRESSES: Columns = {
     "Neighbor": lambda n: n.name,
     "SNPA": "snpa",
@@ -136,7 +156,7 @@ _REFUSED: Columns = {
 DOCUMENT = Document(
     Neighbors,
     "protocol:neighbors",
-    "Neighbors of OSPF, adjacencies of IS-IS.\n\n"
+    "Neighbors of OSPF and BGP, adjacencies of IS-IS.\n\n"
     "With NAME (a router, an address, or an interface) all that is known of these.",
     (Argument("name", word="NAME"),),
     narrowed=True,

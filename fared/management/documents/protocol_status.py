@@ -1,4 +1,4 @@
-"""OSPF and IS-IS in ``show status``: areas or levels, and how they flood."""
+"""OSPF, IS-IS and BGP in ``show status``: areas or levels, how they flood, and tables."""
 
 from __future__ import annotations
 
@@ -100,6 +100,55 @@ class IsisStatus(Facts):
         _show_links(self, paper)
 
 
+class BgpFamilyStatus(Facts):
+    """Tables of a family: prefixes of this router, those redistributed, paths of neighbors.
+
+    ``prefixes`` with equal paths are one of the ``groups``; ``undecided`` wait for a decision.
+    """
+
+    af: str
+    own: int
+    redistributed: int
+    received: int
+    prefixes: int
+    groups: int
+    undecided: int
+
+
+class BgpStatus(Facts):
+    """Summary of BGP. ``unauthenticated``: neighbors without a key; those shut down do not count.
+
+    ``graceful_shutdown``: neighbors are asked to prefer any other path (RFC 8326).
+    """
+
+    local_as: int
+    router_id: str
+    neighbors: int
+    established: int
+    unauthenticated: int
+    graceful_shutdown: bool
+    families: list[BgpFamilyStatus]
+
+    def show(self, paper: Paper) -> None:
+        """Print its tables, and sessions that anybody on the link could take."""
+        sessions = f"{self.established} of {count(self.neighbors, 'session')} established"
+        good = self.established == self.neighbors
+        paper.line(judged(f"BGP, AS {self.local_as}: {sessions}", good=good, bad="yellow"))
+        paper.table(self.families, _FAMILIES)
+        if number := self.unauthenticated:
+            paper.line(dim(f"{count(number, 'session')} without a key"))
+        if self.graceful_shutdown:
+            paper.line(yellow("neighbors are asked to prefer any other path"))
+
+
+_FAMILIES: Columns = {
+    "Family": "af",
+    ">Prefixes": "prefixes",
+    ">Own": "own",
+    ">Redistributed": "redistributed",
+    ">Paths received": "received",
+    ">Groups": "groups",
+}
 _AREAS: Columns = {
     "Area": "area",
     "Type": "type",

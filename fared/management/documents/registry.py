@@ -26,6 +26,8 @@ _ALL_SHOWN = (
     "interfaces",
     "load",
     "neighbors",
+    "bgp-summary",
+    "bgp-routes",
     "graceful-restart",
     "database",
     "lsdb",

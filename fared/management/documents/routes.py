@@ -22,6 +22,7 @@ _TYPES = {
     "external-2": "E2",
     "level-1": "L1",
     "level-2": "L2",
+    "bgp": "BGP",
 }
 CONNECTED, DISCARD = "connected", "discard"
 ROUTE_TYPES = (*_TYPES, CONNECTED, DISCARD)
@@ -64,10 +65,10 @@ class RouteNextHop(NextHopFacts):
 
 
 class RouteEntry(Facts):
-    """``type`` is intra-area, inter-area, external-1, external-2, level-1 or level-2.
+    """``type`` is intra-area, inter-area, external-1, external-2, level-1, level-2 or bgp.
 
-    ``protocol`` (ospf, isis) is the source of the route, ``preference`` that of the protocol: of
-    several routes to a prefix the lower one wins. ``area`` is ``level-1`` or ``level-2`` with
+    ``protocol`` is the source of the route, ``preference`` that of the protocol: of several routes
+    to a prefix the lower one wins. ``area`` is ``level-1`` or ``level-2`` with
     IS-IS. ``connected``: this router itself advertises the prefix; ``redistributed``: as an
     external one. ``discard``: an active area range; packets without a longer match are dropped,
     without next hop. ``tag``: the external route tag of OSPF (0: no tag), or the first
@@ -112,9 +113,9 @@ class Routes(Answer, tag="fared-routes/1"):
     and the least and the largest age, ``older`` and ``newer``, select more. ``summary`` true: their
     number, and no ``routes``.
 
-    Arguments ``af`` (ipv4, ipv6) and ``proto`` (ospf, isis) narrow the list. With ``proto`` all
-    routes of that protocol are shown, also those that another protocol's route overrides. ``af``:
-    the listed families: ipv4, ipv6 or both.
+    Arguments ``af`` (ipv4, ipv6) and ``proto`` (ospf, isis, bgp) narrow the list. With ``proto``
+    all routes of that protocol are shown, also those that another protocol's route overrides.
+    ``af``: the listed families: ipv4, ipv6 or both.
     """
 
     root: str
@@ -145,7 +146,8 @@ class Routes(Answer, tag="fared-routes/1"):
 
 
 def _head(route: RouteEntry, paper: Paper) -> tuple[Cell, ...]:
-    metric = f"{_TYPES.get(route.type, route.type)} {route.metric}"
+    kind = _TYPES.get(route.type, route.type)
+    metric = kind if route.type == route.protocol else f"{kind} {route.metric}"
     if route.installed is UNSET or route.changed_at is UNSET:
         return route.prefix, metric
     age = human.DASH if route.changed_at is None else paper.ago(route.changed_at)

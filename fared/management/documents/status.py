@@ -12,7 +12,7 @@ from fared.management.documents.convergence import StageTime
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.facts import Facts, Seconds, UnixTime
 from fared.management.documents.missing import LinkCounts, summary
-from fared.management.documents.protocol_status import IsisStatus, OspfStatus
+from fared.management.documents.protocol_status import BgpStatus, IsisStatus, OspfStatus
 
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
@@ -106,8 +106,8 @@ class ConfigStatus(Facts):
 class Status(Answer, tag="fared-status/1"):
     """``show status``. ``stage`` is the label of the start-up stage (``ready`` at last).
 
-    ``router_id`` is the system id where only IS-IS runs; ``ospf`` and ``isis`` are None where
-    they do not.
+    ``router_id`` is the system id where only IS-IS runs; ``ospf``, ``isis`` and ``bgp`` are
+    None where they do not.
     """
 
     version: str
@@ -128,6 +128,7 @@ class Status(Answer, tag="fared-status/1"):
     config: ConfigStatus
     ospf: OspfStatus | None
     isis: IsisStatus | None
+    bgp: BgpStatus | None
     spf: SpfStatus
     routes: RouteCounts
     fib: FibCounts
@@ -139,7 +140,7 @@ class Status(Answer, tag="fared-status/1"):
     def show(self, paper: Paper) -> None:
         """Print identity, start-up and sums, then each protocol."""
         paper.pairs(_sums(self, paper.now))
-        for protocol in (self.ospf, self.isis):
+        for protocol in (self.ospf, self.isis, self.bgp):
             if protocol is not None:
                 paper.line()
                 protocol.show(paper)

@@ -10,5 +10,5 @@ parts of the engine share an ``instance``:
 - ``networks`` originates prefixes;
 - ``announcing`` decides, and tells neighbors, bandwidths as ``pacing`` says.
 
-``engine`` connects them. ``settings`` imports nothing of them.
+``engine`` connects them, ``counted`` says what it counts. ``settings`` imports nothing of them.
 """

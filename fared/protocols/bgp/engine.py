@@ -63,7 +63,7 @@ class BgpEngine(ProcessEngine[Any]):
         self._exchange = BgpExchange(instance, self._announcing)
         self._peering = Peering(instance, self._exchange)
         self._networks = Networks(instance)
-        self._restarter = BgpRestarter(instance)
+        self.restarter = BgpRestarter(instance)
         self._work: Timer | None = None
         self._woken = False
         """Whether more is due than to send KEEPALIVE messages."""
@@ -125,7 +125,7 @@ class BgpEngine(ProcessEngine[Any]):
             case igp.GracefulRestartRequested():
                 self._leave_for_restart()
             case igp.GracefulRestartBegun():
-                self._restarter.begin(event)
+                self.restarter.begin(event)
 
     def receive(self, packets: Iterator[igp.Received], now: float) -> None:
         """There are no packets: BGP has streams."""
@@ -149,7 +149,7 @@ class BgpEngine(ProcessEngine[Any]):
         self._exchange.hear()
         self._peering.settle()
         self._networks.settle()
-        self._restarter.settle()
+        self.restarter.settle()
         more = self._announcing.settle()
         if more and (self._work is None or not self._work.active):
             # the loop reads packets, and computes, before the next portion

@@ -109,6 +109,7 @@ class BgpExchange:
         agreed = neighbor.agreed
         if agreed is None:
             return
+        neighbor.flaps += 1
         self._changed(neighbor, BgpState.ESTABLISHED, BgpState.IDLE, told.reason)
         if told.keeps_routes:
             self._keeper.keep(neighbor, told.reason)

@@ -18,6 +18,7 @@ from fared.protocols.bgp.rib.adj_out import AdjRibOut
 from fared.protocols.bgp.rib.paths import BgpPeer
 from fared.protocols.bgp.session.connection import Surroundings
 from fared.protocols.bgp.session.events import Agreed, NeighborSettings
+from fared.protocols.bgp.session.fsm import BgpState
 from fared.protocols.bgp.session.session import BgpSession
 from fared.protocols.bgp.settings import (
     INTERNAL,
@@ -89,9 +90,16 @@ class BgpSpeaker:
         self.bfd_up = False
         self.unread: set[StreamId] = set()
         """Streams that are not read."""
+        self.flaps = 0
+        """How often its session has ended."""
         self.received = self.sent = self.rejected = 0
         """UPDATE messages, and those of which something was not accepted."""
         self._queue: deque[bytes] = deque()
+
+    @property
+    def state(self) -> BgpState:
+        """The state of its session."""
+        return BgpState.IDLE if self.session is None else self.session.state
 
     # -- what it is ---------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ class BgpRestarter:
 
     def __init__(self, instance: BgpInstance) -> None:
         self._instance = instance
-        self._began = 0.0
-        self._planned = False
+        self.began = 0.0
+        self.planned = False
         self._timer: Timer | None = None
         self.last: RestartEnded | None = None
 
@@ -30,11 +30,16 @@ class BgpRestarter:
         restart = instance.settings.graceful_restart
         if not restart.enabled:
             return
-        self._began, self._planned = process.now, event.planned
+        self.began, self.planned = process.now, event.planned
         # RFC 4724 §4.1: the Selection_Deferral_Timer
         until = process.now + min(event.remaining, restart.restart_time)
         instance.restarting_until = until
         self._timer = process.timers.arm(until, self._expired)
+
+    @property
+    def until(self) -> float:
+        """When it ends at the latest; in the past if this router does not restart."""
+        return self._instance.restarting_until or 0.0
 
     def settle(self) -> None:
         """End the restart once every neighbor has told all its routes."""
@@ -61,5 +66,5 @@ class BgpRestarter:
             if neighbor.session is not None:
                 settings = neighbor.session.settings
                 neighbor.session.settings = replace(settings, restarting=False)
-        self.last = end_restart(instance.process, self._began, result, planned=self._planned)
+        self.last = end_restart(instance.process, self.began, result, planned=self.planned)
         instance.wake()

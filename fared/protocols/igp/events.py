@@ -218,7 +218,7 @@ class CloseInterface(msgspec.Struct, frozen=True):
     ifindex: int
 
 
-ADJACENT = ("Full", "Up")
+ADJACENT = ("Full", "Up", "Established")
 """The states of adjacencies that carry routes, in OSPF and IS-IS."""
 
 

@@ -5,6 +5,7 @@ from fared.management.documents.declare import Document
 from fared.management.documents.registry import all_documents
 from tests.api.documents import (
     aggregation,
+    bgp,
     changes,
     databases,
     links,
@@ -28,7 +29,9 @@ def named(*modules: object) -> dict[str, Json]:
     }
 
 
-NAMED = named(router, links, databases, routing, multicast, aggregation, changes, page, recordings)
+NAMED = named(
+    router, links, databases, routing, multicast, aggregation, changes, page, recordings, bgp
+)
 
 
 def answer(entry: Document) -> Json:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fared.core.filters import Withheld
-from fared.core.ids import Prefix
+from fared.core.ids import Prefix, is_group
 from fared.core.link_text import direction
 from fared.core.routes import ORIGIN_TAGS
 from fared.core.units import format_bandwidth
-from fared.management.documents.context import EXTERNAL, ViewContext, finite
+from fared.management.documents.context import EXTERNAL, ViewContext, finite, type_of
 from fared.management.documents.errors import CommandError
 from fared.management.documents.explain import (
     Explain,
@@ -28,6 +28,8 @@ from fared.paths.fib.settings import Granularity, SprayMatch
 from fared.paths.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.paths.rib.table import RouteRank
 
+_MOST_TELLERS = 4
+
 
 @Sliced
 def explain(context: ViewContext, prefix: str) -> Work[Explain]:
@@ -44,13 +46,14 @@ def explain(context: ViewContext, prefix: str) -> Work[Explain]:
         protocol=proto,
         preference=context.router.preferences[proto],
         metric=route.metric,
-        type=route.path_type.label,
+        type=type_of(proto, route),
         area=None if route.area is None else context.area_name(proto, route.area),
         connected=route.nexthops is None,
         discard=route.discard,
         destinations=[
             NamedNode(id=context.node(node), hostname=context.hostnames.get(node))
             for node in route.destinations
+            if not is_group(node)
         ],
         nexthops=[_explained(context, found, hop, explanation) for hop in explanation.hops],
         missing=missing,
@@ -98,7 +101,7 @@ def _explained(
         limit = ExplainedLimit(
             from_=context.node(link.tail),
             from_hostname=context.hostnames.get(link.tail),
-            to=context.node(link.head),
+            to=str(prefix) if is_group(link.head) else context.node(link.head),
             to_hostname=context.hostnames.get(link.head),
             capacity=finite(link.capacity),
         )
@@ -143,6 +146,8 @@ def _derated(context: ViewContext, interface: str) -> str:
 
 
 def _limit_name(context: ViewContext, link: LimitingLink) -> str:
+    if is_group(link.head):
+        return f"what {context.name(link.tail)} announces"
     if link.tail == link.head:
         return f"the path capacity that {context.name(link.tail)} advertises"
     return direction(context.name(link.tail), context.name(link.head))
@@ -150,7 +155,6 @@ def _limit_name(context: ViewContext, link: LimitingLink) -> str:
 
 def _summary(context: ViewContext, explanation: Explanation) -> str:
     prefix, route = explanation.prefix, explanation.route
-    where = " and ".join(context.name(node) for node in route.destinations)
     if route.nexthops is None:
         if route.path_type in EXTERNAL:
             return f"{prefix} is redistributed here; the kernel's own route is used."
@@ -162,10 +166,12 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
         )
     count = len(explanation.hops)
     known = [hop.hop.capacity for hop in explanation.hops if hop.hop.capacity is not None]
-    text = (
-        f"{prefix} is behind {where}, {count} next hop{'s' if count > 1 else ''} "
-        f"at metric {route.metric}."
-    )
+    hops = f"{count} next hop{'s' if count > 1 else ''}"
+    if any(map(is_group, route.destinations)):
+        text = f"{prefix} is told by {_tellers(context, explanation)}, {hops}."
+    else:
+        where = " and ".join(context.name(node) for node in route.destinations)
+        text = f"{prefix} is behind {where}, {hops} at metric {route.metric}."
     if len(known) == count and count > 1:
         total = sum(known)
         plain = count * min(known)
@@ -216,6 +222,16 @@ def _passed_on(context: ViewContext, prefix: Prefix) -> str:
             capacity = "unknown" if route.capacity is None else format_bandwidth(route.capacity)
             found.append(f"{context.titles[name]} (path capacity {capacity})")
     return f" This router redistributes it into {' and '.join(found)}." if found else ""
+
+
+def _tellers(context: ViewContext, explanation: Explanation) -> str:
+    """Return the neighbors that a route of BGP leads to."""
+    names = list(dict.fromkeys(context.name(one.hop.neighbor) for one in explanation.hops))
+    more = len(names) - _MOST_TELLERS
+    if more > 0:
+        return f"{', '.join(names[:_MOST_TELLERS])} and {more} more"
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _sprayed(context: ViewContext, prefix: Prefix) -> str:

@@ -27,6 +27,7 @@ from fared.management.documents.views.fabric_marks import (
     usual_capacities,
 )
 from fared.management.documents.views.fabric_ranks import heights, own_hosts
+from fared.management.documents.views.routers import router_blocks
 from fared.paths.ted.model import NodeBlock, longest
 from fared.paths.ted.tiers import TierPlace, places
 
@@ -224,7 +225,8 @@ def _blocks(context: ViewContext) -> dict[NodeId, list[NodeBlock]]:
         seen: set[tuple[int, NodeId]] = set()
         for solver in instance.solvers.values():
             for area in solver.areas:
-                for node, block in solver.ted(area).blocks.items():
+                known = router_blocks(instance, solver.ted(area).blocks)
+                for node, block in known.items():
                     if (area, node) not in seen:
                         seen.add((area, node))
                         found.setdefault(node, []).append(block)

@@ -24,6 +24,7 @@ from fared.management.documents.topology import (
     TopologyPrefix,
 )
 from fared.management.documents.views.lost import in_area, lost_links
+from fared.management.documents.views.routers import router_blocks, routers
 from fared.management.documents.views.spf_paths import paths_to
 from fared.paths.ted.graph import Graph
 from fared.paths.ted.model import NodeBlock
@@ -75,7 +76,10 @@ def _area(
     ``chosen``: only these nodes, the far ends of their links, and their prefixes.
     """
     teds = {
-        family_name(family): (solver.ted(area).graph(), solver.ted(area).blocks)
+        family_name(family): (
+            solver.ted(area).graph(),
+            router_blocks(instance, solver.ted(area).blocks),
+        )
         for family, solver in instance.solvers.items()
         if area in solver.areas
     }
@@ -244,7 +248,9 @@ def _run(context: ViewContext, run: SpfRecord, changes: list[str]) -> SpfRun:
 def _spf_nodes(context: ViewContext, instance: ProtocolInstance, area: int) -> Work[list[SpfNode]]:
     found: dict[tuple[NodeId, int, tuple[NodeId, ...]], SpfNode] = {}
     for family, solver in instance.solvers.items():
-        for number, (node, seen) in enumerate(solver.spf_view(area).items()):
+        view = solver.spf_view(area)
+        for number, node in enumerate(routers(instance, view)):
+            seen = view[node]
             if number % _NODES == 0:
                 yield
             entry = SpfNode(

@@ -31,6 +31,7 @@ from fared.management.documents.views.database_words import WantedEntries, wante
 from fared.management.documents.views.isis_lsdb import address_text, isis_lsdb_document
 from fared.management.documents.views.isis_words import words
 from fared.management.documents.views.link import (
+    announced_available,
     by_interface,
     due_in,
     flooding_status,
@@ -101,6 +102,7 @@ def _interface(
         circuit,
         settings,
         **link_facts(context, circuit),
+        announced_available=announced_available(circuit),
         area=levels_name(levels),
         levels=list(map(int, levels.levels)),
         network_type=circuit.kind.value,

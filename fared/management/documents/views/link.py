@@ -52,10 +52,12 @@ def link_facts(context: ViewContext, link: AdvertisedLink[Any]) -> dict[str, Any
         "health": context.link_health(name),
         "derated": list(context.derated(name)),
         "delay": link.settings.delay,
-        "announced_available": finite(
-            link.advertised.bandwidth.available if link.advertised else None
-        ),
     }
+
+
+def announced_available(link: AdvertisedLink[Any]) -> float | None:
+    """Return the available bandwidth that is advertised, None for unknown."""
+    return finite(link.advertised.bandwidth.available if link.advertised else None)
 
 
 def problem_shown(problem: refusals.NeighborProblem | None) -> ProblemEntry | None:

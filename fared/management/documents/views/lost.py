@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.ids import NodeId, format_node
+from fared.core.ids import NodeId, format_node, is_group
 from fared.management.documents.lost import MissingLink
 from fared.management.documents.sliced import Work
 from fared.router.lost import LostLink
@@ -29,11 +29,18 @@ class _Missed(msgspec.Struct):
 
 
 def lost_links(context: ViewContext) -> Work[list[LostLink]]:
-    """Return the lost links of the requested protocols, the earliest first."""
+    """Return the lost links of the requested protocols, the earliest first.
+
+    A path of BGP that is withdrawn is no lost link.
+    """
     changes = context.router.changes
     yield from changes.settled()
     names = {instance.name for instance in context.instances}
-    return [link for link in changes.lost.present(context.now) if link.protocol in names]
+    return [
+        link
+        for link in changes.lost.present(context.now)
+        if link.protocol in names and not (is_group(link.a) or is_group(link.b))
+    ]
 
 
 def missing_links(

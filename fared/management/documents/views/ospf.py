@@ -22,6 +22,7 @@ from fared.management.documents.rows import Rows
 from fared.management.documents.sliced import Work, chosen, in_order
 from fared.management.documents.views.database_words import WantedEntries, wanted_entries
 from fared.management.documents.views.link import (
+    announced_available,
     by_interface,
     due_in,
     flooding_status,
@@ -78,6 +79,7 @@ def _interface(
         interface,
         settings,
         **link_facts(context, interface),
+        announced_available=announced_available(interface),
         area=dotted(settings.area),
         priority=settings.router_priority,
         designated_router=_router(designated),

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
+from fared.core.ids import FAMILY_IPV4, NodeId, Prefix, is_group
 from fared.management.documents.context import (
     ViewContext,
     family_name,
@@ -133,13 +133,18 @@ def path(
         prefix=str(prefix),
         source=context.node(start),
         source_hostname=context.hostnames.get(start),
-        destination=context.node(goal),
+        destination=_node(context, goal, prefix),
         destination_hostname=context.hostnames.get(goal),
         metric=first.metric,
         capacity=min(limits) if limits and len(limits) == len(known) else None,
         edges=edges,
         delay=_longest(edges),
     )
+
+
+def _node(context: ViewContext, node: int, prefix: Prefix) -> str:
+    """Format the id of a vertex; in BGP paths end, for who sees them, at the prefix."""
+    return str(prefix) if is_group(node) else context.node(node)
 
 
 def _longest(edges: list[PathEdge]) -> LinkDelay:
@@ -246,7 +251,7 @@ def _follow(
                 PathEdge(
                     from_=context.node(node),
                     from_hostname=context.hostnames.get(node),
-                    to=context.node(head),
+                    to=_node(context, head, prefix),
                     to_hostname=context.hostnames.get(head),
                     metric=route.metric - routes[head].metric,
                     capacity=capacity,

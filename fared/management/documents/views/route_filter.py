@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fared.core.ids import format_address
-from fared.management.documents.context import ViewContext
+from fared.management.documents.context import ViewContext, type_of
 from fared.management.documents.errors import CommandError, not_found
 from fared.management.documents.routes import CONNECTED, DISCARD, ROUTE_TYPES
 from fared.router.convergence import MOST_CHANGES
@@ -80,7 +80,7 @@ def _of_type(kind: str) -> Wanted:
         return lambda row: row[2].nexthops is None
     if kind == DISCARD:
         return lambda row: row[2].discard
-    return lambda row: row[2].path_type.label == kind
+    return lambda row: type_of(row[0], row[2]) == kind
 
 
 def _via(context: ViewContext, name: str) -> Wanted:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from fared.core.ids import Prefix
+from fared.core.ids import Prefix, is_group
 from fared.management.documents.context import (
     EXTERNAL,
     ViewContext,
@@ -18,6 +18,7 @@ from fared.management.documents.context import (
     family_number,
     finite,
     gateway,
+    type_of,
 )
 from fared.management.documents.errors import CommandError
 from fared.management.documents.explain import SlowerHop
@@ -95,7 +96,7 @@ def _summary(
     for number, (proto, prefix, route) in enumerate(found):
         if number % PORTION == 0:
             yield
-        label = CONNECTED if route.nexthops is None else route.path_type.label
+        label = CONNECTED if route.nexthops is None else type_of(proto, route)
         key = (proto, prefix.family, DISCARD if route.discard else label)
         alike.setdefault(key, {})[prefix] = route
     installed = context.router.planner.installed.routes
@@ -152,7 +153,7 @@ class _RouteRows:
             protocol=proto,
             preference=self._preferences[proto],
             metric=route.metric,
-            type=route.path_type.label,
+            type=type_of(proto, route),
             area=None if route.area is None else self._context.area_name(proto, route.area),
             connected=route.nexthops is None,
             redistributed=route.nexthops is None and route.path_type in EXTERNAL,
@@ -276,7 +277,7 @@ def _vector(
         af=family_name(first.family),
         prefixes=len(users),
         examples=[str(prefix) for prefix, _ in users[:MAX_EXAMPLES]],
-        destinations=[context.name(node) for node in destinations],
+        destinations=[context.name(node) for node in destinations if not is_group(node)],
         granularity=context.router.spraying.granularity(first),
         quantization_error=round(quantization_error(context, hops, wanted), 6),
         members=members,

@@ -22,7 +22,7 @@ from fared.management.documents.status import (
 )
 from fared.management.documents.views.missing import link_counts
 from fared.paths.rib.model import Route
-from fared.router.protocols import ISIS, OSPF
+from fared.router.protocols import BGP, ISIS, OSPF
 
 _FOREIGN_SHOWN = 100
 
@@ -49,6 +49,7 @@ def status(context: ViewContext) -> Status:
         config=ConfigStatus.of(runtime, file=runtime.config_file),
         ospf=parts.get(OSPF),
         isis=parts.get(ISIS),
+        bgp=parts.get(BGP),
         spf=_spf(context),
         routes=_routes(context),
         fib=_fib(context),

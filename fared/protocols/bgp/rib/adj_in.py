@@ -238,6 +238,10 @@ class AdjRibIn:
         self._by_row[row] = group
         done.changed.add(group)
 
+    def number(self, prefix: Prefix) -> int | None:
+        """Return the number of a prefix, None of one that nobody knows."""
+        return self._numbers.get(prefix)
+
     def group(self, prefix: Prefix) -> int:
         """Return the group of a prefix, 0 for none."""
         number = self._numbers.get(prefix)

@@ -141,6 +141,10 @@ class AdjRibOut:
         """The number of prefixes whose bandwidth is another than the neighbor knows."""
         return int(np.count_nonzero(self._waiting))
 
+    def told(self, number: int) -> Outgoing | None:
+        """Return the route to a prefix, by its number, as the neighbor knows it; None: not."""
+        return self._routes[max(int(self.sent[number]), 0)] if number < len(self.sent) else None
+
     def mark(self, numbers: Numbers) -> None:
         """Look at prefixes again."""
         if len(numbers):

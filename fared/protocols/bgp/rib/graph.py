@@ -14,13 +14,11 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
+from fared.core.ids import FAMILY_IPV4, GROUP_NODE, SESSIONS_NODE, NodeId, Prefix
 from fared.paths.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
 from fared.protocols.bgp.rib.bandwidth import Shares
 
-_GROUP: Final = 1 << 34
-_SESSIONS: Final = 1 << 35
 _METRIC: Final = 1
 GraphOutput = TedUpdated | PrefixesUpdated | LocalLinksChanged
 _Row = tuple[NodeId, float, int]
@@ -29,7 +27,7 @@ _Row = tuple[NodeId, float, int]
 
 def group_node(group: int) -> NodeId:
     """Return the node of a group."""
-    return NodeId(_GROUP | group)
+    return NodeId(GROUP_NODE | group)
 
 
 class GroupGraph:
@@ -116,7 +114,7 @@ class GroupGraph:
         node = NodeId(self._identifiers[sessions[0]])
         if node == self.root or node in self._nodes.values():
             self._last += 1
-            node = NodeId(_SESSIONS | self._last)
+            node = NodeId(SESSIONS_NODE | self._last)
         self._nodes[sessions] = node
 
     def _own_links(self, cause: str, since: float) -> Iterator[GraphOutput]:

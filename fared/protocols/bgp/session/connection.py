@@ -134,6 +134,11 @@ class BgpConnection:
         self._work: Timer | None = None
         self._message: Update | RouteRefresh | None = None
 
+    @property
+    def dead_at(self) -> float | None:
+        """When the hold time ends if nothing is heard; None: it never does."""
+        return self._hold.deadline if self._hold is not None and self._hold.active else None
+
     # -- the table --------------------------------------------------------------------------
 
     def fire(self, event: SessionEvent, reason: str = "", note: Notification | None = None) -> None:

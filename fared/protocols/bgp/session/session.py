@@ -80,6 +80,16 @@ class BgpSession:
         assert self._main.agreed is not None
         return coding_of(self.settings, self._main.agreed)
 
+    @property
+    def dead_at(self) -> float | None:
+        """When an established session ends if nothing is heard; None: it does not."""
+        return self._main.dead_at if self.state is BgpState.ESTABLISHED else None
+
+    @property
+    def again_at(self) -> float | None:
+        """When the next attempt begins; None: none is planned."""
+        return self._timer.deadline if self._timer is not None and self._timer.active else None
+
     # -- what the engine asks for -----------------------------------------------------------
 
     def start(self) -> None:

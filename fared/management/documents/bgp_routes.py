@@ -1,0 +1,160 @@
+"""``show bgp routes``: the paths that neighbors told, which are used, and why others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, UnsetType
+
+from fared.management.documents import human
+from fared.management.documents.cells import Cell, Columns, dim
+from fared.management.documents.declare import AF, PREFIX, Answer, Argument, Document
+from fared.management.documents.facts import BytesPerSecond, Facts
+
+if TYPE_CHECKING:
+    from fared.management.documents.paper import Paper
+
+_COLUMNS = ("  Prefix", "Neighbor", ">Told", ">Link", ">Carries", "~AS path")
+
+
+class BgpPathEntry(Facts):
+    """A path. ``neighbor``: as it is configured; own and redistributed ones have that word.
+
+    ``used``: among those that packets take; ``best`` is the first of them, which neighbors are
+    told. ``why_not``: the step of the decision at which it was left out. ``told``: the bandwidth in
+    its Link Bandwidth community, ``link``: that of the links to the router, ``carries``: the lesser
+    of both. ``as_path``: AS numbers, sets in braces.
+    """
+
+    neighbor: str
+    router_id: str
+    used: bool
+    best: bool
+    why_not: str | None
+    as_path: str
+    origin: str
+    next_hop: str | None
+    local_preference: int | None
+    med: int | None
+    communities: list[str]
+    told: BytesPerSecond
+    link: BytesPerSecond
+    carries: BytesPerSecond
+
+
+class ToldNeighbor(Facts):
+    """A neighbor that is told a route, with the path bandwidth in it."""
+
+    neighbor: str
+    bandwidth: BytesPerSecond
+
+
+class BgpRouteEntry(Facts):
+    """A prefix. ``carries``: what the paths in use carry together; None: not known."""
+
+    prefix: str
+    carries: BytesPerSecond
+    paths: Sequence[BgpPathEntry]
+    told_to: list[ToldNeighbor] | UnsetType = UNSET
+
+
+class BgpRoutes(Answer, tag="fared-bgp-routes/1"):
+    """``show bgp routes``; argument ``prefix`` optional: only that one, or for an address the best.
+
+    One alone has ``told_to``. ``neighbor``: prefixes to which this neighbor told a path, with its
+    paths only. Argument ``af`` (ipv4, ipv6) narrows the list.
+    """
+
+    router_id: str
+    local_as: int
+    routes: Sequence[BgpRouteEntry]
+
+    def show(self, paper: Paper) -> None:
+        """Print a row for each path; of one prefix all that is known."""
+        if len(self.routes) == 1 and self.routes[0].told_to is not UNSET:
+            _one(paper, self.routes[0])
+            return
+        families: dict[bool, list[BgpRouteEntry]] = {}
+        for route in self.routes:
+            families.setdefault(":" in route.prefix, []).append(route)
+        if not families:
+            paper.line("none")
+        for index, found in enumerate(families.values()):
+            if index:
+                paper.line()
+            paper.grid(_COLUMNS, (row for route in found for row in _rows(route)))
+        if families:
+            paper.line(dim(f"* used, > best; {human.RATES}"))
+
+
+def _rows(route: BgpRouteEntry) -> Iterator[Sequence[Cell]]:
+    prefix = route.prefix
+    for path in route.paths:
+        mark = ("*" if path.used else " ") + (">" if path.best else " ")
+        yield (
+            f"{mark}{prefix}",
+            path.neighbor,
+            human.bandwidth(path.told),
+            human.bandwidth(path.link),
+            human.bandwidth(path.carries),
+            _path(path),
+        )
+        prefix = ""
+
+
+def _path(path: BgpPathEntry) -> str:
+    text = path.as_path or human.DASH
+    return text if path.origin == "igp" else f"{text} ({path.origin})"
+
+
+def _one(paper: Paper, route: BgpRouteEntry) -> None:
+    used = sum(path.used for path in route.paths)
+    carries = "" if route.carries is None else f", together {human.bandwidth(route.carries)}"
+    paper.heading(f"{route.prefix}: {used} of {len(route.paths)} paths used{carries}", first=True)
+    for path in route.paths:
+        paper.heading(f"{path.neighbor}{_standing(path)}")
+        paper.facts(path, _FACTS)
+    told = route.told_to or []
+    if told:
+        paper.more(told, {"Told to": "neighbor", ">Bandwidth": "bandwidth"})
+    paper.rates()
+
+
+def _standing(path: BgpPathEntry) -> str:
+    if path.best:
+        return ": best"
+    return ": used" if path.used else f": not used, {path.why_not or 'not decided yet'}"
+
+
+def _limits(path: BgpPathEntry) -> str | None:
+    if path.told is None and path.link is None:
+        return None
+    told = "no path bandwidth" if path.told is None else human.bandwidth(path.told)
+    link = "unknown" if path.link is None else human.bandwidth(path.link)
+    return f"told {told}, link {link}: carries {human.bandwidth(path.carries)}"
+
+
+_FACTS: Columns = {
+    "Router id": lambda p: p.router_id or None,
+    "AS path": _path,
+    "Next hop": "next_hop",
+    "Bandwidth": _limits,
+    "Preference": lambda p: None if p.local_preference is None else str(p.local_preference),
+    "MED": lambda p: None if p.med is None else str(p.med),
+    "Communities": lambda p: ", ".join(p.communities) or None,
+}
+
+DOCUMENT = Document(
+    BgpRoutes,
+    "bgp_routes:routes",
+    "Paths that BGP neighbors told, with their bandwidths.\n\n"
+    "PREFIX: that one, or of an address the best, with all that is known, and who is told of it.",
+    (
+        PREFIX,
+        AF,
+        Argument("neighbor", "option", word="NAME", help="Only paths that this neighbor told."),
+    ),
+    rare=True,
+    proto="bgp",
+)

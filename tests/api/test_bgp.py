@@ -1,0 +1,182 @@
+"""What a router that runs BGP shows: sessions, paths with their bandwidths, links, reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fared.config import load_text
+from fared.extensions.sim.fabric import Fabric, clos3
+from fared.management.documents.context import ViewContext
+from fared.management.documents.errors import CommandError
+from fared.management.documents.registry import all_documents
+from tests.api.answers import run_view
+from tests.api.conforms import faults
+from tests.api.seen import scraped, seen_from
+from tests.bgp.fabrics import apply_neighbor, slow, speakers, started
+from tests.sim.shared import mend
+
+CONFIG = load_text('bgp: {as: 1, networks: [lo], neighbors: {"S*": {import: all, export: all}}}')
+
+
+@pytest.fixture(scope="module")
+def running() -> Fabric:
+    return started(clos3(2, 2, builder=speakers()))
+
+
+@pytest.fixture
+def fabric(running):
+    """Two spines, two leaves; a test's damage is mended."""
+    yield running
+    mend(running)
+
+
+def seen(fabric: Fabric, name: str = "L1") -> ViewContext:
+    context = seen_from(fabric, name)
+    links = {port.ifindex: port.link() for port in fabric.network.nodes[name].ports.values()}
+    return replace(context, config=CONFIG, links=links)
+
+
+def show(fabric: Fabric, what: str, **args: Any) -> dict[str, Any]:
+    found: dict[str, Any] = run_view(seen(fabric), what, args)
+    return found
+
+
+def goal(fabric: Fabric) -> str:
+    return str(fabric.leaf_prefixes["L2"])
+
+
+@pytest.mark.parametrize("entry", all_documents(), ids=lambda entry: entry.name)
+def test_every_document_has_what_bgp_knows(fabric, entry):
+    """Without an IGP beside it. Only a database of links is refused, with what there is instead."""
+    needed = {"prefix": goal(fabric), "source": "L1", "destination": goal(fabric)}
+    args = {argument.name: needed[argument.name] for argument in entry.args if argument.required}
+    if entry.name in ("database", "lsdb"):
+        with pytest.raises(CommandError, match="'show bgp routes' lists the paths"):
+            show(fabric, entry.command, **args)
+        return
+    found = show(fabric, entry.command, **args)
+    assert not list(faults(found, entry.row))
+
+
+def test_a_neighbor_tells_what_is_agreed_and_exchanged(fabric):
+    """By interface, address, identifier, or its key in the configuration."""
+    (found,) = show(fabric, "show neighbors", name="S1")["neighbors"]
+    assert (found["state"], found["peer"], found["external"]) == ("Established", "S1", True)
+    assert {"ipv4", "ipv6", "extended next hop"} <= set(found["capabilities"])
+    (four, six) = found["families"]
+    assert (four["received"], four["told"], four["next_hop"]) == (3, 3, found["own_address"])
+    assert six["af"] == "ipv6"
+    for name in (found["router_id"], found["address"]):
+        assert show(fabric, "show neighbors", name=name)["neighbors"][0]["peer"] == "S1"
+
+
+def test_paths_tell_what_limits_them_and_who_is_told(fabric):
+    slow(fabric, "S1", "L2", 25.0)
+    fabric.network.run_for(1.0)
+    (row,) = show(fabric, "show bgp-routes", prefix=goal(fabric))["routes"]
+    first, second = row["paths"]
+    assert (first["neighbor"], first["used"], second["used"]) == ("S1", True, True)
+    assert [round(path["carries"] * 8e-9) for path in row["paths"]] == [25, 400]
+    assert round(row["carries"] * 8e-9) == 425
+    told = {
+        each["neighbor"]
+        for each in show(fabric, "show bgp-routes", prefix="10.0.1.0/24")["routes"][0]["told_to"]
+    }
+    assert told == {"S1", "S2"}
+
+
+def test_an_address_stands_for_the_longest_prefix_and_a_neighbor_for_what_it_told(fabric):
+    """As in ``show routes``; other prefixes are refused."""
+    (row,) = show(fabric, "show bgp-routes", prefix="10.0.2.77")["routes"]
+    assert row["prefix"] == goal(fabric)
+    listed = show(fabric, "show bgp-routes", neighbor="S1", af="ipv4")["routes"]
+    assert {path["neighbor"] for row in listed for path in row["paths"]} == {"S1"}
+    assert len(listed) == 3
+    with pytest.raises(CommandError, match=r"no neighbor told a path to 192\.0\.2\.1"):
+        show(fabric, "show bgp-routes", prefix="192.0.2.1")
+    with pytest.raises(CommandError, match="no neighbor S7"):
+        show(fabric, "show bgp-routes", neighbor="S7")
+
+
+def test_a_path_that_is_not_used_says_at_which_step_it_was_left_out(fabric):
+    """L1 hears of S1's loopback from S1, and over L2 and S2 a longer path."""
+    rows = show(fabric, "show bgp-routes", af="ipv4")["routes"]
+    paths = [path for row in rows for path in row["paths"] if not path["used"]]
+    assert {path["why_not"] for path in paths} <= {"its AS path is longer: 3, not 1"}
+
+
+def test_explain_names_the_announcement_that_limits_a_path(fabric):
+    slow(fabric, "S1", "L2", 25.0)
+    fabric.network.run_for(1.0)
+    found = show(fabric, "explain", prefix=goal(fabric))
+    assert found["nexthops"][0]["reason"] == (
+        "carries 25G, limited by what 10.255.0.1 announces (25G)"
+    )
+    assert found["nexthops"][0]["limiting_link"]["to"] == goal(fabric)
+    assert found["summary"].startswith(f"{goal(fabric)} is told by 10.255.0.1 and 10.255.0.2, 2")
+    assert (found["type"], found["destinations"]) == ("bgp", [])
+
+
+def test_a_path_leads_over_the_neighbors_to_the_prefix(fabric):
+    edges = show(fabric, "path", source="L1", destination=goal(fabric))["edges"]
+    assert {(edge["from"], edge["to"]) for edge in edges} == {
+        ("10.255.0.3", "10.255.0.1"),
+        ("10.255.0.3", "10.255.0.2"),
+        ("10.255.0.1", goal(fabric)),
+        ("10.255.0.2", goal(fabric)),
+    }
+
+
+def test_groups_of_prefixes_are_no_routers(fabric):
+    for what in ("show topology", "show fabric"):
+        text = str(show(fabric, what))
+        assert "10.255.0.1" in text
+        assert "group:" not in text
+
+
+def test_a_lost_link_is_missing_with_its_reason_and_counted(fabric):
+    fabric.network.set_link("S1", "L1", up=False)
+    fabric.network.run_for(1.0)
+    status = show(fabric, "show status")
+    assert (status["bgp"]["established"], status["links"]["total"]) == (1, 2)
+    (missing,) = status["links"]["missing"]
+    assert (missing["interface"], missing["cause"]) == ("S1", "carrier")
+    metrics = scraped(seen(fabric))
+    assert metrics["link_up"] == {("S1",): 0, ("S2",): 1}
+    assert metrics["adjacencies_ended"]["bgp",] >= 1
+    (row,) = show(fabric, "show bgp-routes", prefix=goal(fabric))["routes"]
+    assert [path["neighbor"] for path in row["paths"]] == ["S2"]
+
+
+def test_an_external_neighbor_without_a_policy_is_a_problem_that_is_told(fabric):
+    """RFC 8212: it exchanges nothing; ``validate`` says so, too."""
+    apply_neighbor(fabric, "L1", ["S1"], imports=None)
+    fabric.network.run_for(1.0)
+    (found,) = show(fabric, "show neighbors", name="S1")["neighbors"]
+    assert found["problem"]["cause"] == "policy"
+    checks = {check["name"]: check for check in show(fabric, "validate")["checks"]}
+    assert "no import (RFC 8212)" in str(checks["sessions are established"])
+    apply_neighbor(fabric, "L1", ["S1"], imports=("all",))
+    fabric.network.run_for(1.0)
+    assert show(fabric, "show neighbors", name="S1")["neighbors"][0]["problem"] is None
+
+
+def test_a_session_that_was_shut_down_is_not_expected(fabric):
+    apply_neighbor(fabric, "L1", ["S1"], enabled=False)
+    fabric.network.run_for(1.0)
+    status = show(fabric, "show status")
+    assert (status["bgp"]["neighbors"], status["links"]["total"]) == (1, 1)
+    (found,) = show(fabric, "show neighbors", name="S1")["neighbors"]
+    assert (found["shutdown"], found["state"], found["problem"]) == (True, "Idle", None)
+    apply_neighbor(fabric, "L1", ["S1"], enabled=True)
+    fabric.network.run_for(5.0)
+
+
+def test_the_summary_has_the_sessions_and_the_sizes_of_tables(fabric):
+    found = show(fabric, "show bgp-summary")
+    assert [each["peer"] for each in found["neighbors"]] == ["S1", "S2"]
+    four = found["status"]["families"][0]
+    assert (four["af"], four["own"], four["prefixes"]) == ("ipv4", 2, 6)
