@@ -201,6 +201,7 @@ class Ospf(Section, frozen=True):
     stub_router_on_shutdown: quantities.Duration = 0.0
     prefix_suppression: bool = False
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
+    external_capacity_scope: Literal["area", "as"] = "area"
     adjacency_stagger: Annotated[int, values.whole(1, 65535)] = _ENGINE.adjacency_stagger
     redistribute: Redistribute = Redistribute()
     flooding: FloodingOptions = FloodingOptions()

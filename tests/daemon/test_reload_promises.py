@@ -139,6 +139,7 @@ OTHER: dict[str, Any] = {
     "dscp": [26],
     "udp-ports": [4791],
     "bsl": 128,
+    "external-capacity-scope": "as",
     "tcp-ports": [5001],
 }
 """Other values of what is neither a number, a duration, a percentage nor a choice."""

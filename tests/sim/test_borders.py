@@ -17,14 +17,13 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.filters import Filter, parse_item
-from fared.core.ids import Prefix, parse_prefix
+from fared.core.ids import AreaId, Prefix, parse_prefix
 from fared.core.routes import LocalRoute
 from fared.extensions.sim.fabric import GIGABIT, Fabric
 from fared.extensions.sim.network import link_events
 from fared.management.documents.views import explain, routes
 from fared.protocols.ospf.packet.body import decode_body
-from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY
-from fared.protocols.ospf.packet.lsa import LsType
+from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY, ExtendedPrefixLsa
 from fared.router.events import RouterSettingsApplied
 from fared.router.protocols import ISIS, OSPF
 from tests.api.seen import seen_from
@@ -158,10 +157,11 @@ def opaque(fabric: Fabric, name: str, border: str) -> dict[str, float]:
     """The path capacities of externals of a border, bits/s, as another router has them."""
     engine = fabric.network.nodes[name].running.instances[OSPF].engine
     found = {}
-    for entry in engine.instance.as_scope:
+    for entry in engine.instance.areas[AreaId(0)].lsdb:
         own = fabric.router_ids[border] == entry.key.advertising_router
-        if own and entry.key.ls_type == LsType.OPAQUE_AS and not entry.at_max_age:
-            (facts,) = decode_body(entry.lsa).prefixes
+        body = decode_body(entry.lsa)
+        if own and isinstance(body, ExtendedPrefixLsa) and not entry.at_max_age:
+            (facts,) = body.prefixes
             found[str(facts.prefix)] = facts.capacity(PATH_CAPACITY) * 8
     return found
 

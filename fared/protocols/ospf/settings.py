@@ -7,7 +7,7 @@ interface, and the engine matches no names.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -150,6 +150,8 @@ class OspfSettings(msgspec.Struct, frozen=True):
     advertise: AdvertiseSettings = DEFAULT_ADVERTISE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
+    external_capacity_scope: Literal["area", "as"] = "area"
+    """Where path capacities of AS-external LSAs are flooded; received, both scopes count."""
     bier: BierSettings | None = None
     information_type: int | None = None
     """Opaque type of an application's information; None: neither sent nor read."""

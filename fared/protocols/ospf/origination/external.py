@@ -3,7 +3,8 @@
 ``ExternalRoutes`` brings the routes of other sources; the settings select those to redistribute and
 their metrics. A network that the router LSA advertises is not redistributed. If a reachable router
 with a higher router id originates a functionally equivalent LSA, this router originates none
-(§12.4.4.1). With a path capacity comes an extended prefix LSA of AS scope (RFC 7684 §2).
+(§12.4.4.1). With a path capacity comes an extended prefix LSA (RFC 7684 §2) of AS scope, or one in
+each area, since FRR 8.4 with ``mpls-te on`` crashes on those of AS scope.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fared.core.ids import NodeId, Prefix, ipv4_prefix, length_mask, mask_length
 from fared.core.routes import LocalRoute
 from fared.paths.te.redistributed import RedistributedCapacities
 from fared.protocols.igp.redistribution import ExternalRouteTable, LocalInterfaces, tag_of
-from fared.protocols.ospf.instance import Instance
+from fared.protocols.ospf.instance import Area, Instance
 from fared.protocols.ospf.interface import Interface, InterfaceState
 from fared.protocols.ospf.lsdb import LsaEntry
 from fared.protocols.ospf.origination.originate import Originator
@@ -40,6 +41,8 @@ from fared.protocols.ospf.settings import Redistribution
 
 DEFAULT_ROUTE = Prefix(4, 0, 0)
 _NONE = None, None
+_OF_EXTERNALS = 1 << 23
+"""Bit of the opaque ids of extended prefix LSAs: those of summaries do not have it."""
 DRAINED_METRIC = 0xFF0000
 """Metric of all externals of a stub router: below LSInfinity, above usual ones."""
 
@@ -84,6 +87,9 @@ class External:
     def everything_changed(self) -> None:
         """Examine all routes again."""
         self.routes.examine_all(self._advertised)
+        for prefix in self._capacity:  # there may be other areas, or another scope
+            _, number = self._ids.assign(prefix)
+            self._request_capacity(number)
 
     def reached(self, asbrs: Iterable[NodeId]) -> None:
         """Process a changed set of reachable AS boundary routers."""
@@ -226,20 +232,36 @@ class External:
             key = LsaKey(LsType.AS_EXTERNAL, link_state_id, own)
             self._originator.request_external(key, partial(self._body, link_state_id))
         if self._capacity.get(prefix) != former:
-            opaque = opaque_link_state_id(OpaqueType.EXTENDED_PREFIX, number)
-            key = LsaKey(LsType.OPAQUE_AS, opaque, own)
-            self._originator.request_external(key, partial(self._capacity_body, number))
+            self._request_capacity(number)
 
     def _body(self, link_state_id: int) -> bytes | None:
         prefix = self._ids.prefix_of_id(link_state_id)
         lsa = None if prefix is None else self._advertised.get(prefix)
         return None if lsa is None else encode_as_external_lsa(lsa)
 
-    def _capacity_body(self, number: int) -> bytes | None:
-        prefix = self._ids.prefix_of_number(number)
+    def _request_capacity(self, number: int) -> None:
+        """Reconsider the extended prefix LSAs of a prefix; other settings mark all that exist."""
+        instance = self._instance
+        opaque = opaque_link_state_id(OpaqueType.EXTENDED_PREFIX, number | _OF_EXTERNALS)
+        if instance.settings.external_capacity_scope == "as":
+            key = LsaKey(LsType.OPAQUE_AS, opaque, instance.router_id)
+            self._originator.request_external(key, partial(self._capacity_body, number, None))
+            return
+        key = LsaKey(LsType.OPAQUE_AREA, opaque, instance.router_id)
+        for area in instance.areas.values():
+            body = partial(self._capacity_body, number, area)
+            self._originator.request(area, key, body)
+
+    def _capacity_body(self, number: int, area: Area | None) -> bytes | None:
+        """The path capacity of a prefix, for one area or (None) for the AS; None: no LSA."""
+        settings, prefix = self._instance.settings, self._ids.prefix_of_number(number)
         capacity = None if prefix is None else self._capacity.get(prefix)
-        code_point = self._instance.settings.path_capacity_code
+        code_point = settings.path_capacity_code
         if prefix is None or capacity is None or code_point is None:
+            return None
+        if (area is None) is not (settings.external_capacity_scope == "as"):
+            return None
+        if area is not None and area.settings.stub:
             return None
         sub_tlvs = (capacity_sub_tlv(capacity, code_point),)
         facts = PrefixFacts(RouteType.AS_EXTERNAL, prefix, 0, sub_tlvs)

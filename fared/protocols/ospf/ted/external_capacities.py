@@ -1,7 +1,7 @@
 """Path capacities of AS-external LSAs, which their AS boundary routers advertise beside them.
 
-They are in extended prefix LSAs of AS scope (RFC 7684 §2: LS type 11, route type 5). Either LSA of
-a prefix may come first, and be replaced without the other.
+They are in extended prefix LSAs (RFC 7684 §2) with route type 5, of AS scope (LS type 11) or of an
+area (LS type 10). Either LSA of a prefix may come first, and be replaced without the other.
 """
 
 from __future__ import annotations
@@ -17,15 +17,19 @@ from fared.protocols.ospf.packet.lsa import LsaKey, LsType
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fared.core.ids import Prefix
+    from fared.core.ids import AreaId, Prefix
     from fared.protocols.ospf.packet.body import LsaBody
 
 INTER_AREA = (RouteType.INTER_AREA, RouteType.UNSPECIFIED)
-AS_EXTERNAL = (RouteType.AS_EXTERNAL, RouteType.UNSPECIFIED)
-"""Route types that an extended prefix LSA may have: of area scope, of AS scope."""
+EXTERNAL = (RouteType.AS_EXTERNAL,)
+EXTERNAL_OF_AS = (RouteType.AS_EXTERNAL, RouteType.UNSPECIFIED)
+"""Route types in extended prefix LSAs: of summaries and externals in an area, of externals in the
+AS."""
 _WORD = 0xFFFFFFFF
 _Of = tuple[int, "Prefix"]
 """Advertising router, and prefix."""
+_At = tuple["AreaId | None", LsaKey]
+"""An LSA of an area, or (None) of AS scope."""
 
 
 def capacities_of(
@@ -46,30 +50,30 @@ class ExternalCapacities:
     """The path capacity of each external prefix of each router that advertises one."""
 
     def __init__(self) -> None:
-        self._listed: dict[LsaKey, dict[Prefix, float]] = {}
-        self._advertised: dict[_Of, dict[LsaKey, float]] = {}
+        self._listed: dict[_At, dict[Prefix, float]] = {}
+        self._advertised: dict[_Of, dict[_At, float]] = {}
 
     def of(self, router: int, prefix: Prefix) -> float | None:
         """The capacity that a router advertises; None: none."""
         known = self._advertised.get((router, prefix))
-        return known[max(known)] if known else None
+        return min(known.values()) if known else None
 
-    def take(self, key: LsaKey, listed: dict[Prefix, float]) -> list[Prefix]:
+    def take(self, at: _At, listed: dict[Prefix, float]) -> list[Prefix]:
         """Process an extended prefix LSA; return the prefixes whose capacity is another one."""
-        before = self._listed.pop(key, {})
+        before = self._listed.pop(at, {})
         if listed:
-            self._listed[key] = listed
+            self._listed[at] = listed
         changed = []
         for prefix in sorted(before.keys() | listed.keys()):
-            at = key.advertising_router, prefix
-            old = self.of(*at)
-            known = self._advertised.setdefault(at, {})
-            known.pop(key, None)
+            of = at[1].advertising_router, prefix
+            old = self.of(*of)
+            known = self._advertised.setdefault(of, {})
+            known.pop(at, None)
             if prefix in listed:
-                known[key] = listed[prefix]
+                known[at] = listed[prefix]
             if not known:
-                del self._advertised[at]
-            if self.of(*at) != old:
+                del self._advertised[of]
+            if self.of(*of) != old:
                 changed.append(prefix)
         return changed
 

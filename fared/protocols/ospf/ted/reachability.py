@@ -21,10 +21,12 @@ from fared.protocols.ospf.instance import Instance
 from fared.protocols.ospf.lsdb import LsaEntry
 from fared.protocols.ospf.packet.bodies import AsExternalLsa, SummaryLsa
 from fared.protocols.ospf.packet.body import LsaBody, decode_body, opaque_type
+from fared.protocols.ospf.packet.extended_prefix import RouteType
 from fared.protocols.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
 from fared.protocols.ospf.packet.opaque import OpaqueType
 from fared.protocols.ospf.ted.external_capacities import (
-    AS_EXTERNAL,
+    EXTERNAL,
+    EXTERNAL_OF_AS,
     INTER_AREA,
     ExternalCapacities,
     capacities_of,
@@ -110,7 +112,7 @@ class Reachability:
             self.externals_changed((key,), self._external(key, prefix, body), cause)
             return False
         if key.ls_type == LsType.OPAQUE_AS:
-            self._external_capacity(key, body, cause)
+            self._external_capacity((None, key), body, EXTERNAL_OF_AS, cause)
             return False
         # §16.2 (2): originated by the calculating router
         if area is None or key.advertising_router == self._instance.router_id:
@@ -126,6 +128,7 @@ class Reachability:
             case _:
                 listed = capacities_of(body, self._code_point, INTER_AREA)
                 self._capacity(at, border, key, listed, cause)
+                self._external_capacity((area, key), body, EXTERNAL, cause)
         if not border:
             del self._borders[at]
         return asbr_changed
@@ -177,11 +180,17 @@ class Reachability:
         capacity = self._external_capacities.of(key.advertising_router, item.prefix)
         return item if capacity is None else replace(item, capacity=capacity)
 
-    def _external_capacity(self, key: LsaKey, body: LsaBody | None, cause: Cause) -> None:
+    def _external_capacity(
+        self,
+        at: tuple[AreaId | None, LsaKey],
+        body: LsaBody | None,
+        route_types: tuple[RouteType, ...],
+        cause: Cause,
+    ) -> None:
         """Attach capacities to the AS-external LSAs of their prefixes, as far as these are used."""
-        listed = capacities_of(body, self._code_point, AS_EXTERNAL)
-        for prefix in self._external_capacities.take(key, listed):
-            for known in external_keys(key.advertising_router, prefix):
+        listed = capacities_of(body, self._code_point, route_types)
+        for prefix in self._external_capacities.take(at, listed):
+            for known in external_keys(at[1].advertising_router, prefix):
                 entry = self._instance.as_scope.get(known)
                 if entry is None or not entry.used or entry.is_maxage(self._process.now):
                     continue
