@@ -122,3 +122,12 @@ def test_spines_of_frr_and_bird(deployed: tuple[Clab, AddressPlan]):
     )
     assert ping(lab, "h1", "10.0.2.2")
     assert all(lab.healthy(node) for node in ("S1", "S3", "L1"))
+
+
+@pytest.mark.parametrize("deployed", ["clos3-frr-spines"], indirect=True)
+def test_leaves_tell_each_other_of_slow_links_through_frr(deployed: tuple[Clab, AddressPlan]):
+    """Over BGP, between daemons in containers of their own, none of which runs as root."""
+    lab, _ = deployed
+    slow(lab, "L2", "S1")
+    wait_for(lambda: shares(lab, "L1", "10.0.2.0/24") == [1, 4, 4, 4], PATIENT, "1:4:4:4")
+    assert ping(lab, "h1", "10.0.2.2")
