@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fared.core.routes import ORIGIN_TAGS, RouteSource
 from fared.protocols.bgp.packet.as_path import sequence
 from fared.protocols.bgp.packet.attributes import AsPath, LocalPref, Med, Origin, attributes_of
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.decision import DecisionSettings, PeerPath, choose
-from fared.protocols.bgp.rib.paths import OWN, BgpPeer, make_path
+from fared.protocols.bgp.rib.origins import with_origin
+from fared.protocols.bgp.rib.paths import OWN, REDISTRIBUTED, BgpPeer, make_path
+from tests.bgp_rib.routers import attributes, peer
 
 few = st.integers(0, 2)
 
@@ -119,3 +122,17 @@ def test_relax_compares_lengths_of_as_paths_only():
 def test_what_this_router_originates_comes_first():
     assert choose([path_of(1, 100), path_of(OWN)], DecisionSettings())[0].peer.number == OWN
     assert choose([], DecisionSettings()) == ()
+
+
+def test_a_route_that_borders_redistributed_comes_after_one_of_bgp_itself():
+    """Whatever the AS path; and this router's own redistribution comes between both."""
+    tag = ORIGIN_TAGS[RouteSource.OSPF]
+    far = make_path(with_origin(attributes(65100), tag), BgpNextHop(4, 1))
+    near = make_path(attributes(65200, 1, 2, 3), BgpNextHop(4, 2))
+    here = make_path(with_origin(attributes(), tag), BgpNextHop(4, 0))
+    border, native = PeerPath(peer(1), far), PeerPath(peer(2), near)
+    ours = PeerPath(peer(REDISTRIBUTED), here)
+    rules = DecisionSettings()
+    assert choose([border, native, ours], rules) == (native,)
+    assert choose([border, ours], rules) == (ours,)
+    assert choose([border], rules) == (border,)

@@ -7,7 +7,7 @@ parts of the engine share an ``instance``:
   them, ``reach`` the link to it in the graph;
 - ``exchange`` learns what neighbors tell, by ``policy``; ``keeping`` keeps routes of those that
   restart (RFC 4724), ``restarter`` restarts this router;
-- ``networks`` originates prefixes;
+- ``networks`` originates prefixes, ``redistributed`` those of other protocols;
 - ``announcing`` decides, and tells neighbors, bandwidths as ``pacing`` says.
 
 ``engine`` connects them, ``counted`` says what it counts. ``settings`` imports nothing of them.

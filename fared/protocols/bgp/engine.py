@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from fared.core.bfd import BfdChanged
-from fared.core.ids import NodeId
+from fared.core.filters import Withheld
+from fared.core.ids import NodeId, Prefix
 from fared.core.rng import Rng
 from fared.core.streams import (
     RouterHeard,
@@ -29,6 +30,7 @@ from fared.protocols.bgp.exchange import BgpExchange
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.networks import Networks
 from fared.protocols.bgp.peering import Peering
+from fared.protocols.bgp.redistributed import RedistributedRoutes
 from fared.protocols.bgp.restarter import BgpRestarter
 from fared.protocols.bgp.rib.decision import DecisionSettings
 from fared.protocols.bgp.settings import BgpLinkSettings, BgpSettings
@@ -63,6 +65,7 @@ class BgpEngine(ProcessEngine[Any]):
         self._exchange = BgpExchange(instance, self._announcing)
         self._peering = Peering(instance, self._exchange)
         self._networks = Networks(instance)
+        self._redistributed = RedistributedRoutes(instance, self._networks)
         self.restarter = BgpRestarter(instance)
         self._work: Timer | None = None
         self._woken = False
@@ -100,7 +103,8 @@ class BgpEngine(ProcessEngine[Any]):
         match event:
             case igp.LinkChanged(link, settings):
                 self._peering.link_changed(link, settings)
-                self._networks.changed()
+                self._networks.changed(None if settings is None else link)
+                self._redistributed.examine_all()
             case igp.LinkRemoved(ifindex):
                 self._peering.removed(ifindex)
                 self._networks.changed()
@@ -109,7 +113,7 @@ class BgpEngine(ProcessEngine[Any]):
             case igp.SettingsApplied(settings):
                 self._apply(settings)
             case igp.ExternalRoutes():
-                self._networks.update(event)
+                self._redistributed.update(event)
             case BfdChanged():
                 self._peering.bfd_changed(event)
             case _:
@@ -149,6 +153,7 @@ class BgpEngine(ProcessEngine[Any]):
         self._exchange.hear()
         self._peering.settle()
         self._networks.settle()
+        self._redistributed.settle()
         self.restarter.settle()
         more = self._announcing.settle()
         if more and (self._work is None or not self._work.active):
@@ -189,6 +194,7 @@ class BgpEngine(ProcessEngine[Any]):
         instance.changed("settings")
         self._peering.settings_changed()
         self._networks.changed()
+        self._redistributed.examine_all()
 
     def _leave_for_restart(self) -> None:
         """Leave without a word, so that neighbors go on forwarding; else end the sessions."""
@@ -244,6 +250,10 @@ class BgpEngine(ProcessEngine[Any]):
         limits = [limit for limit in most if limit is not None]
         entries = sum([len(rib.table) for rib in self._instance.ribs.values()])
         return LimitView(entries, sum(limits), max(limits, default=0), Fullness.ROOM, 0, 0)
+
+    def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
+        """Yield the filters and tags that keep a prefix out of redistribution."""
+        yield from self._redistributed.withheld(prefix)
 
     def borders(self) -> Iterator[tuple[int, NodeId]]:
         """There are no areas."""

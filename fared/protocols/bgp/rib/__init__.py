@@ -2,5 +2,6 @@
 
 Prefixes to which all neighbors announce equal paths (``paths``) form a group (``adj_in``). For each
 group, not each prefix, ``decision`` chooses paths, ``bandwidth`` says what they carry, ``graph``
-describes it to the route solver, and ``adj_out`` tells the neighbors.
+describes it to the route solver, and ``adj_out`` tells the neighbors. ``origins``: which protocol a
+route was redistributed from.
 """

@@ -39,7 +39,7 @@ class PeerPath(NamedTuple):
 def choose(candidates: Iterable[PeerPath], settings: DecisionSettings) -> tuple[PeerPath, ...]:
     """Return the best path, and behind it those that are used beside it."""
     # what this router originates itself comes first; LOCAL_PREF (§9.1.2), (a) AS path, (b) origin
-    left = _lowest(candidates, lambda one: (_rank(one.peer), one.path.preference))
+    left = _lowest(candidates, lambda one: (_rank(one), one.path.preference))
     if len(left) > 1:
         left = _lowest_med(left)
         # §9.1.2.2 (d) external ones, (e) interior cost
@@ -52,9 +52,17 @@ def choose(candidates: Iterable[PeerPath], settings: DecisionSettings) -> tuple[
     return tuple(left[: settings.max_paths])
 
 
-def _rank(peer: BgpPeer) -> int:
-    """Own networks first; redistributed ones last: of those, the other protocol has a route."""
-    return 0 if peer.number == OWN else 2 if peer.number == REDISTRIBUTED else 1
+def _rank(one: PeerPath) -> int:
+    """Own networks come first, then paths of neighbors, last those to other protocols.
+
+    What a border has redistributed is the long way to a prefix that is also native: if the shorter
+    of both were used, borders would redistribute it or not by turns.
+    """
+    if one.peer.number == REDISTRIBUTED:
+        return 2 if one.path.origin else 0
+    if one.peer.number == OWN:
+        return 0
+    return 3 if one.path.origin else 1
 
 
 def _lowest(candidates: Iterable[PeerPath], key: Callable[[PeerPath], Any]) -> list[PeerPath]:

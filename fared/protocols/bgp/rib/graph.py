@@ -43,6 +43,7 @@ class GroupGraph:
         self._identifiers: dict[int, int] = {}
         self._nodes: dict[tuple[int, ...], NodeId] = {}
         self._groups: dict[int, Shares] = {}
+        self._tags: dict[int, int] = {}
         self._beyond: dict[tuple[int, ...], dict[int, float]] = {}
         self._changed: set[int] = set()
         self._touched: dict[tuple[int, ...], None] = {}
@@ -77,6 +78,17 @@ class GroupGraph:
                 self._beyond.setdefault(sessions, {})[group] = limit
                 self._touched[sessions] = None
 
+    def tag(self, group: int) -> int:
+        """Return the tag of a group."""
+        return self._tags.get(group, 0)
+
+    def set_tag(self, group: int, tag: int, prefixes: Iterable[Prefix]) -> None:
+        """Set the tag of a group and its prefixes: where it was redistributed from, 0: nowhere."""
+        self._tags.pop(group, None)
+        if tag:
+            self._tags[group] = tag
+        self.move(prefixes, 0, group)
+
     def move(self, prefixes: Iterable[Prefix], before: int, after: int) -> None:
         """Pass prefixes from one group to another, 0 for none."""
         if before:
@@ -84,7 +96,7 @@ class GroupGraph:
         if after:
             found = self._prefixes.setdefault(after, {})
             for prefix in prefixes:
-                found[prefix] = PrefixReachability(prefix, 0)
+                found[prefix] = PrefixReachability(prefix, 0, tag=self._tags.get(after, 0))
 
     def take(self, cause: str, since: float) -> Iterator[GraphOutput]:
         """Yield what changed, each node once; the root first, if it has other neighbors."""

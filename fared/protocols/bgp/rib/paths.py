@@ -26,6 +26,7 @@ from fared.protocols.bgp.packet.attributes import (
 )
 from fared.protocols.bgp.packet.communities import LinkBandwidth, with_link_bandwidth
 from fared.protocols.bgp.packet.nlri import BgpNextHop
+from fared.protocols.bgp.rib.origins import origin_tag
 
 DEFAULT_LOCAL_PREF: Final = 100
 _ROOM: Final = 64
@@ -71,6 +72,8 @@ class BgpPath(msgspec.Struct, frozen=True, gc=False):
     neighbor_as: int
     kind: int = 0
     """The same for paths that differ in bandwidth only."""
+    origin: int = 0
+    """The tag of the protocol that it was redistributed from, 0 for none."""
 
 
 def with_bandwidth(attributes: PathAttributes, *own: LinkBandwidth) -> PathAttributes:
@@ -130,7 +133,8 @@ def make_path(
     first = path.path[0].numbers[0] if path is not None and path.path else 0
     # RFC 4271 §9.1.2.2 (c): without MED, the lowest
     lowest = 0 if med is None else med.metric
-    return BgpPath(attributes, next_hop, bandwidth, preference, lowest, first, kind)
+    tag = origin_tag(attributes)
+    return BgpPath(attributes, next_hop, bandwidth, preference, lowest, first, kind, tag)
 
 
 class PathTable:

@@ -184,6 +184,7 @@ class BgpRib:
             self.chosen.pop(group, None)
             self._again.pop(group, None)
             self.graph.set_shares(group, {})
+            self.graph.set_tag(group, 0, ())
         self._again.update(dict.fromkeys(done.changed))
         prefixes = self.table.prefixes
         marked: list[int] = []
@@ -205,6 +206,10 @@ class BgpRib:
         paths = self._choose(group)
         found = path_bandwidth(paths, self.graph.capacities)
         self.graph.set_shares(group, found.shares)
+        tag = paths[0].path.origin if found.shares else 0
+        if tag != self.graph.tag(group):
+            names = self.table.prefixes
+            self.graph.set_tag(group, tag, [names[at] for at in self.table.members[group]])
         chosen = GroupPaths(paths, found.total)
         if chosen == self.chosen.get(group):
             return False
