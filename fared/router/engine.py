@@ -88,6 +88,9 @@ class Engine(Protocol):
     def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
         """Yield the places that filters keep a prefix out of, with the reason."""
 
+    def preference(self, prefix: Prefix, usual: int) -> int:
+        """The preference of the route to a prefix: the usual one of the protocol, or another."""
+
     def borders(self) -> Iterator[tuple[int, NodeId]]:
         """The routers of each area, or level, that say that they are in others as well."""
 

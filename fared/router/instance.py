@@ -190,6 +190,10 @@ class ProtocolInstance:
             return RouteRank.REDISTRIBUTED
         return RouteRank.USUAL
 
+    def preference(self, prefix: Prefix, usual: int) -> int:
+        """The preference of the route to a prefix: the usual one of the protocol, or another."""
+        return self.engine.preference(prefix, usual)
+
     def tags(self, prefix: Prefix) -> tuple[int, ...]:
         """The tags with which a prefix of the table is advertised, ascending."""
         solver = self.solver_of(prefix)

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fared.core.ids import Prefix
+from fared.core.ids import Prefix, format_address
 from fared.extensions.sim import invariants
 from fared.extensions.sim.fabric import Fabric, FabricBuilder
 from fared.extensions.sim.levels import COMMON
@@ -16,7 +16,7 @@ from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import BgpBuilder, IsisBuilder, OspfBuilder
 from fared.protocols.bgp.engine import BgpEngine
 from fared.protocols.bgp.neighbor import BgpSpeaker
-from fared.protocols.bgp.settings import BgpNeighborSettings, BgpSettings
+from fared.protocols.bgp.settings import BgpLinkSettings, BgpNeighborSettings, BgpSettings
 from fared.router.events import RouterSettingsApplied
 
 GBPS = 125e6
@@ -96,3 +96,31 @@ def settings_of(fabric: Fabric, name: str) -> BgpSettings:
     found = fabric.network.nodes[name].settings.protocols["bgp"]
     assert isinstance(found, BgpSettings)
     return found
+
+
+def numbered(fabric: Fabric, **changes: Any) -> Fabric:
+    """Have each neighbor by its IPv4 address, instead of by the link; before the start."""
+    for node in fabric.network.nodes.values():
+        found = []
+        for port in node.ports.values():
+            if port.settings["bgp"].neighbor is None or port.peer is None:
+                continue
+            address = format_address(4, port.peer.address)
+            found.append(replace(NEIGHBOR, address=address, **changes))
+            port.settings["bgp"] = BgpLinkSettings()
+        node.settings = node.settings.with_protocol("bgp", neighbors=tuple(found))
+    return fabric
+
+
+def in_one_as(fabric: Fabric, *names: str) -> Fabric:
+    """Put routers into one AS; before the start."""
+    for name in names:
+        node = fabric.network.nodes[name]
+        node.settings = node.settings.with_protocol("bgp", local_as=65000)
+        for port in node.ports.values():
+            link = port.settings["bgp"]
+            if port.peer is not None and link.neighbor is not None and port.peer.node in names:
+                port.settings["bgp"] = replace(
+                    link, neighbor=replace(link.neighbor, remote_as="internal")
+                )
+    return fabric

@@ -24,7 +24,12 @@ class Followed:
         self.table = RoutingTable()
         self.ranks: dict[tuple[str, Prefix], RouteRank] = {}
         self.sources = {
-            name: SimpleNamespace(routes={}, rank=partial(self.rank, name)) for name in protocols
+            name: SimpleNamespace(
+                routes={},
+                rank=partial(self.rank, name),
+                preference=lambda _prefix, usual: usual,
+            )
+            for name in protocols
         }
         for name, source in self.sources.items():
             self.table.follow(name, source)

@@ -38,6 +38,10 @@ class Engine:
         """All neighbors are full."""
         return self.neighbors, self.neighbors, 0
 
+    def preference(self, prefix: object, usual: int) -> int:
+        """The usual one."""
+        return usual
+
     def activity(self) -> int:
         """Nothing happens."""
         return 0

@@ -47,6 +47,9 @@ class Source(Protocol):
     def rank(self, prefix: Prefix, route: Route) -> RouteRank:
         """How a route counts beside those of other protocols."""
 
+    def preference(self, prefix: Prefix, usual: int) -> int:
+        """The preference of the route to a prefix: the usual one of the protocol, or another."""
+
 
 class RoutingTable:
     """Best routes over the tables of several sources, named by the protocol they come from."""
@@ -130,7 +133,7 @@ class RoutingTable:
             found,
             key=lambda name: (
                 self._sources[name].rank(prefix, found[name]),
-                self._preferences[name],
+                self._sources[name].preference(prefix, self._preferences[name]),
                 name,
             ),
         )

@@ -255,6 +255,12 @@ class BgpEngine(ProcessEngine[Any]):
         """Yield the filters and tags that keep a prefix out of redistribution."""
         yield from self._redistributed.withheld(prefix)
 
+    def preference(self, prefix: Prefix, usual: int) -> int:
+        """The preference of the route to a prefix: another one for what internal neighbors told."""
+        rib = self._instance.ribs.get(prefix.family)
+        internal = rib is not None and rib.is_internal(prefix)
+        return self._instance.settings.internal_preference if internal else usual
+
     def borders(self) -> Iterator[tuple[int, NodeId]]:
         """There are no areas."""
         return iter(())

@@ -87,6 +87,11 @@ class ProcessEngine(ABC, Generic[Output]):
         del prefix
         return iter(())
 
+    def preference(self, prefix: Prefix, usual: int) -> int:
+        """The preference of the route to a prefix: that of the protocol."""
+        del prefix
+        return usual
+
     def externals(self) -> Iterator[tuple[NodeId, Prefix]]:
         """Prefixes of others that look like a router's own ones: without any, none."""
         return iter(())

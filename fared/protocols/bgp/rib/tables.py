@@ -163,6 +163,11 @@ class BgpRib:
         group = self.table.group(prefix)
         return self.table.candidates(group) if group else []
 
+    def is_internal(self, prefix: Prefix) -> bool:
+        """Whether internal neighbors told the paths to a prefix that are used."""
+        paths, _ = self.chosen.get(self.table.group(prefix), _NOTHING)
+        return bool(paths) and paths[0].peer.internal
+
     def carried(self, prefix: Prefix) -> float | None:
         """Return what the paths to a prefix carry, bytes/s; None: unknown, or there is none."""
         return self.chosen.get(self.table.group(prefix), _NOTHING).total
