@@ -61,9 +61,9 @@ class BgpPathBandwidth(Section, frozen=True):
     """What sessions say, and hear, of path bandwidth. ``value``: that of the whole path."""
 
     send: Literal["transitive", "non-transitive", "both", "none"] = _BANDWIDTH.send
-    receive: bool = _BANDWIDTH.receive
+    receive: Annotated[bool, Reload.BOUNCE] = _BANDWIDTH.receive
     value: BandwidthValue = "path"
-    missing: Literal["link", "ecmp"] = _BANDWIDTH.missing
+    missing: Annotated[Literal["link", "ecmp"], Reload.BOUNCE] = _BANDWIDTH.missing
 
 
 class BgpRedistributed(Section, frozen=True):
@@ -98,9 +98,9 @@ class BgpGracefulRestart(Section, frozen=True):
     the neighbor has told all its routes again, at most.
     """
 
-    enabled: bool = _RESTART.enabled
-    restart_time: Annotated[int, values.whole(1, 4095)] = _RESTART.restart_time
-    helper: bool = _RESTART.helper
+    enabled: Annotated[bool, Reload.BOUNCE] = _RESTART.enabled
+    restart_time: Annotated[int, values.whole(1, 4095), Reload.BOUNCE] = _RESTART.restart_time
+    helper: Annotated[bool, Reload.BOUNCE] = _RESTART.helper
     stale_time: quantities.Duration = _RESTART.stale_time
 
     @property

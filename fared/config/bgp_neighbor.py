@@ -144,8 +144,8 @@ class BgpAuthentication(Section, frozen=True):
     """TCP MD5 (RFC 2385): ``key`` or ``key-file``."""
 
     unwritten: ClassVar[tuple[object, ...]] = (None,)
-    key: SecretText | None = None
-    key_file: KeyFilePath | None = None
+    key: Annotated[SecretText | None, Reload.BOUNCE] = None
+    key_file: Annotated[KeyFilePath | None, Reload.BOUNCE] = None
     instead: ClassVar[Mapping[str, str]] = {
         "algorithm": "TCP MD5 is the only one: leave it out",
         "key-id": "TCP MD5 has none: leave it out",
@@ -170,8 +170,8 @@ class NeighborPathBandwidth(Section, frozen=True):
     """``path-bandwidth`` of a neighbor. None: as the router's."""
 
     send: Literal["transitive", "non-transitive", "both", "none"] | None = None
-    receive: bool | None = None
-    missing: Literal["link", "ecmp"] | None = None
+    receive: Annotated[bool | None, Reload.BOUNCE] = None
+    missing: Annotated[Literal["link", "ecmp"] | None, Reload.BOUNCE] = None
 
 
 class NeighborFilter(Section, frozen=True):
@@ -201,12 +201,12 @@ class BgpNeighbor(Section, frozen=True):
     min_path_bandwidth: quantities.LeastBandwidth = _NEIGHBOR.min_path_bandwidth
     address_families: Annotated[Families | None, Reload.BOUNCE] = None
     hold_time: Annotated[HoldTime, Reload.BOUNCE] = _NEIGHBOR.hold_time
-    keepalive: quantities.Seconds | None = None
+    keepalive: Annotated[quantities.Seconds | None, Reload.BOUNCE] = None
     connect_retry: quantities.Seconds = _NEIGHBOR.connect_retry
     passive: bool = _NEIGHBOR.passive
     local_address: Annotated[Address | None, Reload.BOUNCE] = None
     port: Annotated[int, values.whole(1, 65535), Reload.BOUNCE] = _NEIGHBOR.port
-    enforce_first_as: bool = _NEIGHBOR.enforce_first_as
+    enforce_first_as: Annotated[bool, Reload.BOUNCE] = _NEIGHBOR.enforce_first_as
     ttl_security: Annotated[bool, Reload.BOUNCE] = _NEIGHBOR.ttl_security
     authentication: Annotated[BgpAuthentication | None, Reload.BOUNCE] = None
     bfd: Annotated[BfdOptions, Note(before=_bfd_given)] = BfdOptions()

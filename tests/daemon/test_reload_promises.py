@@ -23,11 +23,13 @@ from fared.config import Config, ConfigErrors, Reload, diff, load_text, merged
 from fared.config.section import Section
 from fared.config.shapes import fields_of, section_in
 from fared.core.links import Link
+from fared.daemon.change.bgp_settings import link_settings
 from fared.daemon.change.isis_settings import circuit_settings
 from fared.daemon.change.ospf_settings import interface_settings
 from fared.daemon.change.settings import link_events, router_settings
 from fared.extensions.sim.network import Network, Node
 from fared.extensions.sim.port import Port
+from fared.protocols.igp.events import ADJACENT
 from fared.router import events
 from fared.router.settings import RouterSettings
 from tests.config.links import named
@@ -35,7 +37,7 @@ from tests.config.links import named
 Document = dict[str, Any]
 Path = tuple[Any, ...]
 
-AGREED = 40.0
+AGREED = 90.0
 """Seconds within which two routers that agree are neighbors, whatever was before."""
 REFUSED = 6.0
 """Seconds after which a neighbor that does not agree any more is gone; dead interval: 4 s."""
@@ -82,6 +84,10 @@ SOURCES: Document = {
     "default": {},
 }
 OF_PROTOCOL: Document = {"prefixes": ["10.4.0.0/16"], "filter": "used", "tag": 7}
+BGP_SOURCES: Document = {
+    source: {"prefixes": ["10.1.0.0/16"], "filter": "used", "med": 5, "tag": 7}
+    for source in ("connected", "static", "ospf", "isis")
+}
 BASES: dict[str, Document] = {
     "ospf": {
         **COMMON,
@@ -108,6 +114,24 @@ BASES: dict[str, Document] = {
             "redistribute": {**SOURCES, "bgp": OF_PROTOCOL, "ospf": OF_PROTOCOL},
             "inter-level-propagation-policies": {
                 "filter": {"level1-to-level2": "used", "level2-to-level1": "used"}
+            },
+        },
+    },
+    "bgp": {
+        **COMMON,
+        "bgp": {
+            "as": 65001,
+            "networks": ["lo"],
+            "redistribute": BGP_SOURCES,
+            "neighbors": {
+                "e*": {
+                    "import": "all",
+                    "export": "all",
+                    "filter": {"import": "used", "export": "used"},
+                    "authentication": {"key": "sent"},
+                    "bfd": BFD,
+                    "connect-retry": "100ms",
+                }
             },
         },
     },
@@ -141,6 +165,14 @@ OTHER: dict[str, Any] = {
     "bsl": 128,
     "external-capacity-scope": "as",
     "tcp-ports": [5001],
+    "networks": ["lo", "10.5.0.0/16"],
+    "remote-as": "internal",
+    "local-address": "10.0.0.1",
+    "min-path-bandwidth": "25G",
+    "key": "other",
+    "as-path": "strict",
+    "missing": "ecmp",
+    "receive": False,
 }
 """Other values of what is neither a number, a duration, a percentage nor a choice."""
 TRIED = (
@@ -157,6 +189,7 @@ IN_THE_DAEMON = {
     ("filters", "other"),
     ("ospf", "stub-router-on-shutdown"),
     ("isis", "overload-on-shutdown"),
+    ("bgp", "graceful-shutdown-on-stop"),
 }
 """What no engine hears of: the log is tried in ``test_logs``, the end in ``test_life`` and
 ``test_drains``, names are looked up for each request, and links are judged in
@@ -166,6 +199,14 @@ NOT_IN_USE = {
     ("ospf", "areas", "0.0.0.1", "interfaces", "e*", "bfd", "strict"),
 }
 """OSPF announces strict BFD on interfaces without cryptographic keys only."""
+
+
+ONLY_ONE = ("bgp", "path-bandwidth", "value")
+"""It has one value so far."""
+
+
+IF_ENABLED = ("bgp", "graceful-restart", "restart-time")
+"""Neighbors are told of it only while graceful restart is enabled."""
 
 
 def config_of(document: Document) -> Config:
@@ -182,7 +223,8 @@ def written_out(protocol: str) -> Document:
         if not isinstance(value, dict):
             return value
         known = {key["key-id"]: key["key"] for key in KEYS}
-        return {k: known[value["key-id"]] if k == "key" else reveal(v) for k, v in value.items()}
+        mine = known.get(value.get("key-id"), "sent")  # keys of BGP have no id
+        return {k: mine if k == "key" else reveal(v) for k, v in value.items()}
 
     return typing.cast("Document", reveal(document))
 
@@ -234,6 +276,8 @@ class Pair:
         other = replaced(self.document, ("router-id",), "10.0.0.2")
         if protocol == "isis":
             other = replaced(other, ("isis", "net"), "49.0001.0100.0000.0002.00")
+        elif protocol == "bgp":
+            other = replaced(other, ("bgp", "as"), 65002)
         else:
             link = ("ospf", "areas", "0.0.0.1", "interfaces", "e*", "ttl-security")
             other = replaced(other, link, "tx-only")
@@ -260,6 +304,7 @@ class Pair:
         found = {
             "ospf": interface_settings(config, named("e1")),
             "isis": circuit_settings(config, named("e1")),
+            "bgp": link_settings(config, named("e1")) if config.bgp else None,
         }
         return {proto: settings for proto, settings in found.items() if settings is not None}
 
@@ -285,7 +330,7 @@ class Pair:
         """How often an adjacency of A has ended."""
         instance = next(iter(self.a.running.instances.values()))
         transitions = instance.engine.counters.transitions
-        return sum(n for (before, _), n in transitions.items() if before in ("Full", "Up"))
+        return sum(n for (before, _), n in transitions.items() if before in ADJACENT)
 
     def reload(self, config: Config) -> None:
         """What the daemon does with a file that was read."""
@@ -341,7 +386,9 @@ SETTINGS = [
     pytest.param(protocol, path, id=".".join(map(str, path)))
     for protocol in BASES
     for path in leaves(written_out(protocol))
-    if (protocol == "ospf" or path[0] == "isis") and not overridden(path)
+    if (protocol == "ospf" or path[0] == protocol) and not overridden(path) and path != ONLY_ONE
+    # BFD's settings are those of the other protocols
+    if not (protocol == "bgp" and "bfd" in path[:-1] and path[-1] != "enabled")
 ]
 
 
@@ -357,22 +404,18 @@ def test_a_changed_setting_does_what_diff_says(pair: Pair, path: Path):
     else:
         assert reached or path in IN_THE_DAEMON | NOT_IN_USE or path[0] == "link-health"
         assert pair.running == wanted
-        assert ended is (change.action is Reload.BOUNCE)
+        assert ended is (change.action is Reload.BOUNCE) or path == IF_ENABLED
 
 
 def test_every_setting_was_tried():
     """A new setting comes here by itself, with its default, or needs a value in the bases."""
     tried = {_general(path) for protocol in BASES for path in leaves(written_out(protocol))}
-    tried = {path for path in tried if path != ("bgp",)}
     known = {
         path
         for path in _model_leaves(Config)
         # A key that stands alone has the leaves of one in a list; a file holds what `key` does.
-        if path[0] != "bgp"
-        and (
-            "authentication" not in path[:-1]
-            or ({"keys", "bfd"} & {*path} and path[-1] != "key-file")
-        )
+        if "authentication" not in path[:-1]
+        or ({"keys", "bfd", "bgp"} & {*path} and path[-1] != "key-file")
     }
     assert tried - known == set()
     assert known - tried == {
@@ -383,6 +426,7 @@ def test_every_setting_was_tried():
 def _general(path: Path) -> Path:
     """A path with ``*`` in place of what an operator names."""
     named = {*["interfaces", "areas", "ranges", "keys", "steps", "profiles", "hosts", "filters"]}
+    named.add("neighbors")
     return tuple("*" if at and path[at - 1] in named else key for at, key in enumerate(path))
 
 

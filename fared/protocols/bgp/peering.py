@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
+from msgspec.structs import replace
+
 from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted
 from fared.core.ids import ADDRESS_BITS
 from fared.core.links import InterfaceAddress, Link
@@ -18,6 +20,8 @@ from fared.protocols.bgp.instance import BgpInstance, BgpLink
 from fared.protocols.bgp.neighbor import BgpSpeaker, NeighborPlace
 from fared.protocols.bgp.packet.notification import Fault
 from fared.protocols.bgp.reach import link_changed
+from fared.protocols.bgp.session.events import NeighborSettings
+from fared.protocols.bgp.session.session import BgpSession
 from fared.protocols.bgp.settings import BgpLinkSettings, BgpNeighborSettings
 from fared.protocols.igp.bfd_sessions import BfdSessions
 
@@ -122,7 +126,7 @@ class Peering:
             if not same:
                 why = "the link is down, or has other addresses" if settings.enabled else ""
                 self._end(neighbor, why)
-            elif session.settings != self._session_settings(neighbor):
+            elif not self._goes_on(session, self._session_settings(neighbor)):
                 self._end(neighbor, "its settings are others", Fault.OTHER_CONFIGURATION_CHANGE)
             elif before != settings or former != place or self._everything:
                 self._exchange.settings_changed(neighbor, before)
@@ -134,7 +138,15 @@ class Peering:
             )
         self._detect(neighbor)
 
-    def _session_settings(self, neighbor: BgpSpeaker) -> object:
+    @staticmethod
+    def _goes_on(session: BgpSession, wanted: NeighborSettings) -> bool:
+        """Have a session with other settings go on, if they are for connecting only."""
+        same = replace(session.settings, connect_retry=wanted.connect_retry, passive=wanted.passive)
+        if same == wanted:
+            session.settings = wanted
+        return same == wanted
+
+    def _session_settings(self, neighbor: BgpSpeaker) -> NeighborSettings:
         assert neighbor.session is not None
         restarting = neighbor.session.settings.restarting
         return neighbor.session_settings(self._instance.settings, restarting=restarting)
