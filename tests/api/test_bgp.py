@@ -147,8 +147,18 @@ def test_a_lost_link_is_missing_with_its_reason_and_counted(fabric):
     metrics = scraped(seen(fabric))
     assert metrics["link_up"] == {("S1",): 0, ("S2",): 1}
     assert metrics["adjacencies_ended"]["bgp",] >= 1
+    assert metrics["bgp_session_up"] == {("S2",): 1}
     (row,) = show(fabric, "show bgp-routes", prefix=goal(fabric))["routes"]
     assert [path["neighbor"] for path in row["paths"]] == ["S2"]
+
+
+def test_metrics_count_by_neighbor_as_the_configuration_names_it(fabric):
+    metrics = scraped(seen(fabric))
+    assert metrics["bgp_session_up"] == {("S1",): 1, ("S2",): 1}
+    assert metrics["bgp_prefixes"]["S1", "ipv4", "received"] == 3
+    assert metrics["bgp_updates"]["S1", "sent"] > 0
+    assert metrics["bgp_prefixes_limit"]["S1",] == 100_000
+    assert metrics["bgp_groups"]["ipv4",] >= 3
 
 
 def test_an_external_neighbor_without_a_policy_is_a_problem_that_is_told(fabric):

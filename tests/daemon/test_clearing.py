@@ -13,9 +13,9 @@ from fared.management.api.requests import ClearNeighborRequest
 from fared.management.documents.errors import CommandError
 from fared.management.documents.views import protocol
 from fared.protocols.igp.counters import PacketCounters
-from fared.protocols.igp.events import NeighborCleared
 from fared.router import events
 from tests.api.seen import seen_from
+from tests.bgp.fabrics import neighbor, speakers, started
 from tests.daemon.stage import Stage
 
 
@@ -37,16 +37,17 @@ def states(fabric, router, name=None):
     return {row.hostname: (row.state, row.flaps) for row in found}
 
 
-def clear(fabric, router, name, proto=None):
+def clear(fabric, router, name, proto=None, soft=False):
     """Clear as the daemon does; return the answer."""
 
-    def to_router(proto, ifindex, interface, node):
-        cleared = NeighborCleared(ifindex, node)
+    def to_router(proto, interface, cleared):
         fabric.network.input(router, events.To(proto, cleared))
 
     views = SimpleNamespace(context=lambda: seen_from(fabric, router))
     operation = SimpleNamespace(clear_neighbor=to_router)
-    return clear_neighbor(views, operation, ClearNeighborRequest(neighbor=name, proto=proto))
+    return clear_neighbor(
+        views, operation, ClearNeighborRequest(neighbor=name, proto=proto, soft=soft)
+    )
 
 
 def test_a_cleared_adjacency_ends_at_both_ends_and_forms_again(fabric):
@@ -69,7 +70,25 @@ def test_a_neighbor_that_is_not_there_is_not_cleared(fabric):
     with pytest.raises(CommandError, match="no neighbor S9; known: S1, S2"):
         clear(fabric, "L1", "S9")
     with pytest.raises(CommandError, match="is not a protocol"):
-        clear(fabric, "L1", "S1", "bgp")
+        clear(fabric, "L1", "S1", "rip")
+    with pytest.raises(CommandError, match="only neighbors of BGP tell their routes again"):
+        clear(fabric, "L1", "S1", soft=True)
+
+
+def test_a_session_of_bgp_begins_again_or_its_routes_are_told_again():
+    """As ``clear bgp NEIGHBOR soft`` of others; a session that is not established is refused."""
+    fabric = started(clos3(2, 2, builder=speakers()))
+    s1 = neighbor(fabric, "L1", "S1")
+    before = s1.received
+    clear(fabric, "L1", "S1", soft=True)
+    fabric.network.run_for(1.0)
+    assert (s1.received > before, s1.flaps) == (True, 0)
+    assert clear(fabric, "L1", "S1").neighbors[0].interface == "S1"
+    assert s1.flaps == 1
+    with pytest.raises(CommandError, match="the session with S1 is not established"):
+        clear(fabric, "L1", "S1")
+    fabric.network.run_for(10.0)
+    assert s1.state.label == "Established"
 
 
 async def test_counters_begin_anew_and_metrics_do_not(stage):
@@ -109,7 +128,7 @@ async def test_the_level_of_the_log_changes_until_a_reload(stage):
     [
         ("log-level", {"level": "chatty"}, "level must be one of debug, info, warning, error"),
         ("clear-neighbor", {"neighbor": "S1"}, "no neighbor S1; known: none"),
-        ("clear-neighbor", {"neighbor": "S1", "proto": "bgp"}, "proto must be ospf or isis"),
+        ("clear-neighbor", {"neighbor": "S1", "proto": "rip"}, "proto must be ospf or isis"),
     ],
 )
 async def test_what_makes_no_sense_is_refused(stage, command, args, message):

@@ -208,11 +208,12 @@ class Operation:
             self._feed([events.RouterSettingsApplied(settings)])
             await asyncio.sleep(max(times.values()))
 
-    def clear_neighbor(self, proto: str, ifindex: int, interface: str, node: int) -> None:
-        """End the adjacency with a neighbor, which forms again."""
-        who = {"neighbor": format_node(node), "user": CALLER.get()}
-        self._log.info("neighbor-cleared", proto=proto, interface=interface, **who)
-        self._feed([events.To(proto, igp.NeighborCleared(ifindex, node))])
+    def clear_neighbor(self, proto: str, interface: str, cleared: igp.NeighborCleared) -> None:
+        """End the adjacency with a neighbor, which forms again; or have its routes told again."""
+        who = {"neighbor": format_node(cleared.node), "user": CALLER.get()}
+        soft = {"soft": True} if cleared.soft else {}
+        self._log.info("neighbor-cleared", proto=proto, interface=interface, **who, **soft)
+        self._feed([events.To(proto, cleared)])
 
     def clear_limits(self) -> LimitsDocument:
         """Zero the counts of full databases, and ask neighbors again for what was ignored."""

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fared.core.ids import isis_node, parse_dotted, parse_system_id
-from fared.management.documents.errors import not_found
+from fared.management.documents.errors import CommandError, not_found
 from fared.management.documents.operation import (
     ClearedCounters,
     ClearedNeighbor,
@@ -14,7 +14,8 @@ from fared.management.documents.operation import (
     LogLevel,
 )
 from fared.management.documents.views.protocol import neighbors
-from fared.router.protocols import ISIS
+from fared.protocols.igp.events import NeighborCleared
+from fared.router.protocols import BGP, ISIS
 
 if TYPE_CHECKING:
     from fared.daemon.change.operation import Operation
@@ -23,21 +24,34 @@ if TYPE_CHECKING:
     from fared.management.api.requests import ClearNeighborRequest
 
 
+_ESTABLISHED = "Established"
+
+
 def clear_neighbor(
     views: ViewSource, operation: Operation, asked: ClearNeighborRequest
 ) -> ClearedNeighbors:
-    """End the adjacencies with a neighbor. Raises CommandError if there are none."""
+    """End the adjacencies with a neighbor, or have its routes told again.
+
+    Raises CommandError if there is none, or none that can.
+    """
     context = views.context().narrowed(asked.proto)
     found = neighbors(context, asked.neighbor).neighbors
     if not found:
         known = (row.name for row in neighbors(context).neighbors)
         raise not_found("neighbor", asked.neighbor, known)
+    found = [row for row in found if row.proto == BGP or not asked.soft]
+    if not found:
+        raise CommandError("unsupported", "soft: only neighbors of BGP tell their routes again")
+    found = [row for row in found if row.proto != BGP or row.state == _ESTABLISHED]
+    if not found:
+        raise CommandError("busy", f"the session with {asked.neighbor} is not established")
     links = {link.name: link.ifindex for link in context.links.values()}
     for row in found:
         isis = row.proto == ISIS
         node = isis_node(parse_system_id(row.router_id)) if isis else parse_dotted(row.router_id)
-        operation.clear_neighbor(row.proto, links[row.interface], row.interface, node)
-    return ClearedNeighbors(neighbors=[ClearedNeighbor.of(row) for row in found])
+        cleared = NeighborCleared(links[row.interface], node, asked.soft)
+        operation.clear_neighbor(row.proto, row.interface, cleared)
+    return ClearedNeighbors([ClearedNeighbor.of(row) for row in found], asked.soft)
 
 
 def clear_counters(views: ViewSource) -> ClearedCounters:

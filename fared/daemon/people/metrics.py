@@ -23,6 +23,7 @@ from fared.management.documents.views.status import routes_by_protocol, spraying
 from fared.paths.fib.model import FibOperation
 from fared.paths.fib.settings import Granularity
 from fared.paths.rib.model import NextHopSet
+from fared.router.protocols import BGP
 
 Labels = tuple[str, ...]
 _SETS = 8
@@ -34,6 +35,10 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     censuses = {at.name: views.census(context) for at, views in views_of(context)}
     yield from _start_up(context)
     yield from of_engines(context, censuses)
+    if BGP in context.router.instances:
+        from fared.daemon.people.bgp_metrics import of_bgp  # noqa: PLC0415 - it needs the engine
+
+        yield from of_bgp(context)
     yield from _restarts(context)
     yield from _bfd(context)
     for plugged in context.plugged.values():

@@ -212,11 +212,15 @@ class ClearLimitsRequest(DaemonRequest, frozen=True, kw_only=True):
 
 
 class ClearNeighborRequest(DaemonRequest, frozen=True, kw_only=True):
-    """End the adjacencies with a neighbor, which form again."""
+    """End the adjacencies with a neighbor, which form again.
+
+    ``soft``: only BGP, its routes are asked for, and told, again (RFC 2918).
+    """
 
     command: ClassVar[str] = "clear-neighbor"
     neighbor: Annotated[str, _NEIGHBOR]
     proto: Annotated[str | None, _PROTO] = None
+    soft: Annotated[bool, Value("true or false")] = False
 
 
 class ClearCountersRequest(DaemonRequest, frozen=True, kw_only=True):

@@ -23,14 +23,15 @@ def clear() -> None:
 @click.option(
     "--proto", type=click.Choice(PROTOCOLS), help="Of one protocol only: ospf, isis or bgp."
 )
+@click.option("--soft", is_flag=True, help="BGP: keep the session, tell all routes again.")
 @output_options
 @click.pass_obj
-def clear_neighbor(session: Session, neighbor: str, proto: str | None) -> None:
+def clear_neighbor(session: Session, neighbor: str, proto: str | None, soft: bool) -> None:  # noqa: FBT001 - a flag
     """End the adjacencies with a neighbor (a router, an address or an interface).
 
     They form again. Meanwhile traffic takes other paths; what is on its way may be lost.
     """
-    args = given_of({"neighbor": neighbor, "proto": proto})
+    args = given_of({"neighbor": neighbor, "proto": proto, "soft": soft or None})
     session.show_answer("clear-neighbor", args=args)
 
 

@@ -129,6 +129,8 @@ _TOLD: Final = MappingProxyType(
         "overload": "'drain' takes this router out of service",
         "clear ip ospf": _CLEAR,
         "clear ip route": _CLEAR,
+        "clear bgp": "'clear neighbor NAME' ends a session; with --soft, routes are told again",
+        "clear ip bgp": "'clear neighbor NAME --soft'",
         "clear isis": _CLEAR,
         "clear ospf": _CLEAR,
         "request support": "'tech-support'",

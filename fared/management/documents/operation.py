@@ -72,16 +72,18 @@ class ClearedNeighbor(Facts):
 
 
 class ClearedNeighbors(Answer, tag="fared-clear-neighbor/1"):
-    """``clear neighbor``."""
+    """``clear neighbor``; ``soft``: sessions of BGP go on, routes are told again."""
 
     neighbors: list[ClearedNeighbor]
+    soft: bool
 
     def show(self, paper: Paper) -> None:
         """Print whose adjacencies end."""
+        happens = "routes are told again" if self.soft else "ended, and forms again"
         for each in self.neighbors:
             name = human.router(each.router_id, each.hostname)
             proto = human.PROTOCOLS.get(each.proto, each.proto)
-            paper.line(f"{name} on {each.interface} ({proto}): ended, and forms again")
+            paper.line(f"{name} on {each.interface} ({proto}): {happens}")
 
 
 class ClearedCounters(Answer, tag="fared-clear-counters/1"):

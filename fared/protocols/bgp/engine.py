@@ -122,8 +122,8 @@ class BgpEngine(ProcessEngine[Any]):
     def _operate(self, event: Inputs) -> None:
         """Process an input of an operator."""
         match event:
-            case igp.NeighborCleared(ifindex, node):
-                self._peering.clear(ifindex, node)
+            case igp.NeighborCleared():
+                self._peering.clear(event)
             case igp.ShutdownRequested():
                 self._shutdown()
             case igp.GracefulRestartRequested():

@@ -236,6 +236,16 @@ class BgpExchange:
         self._instance.changed(f"policy of {neighbor.name}")
         self._instance.wake()
 
+    def renew(self, neighbor: BgpSpeaker) -> None:
+        """Ask a neighbor for all routes, and tell it all (RFC 2918)."""
+        for family, rib in self._instance.ribs.items():
+            out = rib.outs.get(neighbor.number)
+            if out is not None:
+                out.refresh(rib.table)
+                if neighbor.agreed is not None and neighbor.agreed.refresh:
+                    self._ask(neighbor, family)
+        self._instance.wake()
+
     def _ask(self, neighbor: BgpSpeaker, family: int) -> None:
         """Ask a neighbor for all routes of a family."""
         assert neighbor.session is not None

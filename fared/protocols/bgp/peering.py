@@ -24,6 +24,7 @@ from fared.protocols.bgp.session.events import NeighborSettings
 from fared.protocols.bgp.session.session import BgpSession
 from fared.protocols.bgp.settings import BgpLinkSettings, BgpNeighborSettings
 from fared.protocols.igp.bfd_sessions import BfdSessions
+from fared.protocols.igp.events import NeighborCleared
 
 
 class Peering:
@@ -195,13 +196,17 @@ class Peering:
                 self._end(neighbor, "")
             self._bfd.use(neighbor.number, ())
 
-    def clear(self, ifindex: int, node: int) -> None:
-        """Begin the session with a router on a link anew."""
+    def clear(self, event: NeighborCleared) -> None:
+        """Begin the session with a router on a link anew, or only ask and tell routes again."""
         for neighbor in self._instance.neighbors.values():
             agreed, place, session = neighbor.agreed, neighbor.place, neighbor.session
             if agreed is None or place is None or session is None:
                 continue
-            if place.link.ifindex == ifindex and agreed.identifier == node:
+            if (place.link.ifindex, agreed.identifier) != (event.ifindex, event.node):
+                continue
+            if event.soft:
+                self._exchange.renew(neighbor)
+            else:
                 session.end(Fault.ADMINISTRATIVE_RESET, "cleared here")
 
     # -- what the edge is to do -------------------------------------------------------------------

@@ -141,10 +141,14 @@ class InformationOffered(msgspec.Struct, frozen=True):
 
 
 class NeighborCleared(msgspec.Struct, frozen=True):
-    """End the adjacency with a neighbor (a node id) on a link; the next hellos form it again."""
+    """End the adjacency with a neighbor (a node id) on a link; the next hellos form it again.
+
+    ``soft``: only BGP, its routes are asked for, and told, again; the session goes on.
+    """
 
     ifindex: int
     node: int
+    soft: bool = False
 
 
 class LimitsReset(msgspec.Struct, frozen=True):
