@@ -87,10 +87,13 @@ class BgpSite:
             (self.directory / name / left).unlink(missing_ok=True)
 
     def vtysh(self, command: str) -> Any:
-        """What bgpd answers; nothing: it does not run yet."""
-        tool = ["vtysh", "--vty_socket", str(self.directory / "frr"), "-c", command]
-        said = self.spaces["frr"].run(tool, check=False).stdout
+        """What bgpd answers as JSON; nothing: it does not run yet."""
+        said = self.frr(command)
         return json.loads(said) if said.startswith("{") else {}
+
+    def frr(self, command: str) -> str:
+        tool = ["vtysh", "--vty_socket", str(self.directory / "frr"), "-c", command]
+        return self.spaces["frr"].run(tool, check=False).stdout
 
     def birdc(self, command: str) -> str:
         control = str(self.directory / "bird" / "bird.ctl")

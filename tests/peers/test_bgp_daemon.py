@@ -201,11 +201,18 @@ def shown(middle: Middle) -> str:
     return middle.site.birdc("show protocols all b4")
 
 
-def test_a_route_refresh_of_peers_changes_nothing(middle: Middle) -> None:
+@pytest.mark.rfc("RFC 2918 §4")
+def test_peers_that_ask_are_told_all_routes_again(middle: Middle) -> None:
+    def told() -> int:
+        found = re.search(r"Import updates: +(\d+)", shown(middle))
+        assert found is not None
+        return int(found[1])
+
+    before = told()
     middle.site.birdc("reload in b4")
-    middle.site.spaces["frr"].run(
-        ["vtysh", "--vty_socket", str(middle.site.directory / "frr"), "-c", "clear bgp * soft in"]
-    )
+    whole = before + PREFIXES // 2
+    wait_for(lambda: told() == whole, PATIENCE, lambda: f"{told()} updates, expected {whole}")
+    middle.site.frr("clear bgp * soft in")
     middle.settle("after a refresh")
 
 
