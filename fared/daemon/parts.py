@@ -110,6 +110,7 @@ class DaemonParts:
             self.operation,
             request_audit=self._request_audit,
             on_tick=jobs.share,
+            every=jobs.every,
             wants_debug=partial(self.logs.wants, "debug"),
             log=self._log,
             defence=self._defence,

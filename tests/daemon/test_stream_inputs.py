@@ -85,12 +85,14 @@ class Host:
         monitor = Lenient()
         monitor.links, monitor.arrived = {}, 0.0
         self.said: list[str] = []
+        self.jobs: list[Any] = []
         self.inputs = Inputs(
             router,
             SimpleNamespace(fib=Fake(), monitor=monitor, sysctls=Lenient()),  # type: ignore[arg-type]
             Lenient(),
             request_audit=lambda _: None,
             on_tick=lambda _: None,
+            every=lambda *job: self.jobs.append(job),
             wants_debug=lambda: False,
             log=log,
             defence=Defence(log),

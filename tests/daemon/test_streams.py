@@ -6,8 +6,11 @@ Two edges in network namespaces; what engines ask for is written by the tests.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import socket
 import struct
+import sys
+import termios
 from collections.abc import Iterator
 
 import pytest
@@ -23,7 +26,7 @@ from fared.core.streams import (
     StreamOpened,
     Transport,
 )
-from fared.daemon.loop.streams import edge, leaving, listening
+from fared.daemon.loop.streams import edge, leaving, listening, stream
 from fared.kernel.errors import PrivilegeError
 from tests.daemon.stream_ends import PORT, End, Ends
 from tests.waiting import loop_until
@@ -250,6 +253,52 @@ async def test_one_turn_reads_each_connection_once(ends):
     right.edge._pump.turn(0.0)
     right.edge._pump.turn(0.0)
     assert len({one.stream for one in right.heard}) == 2, "the next turn goes on with another"
+
+
+async def test_a_neighbor_that_only_shows_that_it_lives_wakes_nobody(ends, monkeypatch):
+    """Its bytes, equal ones again and again, are read with those of others; more wakes at once."""
+    monkeypatch.setattr(stream, "_SLOW", 0.0)
+    left, right = ends.left, ends.right
+    active, passive = await ends.join()
+    sock = right.edge._streams[passive].sock
+
+    async def send(data: bytes) -> None:
+        known = left.sent(active)
+        left.do(SendStream(active, data))
+        await loop_until(lambda: left.sent(active) == known + len(data))
+
+    for number in range(1, 5):
+        await send(b"alive")
+        await loop_until(lambda n=number: right.received(passive) == b"alive" * n)
+    await send(b"alive")
+    await loop_until(lambda: waits(sock))
+    right.edge._pump.turn()
+    assert right.received(passive) == b"alive" * 4
+    right.edge.read_quiet()
+    assert right.received(passive) == b"alive" * 5
+    await send(b"alive news")
+    await loop_until(lambda: right.received(passive) == b"alive" * 5 + b"alive news")
+    await send(b"!")
+    await loop_until(lambda: right.received(passive).endswith(b"!"))
+
+
+def waits(sock: socket.socket) -> bool:
+    """Whether bytes have arrived, though nobody was woken."""
+    count = fcntl.ioctl(sock, termios.FIONREAD, bytes(4))
+    return bool(int.from_bytes(count, sys.byteorder))
+
+
+async def test_what_quiet_neighbors_sent_is_read_after_a_delay(ends, monkeypatch):
+    monkeypatch.setattr(stream, "_SLOW", 0.0)
+    left, right = ends.left, ends.right
+    active, passive = await ends.join()
+    for number in range(1, 5):
+        left.do(SendStream(active, b"alive"))
+        await loop_until(lambda n=number: right.received(passive) == b"alive" * n)
+    left.do(SendStream(active, b"alive"))
+    await loop_until(lambda: waits(right.edge._streams[passive].sock))
+    right.edge.read_all()
+    assert right.received(passive) == b"alive" * 5
 
 
 async def test_a_connection_that_is_not_read_may_break(ends):

@@ -42,6 +42,10 @@ SOCKETS: Mapping[str, type[OspfSockets | IsisSockets]] = MappingProxyType(
 """Of protocols that have packets."""
 
 
+_QUIET = 1.0
+"""Seconds after which it is noticed that a quiet neighbor lives."""
+
+
 class Sockets(PacketIo, Protocol):
     """The sockets of one protocol; failures are counted."""
 
@@ -85,7 +89,7 @@ class KernelParts(Protocol):
 class Inputs:
     """Reads the kernel and the sockets, and feeds the ``runner`` of a router, which it creates.
 
-    ``request_audit`` gets a reason.
+    ``request_audit`` gets a reason; ``every`` has a job done regularly, by its name.
     """
 
     def __init__(
@@ -96,12 +100,14 @@ class Inputs:
         *,
         request_audit: Callable[[str], None],
         on_tick: Callable[[float], None],
+        every: Callable[[float, str, Callable[[], None]], None],
         wants_debug: Callable[[], bool],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
         defence: Defence,
     ) -> None:
         self._fib, self._monitor, self._sysctls = kernel.fib, kernel.monitor, kernel.sysctls
         self._operation, self._request_audit, self._log = operation, request_audit, log
+        self._every = every
         self._overloads: dict[int, RateLimitedLog] = {}
         self._not_opened = RateLimitedLog(log.warning, "interface-not-opened")
         self._opened = RateLimitedLog(log.info, "interface-opened")
@@ -160,6 +166,7 @@ class Inputs:
                 self._log,
                 report=self._socket_trouble,
             )
+            self._every(_QUIET, f"streams of {proto}", edge.read_quiet)
         edge.perform(output)
 
     def forget_senders(self) -> None:

@@ -122,6 +122,13 @@ class StreamEdge:
     def read_all(self) -> None:
         """Process all that has come, after the loop was delayed."""
         self._pump.turn(float("inf"))
+        self.read_quiet()
+
+    def read_quiet(self) -> None:
+        """Process what quiet neighbors have sent."""
+        for stream in [one for one in self._streams.values() if one.quiet]:
+            self._read(stream)
+        self._flush()
 
     def close_all(self) -> None:
         """Close everything, without another byte."""
@@ -272,6 +279,7 @@ class StreamEdge:
         if not data:
             self._drop(stream, _CLOSED)
             return False
+        stream.heard(data, self._loop.time())
         self._tell(StreamReceived(stream.id, data))
         return True
 

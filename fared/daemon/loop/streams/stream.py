@@ -3,6 +3,10 @@
 Nothing here waits: what the kernel does not take stays in the queue, whose length the engine knows
 and limits (``StreamSent``), and what the engine does not want stays in the kernel, which tells the
 neighbor.
+
+A neighbor that sends the same bytes again and again, some seconds apart, only shows that it lives:
+it is quiet. These bytes then wake nobody, any more do; they are read within a second, those of all
+quiet neighbors together (``edge``).
 """
 
 from __future__ import annotations
@@ -19,6 +23,11 @@ from fared.daemon.loop.streams.pump import READ, WRITE, Pump, Ready
 
 _BUFFERS: Final = 64
 """Pieces that one call sends."""
+_REPEATS: Final = 3
+_SLOW: Final = 1.5
+"""A neighbor is quiet after so many repetitions, so many seconds apart at least."""
+_SHORT: Final = 64
+"""Bytes of what is remembered, to be compared."""
 
 
 class TcpStream:
@@ -30,6 +39,8 @@ class TcpStream:
         self.leaving = False
         self._queue: deque[memoryview] = deque()
         self._wanted, self._blocked = True, False
+        self._last, self._last_at, self._repeated = b"", 0.0, 0
+        self.quiet = False
         self._pump: Pump | None = None
         self._events = 0
 
@@ -75,6 +86,20 @@ class TcpStream:
     def read(self, buffer: memoryview) -> bytes:
         """Read once; nothing: the neighbor has closed. Raises OSError, and BlockingIOError."""
         return bytes(buffer[: self.sock.recv_into(buffer)])
+
+    def heard(self, data: bytes, now: float) -> None:
+        """Notice whether the neighbor is quiet, by what was read."""
+        if data == self._last and now - self._last_at >= _SLOW:
+            self._repeated += 1
+        else:
+            self._repeated = 0
+        self._last, self._last_at = data if len(data) <= _SHORT else b"", now
+        quiet = self._repeated >= _REPEATS
+        if quiet is not self.quiet:
+            self.quiet = quiet
+            with contextlib.suppress(OSError):  # then it wakes us, as others do
+                least = len(data) + 1 if quiet else 1
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)
 
     def put(self, data: bytes) -> None:
         """Add bytes to send."""

@@ -48,6 +48,8 @@ PORTION: Final = 100
 _PORTION_BYTES: Final = 65536
 MOST_WAITING: Final = 262144
 """Octets that wait to be read, or to be sent, before no more are taken."""
+_EARLIEST: Final = 0.75
+"""Part of an interval after which a KEEPALIVE may be sent."""
 _OUT_OF_TURN: Final[Mapping[BgpState, Fault]] = MappingProxyType(
     {
         BgpState.OPEN_SENT: Fault.UNEXPECTED_MESSAGE_IN_OPENSENT,
@@ -299,10 +301,12 @@ class BgpConnection:
             self.send(KEEPALIVE)
         interval = self.agreed.keepalive if self.agreed is not None else 0.0
         if interval:
-            # RFC 4271 §10
-            deadline = self._process.now + interval * (0.75 + 0.25 * self._process.rng.random())
+            # RFC 4271 §10; in one wakeup with those of other sessions
+            first, now = _EARLIEST * interval, self._process.now
+            deadline = now + first + (interval - first) * self._process.rng.random()
             self._process.timers.cancel(self._keepalive)
-            self._keepalive = self._process.timers.arm(deadline, self._keepalive_due)
+            arm = self._process.timers.arm
+            self._keepalive = arm(deadline, self._keepalive_due, now + first)
 
     def _keepalive_due(self) -> None:
         self.fire(SessionEvent.KEEPALIVE_DUE)
