@@ -54,6 +54,11 @@ class Redistributor:
         """Whether any protocol redistributes another one that runs here."""
         return any(self._asks.values())
 
+    @property
+    def count(self) -> int:
+        """The routes that are passed to some engine."""
+        return len(self._passed)
+
     def passed(self, prefix: Prefix) -> Iterable[tuple[str, RouteSource, LocalRoute]]:
         """Yield the protocols to which a route is passed, its source, and the route."""
         found = self._passed.get(prefix)

@@ -75,7 +75,8 @@ def announce(announced: list[PrefixReachability], draw: int, *, told: bool) -> N
     prefix = _SHARED[draw % len(_SHARED)]
     announced[:] = [item for item in announced if item.prefix != prefix]
     if told:
-        announced.append(PrefixReachability(prefix, 10, capacity=(None, 1e9, 2e9, 7e9)[draw % 4]))
+        capacity, tag = (None, 1e9, 2e9, 7e9)[draw % 4], (0, 7, 8)[draw // 4 % 3]
+        announced.append(PrefixReachability(prefix, 10, capacity=capacity, tag=tag))
         announced.sort(key=lambda item: item.prefix)
 
 
@@ -111,7 +112,10 @@ def test_any_changes_in_any_batches_end_with_the_routes_of_a_new_solver(
             tell(fabric, whole, solver, what, draw)
         solver.set_local_links(AREA, fabric.local_links(root))
         baseline = by_capacity(solver)
+        tags = {prefix: solver.tags(prefix) for prefix in _SHARED}
         update = solver.solve()
+        retagged = {prefix for prefix in _SHARED if solver.tags(prefix) != tags[prefix]}
+        assert retagged <= {*update.retagged, *update.changed}
         fresh = fabric.solver(root, solver.settings)
         fresh.solve()
         assert dict(solver.routes) == dict(fresh.routes)

@@ -18,11 +18,18 @@ PREFIXES = [ipv4_prefix((10 << 24) + (n << 8), 24) for n in range(3)]
 _TYPES = [PathType.INTRA_AREA, PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2]
 _ITEMS = [
     PrefixReachability(
-        prefix, metric, kind, capacity, asbr=asbr, distance=7 if metric == 4 and asbr else 0
+        prefix,
+        metric,
+        kind,
+        capacity,
+        asbr=asbr,
+        distance=7 if metric == 4 and asbr else 0,
+        tag=tag,
     )
     for prefix in PREFIXES
     for metric, kind in zip((1, 2, 3, 4), _TYPES, strict=True)
     for capacity in (None, 1e9)
+    for tag in ((0, 77, 0xFFFFFFFF) if metric == 2 else (0,))
     for asbr in ((None, NodeId(9)) if kind >= PathType.EXTERNAL_1 else (None,))
 ]
 _OF_AN_ASBR = next(item for item in _ITEMS if item.asbr is not None)

@@ -17,15 +17,18 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.filters import Filter, parse_item
-from fared.core.ids import AreaId, Prefix, parse_prefix
-from fared.core.routes import LocalRoute
+from fared.core.ids import AreaId, Prefix, ipv4_prefix, parse_prefix
+from fared.core.routes import LocalRoute, RouteSource
 from fared.extensions.sim.fabric import GIGABIT, Fabric
 from fared.extensions.sim.network import link_events
 from fared.management.documents.views import explain, routes
+from fared.management.documents.views.validate import validate
+from fared.protocols.igp.events import ExternalRoutes
 from fared.protocols.ospf.packet.body import decode_body
 from fared.protocols.ospf.packet.extended_prefix import PATH_CAPACITY, ExtendedPrefixLsa
 from fared.router.events import RouterSettingsApplied
 from fared.router.protocols import ISIS, OSPF
+from tests.api.answers import run_view
 from tests.api.seen import seen_from
 from tests.sim.borders import (
     BORDERS,
@@ -195,6 +198,31 @@ def test_explain_says_where_a_route_comes_from_and_where_it_goes(borders):
     assert "preference" not in near, "that OSPF has it too is this router's own doing"
     (route,) = routes.routes(seen_from(borders, "y1"), str(borders.leaf_prefixes["a"])).routes
     assert route.tag == 4200000110
+    status = run_view(seen_from(borders, "b1"), "show status", {})["routes"]
+    assert status["redistributed"] == status["total"] - status["connected"]
+    assert validate(seen_from(borders, "b1")).ok
+
+
+def test_one_changed_prefix_of_many_is_passed_on_alone(borders):
+    """What a change costs does not depend on what else is redistributed."""
+    many = [ipv4_prefix(0xC6120000 + (number << 8), 24) for number in range(200)]
+    for prefix in many:
+        borders.network.nodes["c"].local_routes[RouteSource.STATIC, prefix] = SOMEWHERE
+    changes = dict(borders.network.nodes["c"].local_routes)
+    borders.network.input("c", ExternalRoutes(changes))
+    quiet(borders)
+    assert hops(borders, "x1", many[7]) == {"b1": 1, "b2": 1}
+    table = borders.network.nodes["b1"].running.instances[OSPF].engine._external.routes
+    passed, update = [], table.update
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "update", lambda event: passed.append(event) or update(event))
+        borders.network.set_local_route("c", many[7], None)
+        quiet(borders)
+    assert [event.changes for event in passed] == [{(RouteSource.ISIS, many[7]): None}]
+    for prefix in many[:7] + many[8:]:
+        borders.network.set_local_route("c", prefix, None)
+    quiet(borders)
+    assert hops(borders, "x1", many[0]) is None
 
 
 def test_a_reload_with_another_tag_or_filter_reaches_the_other_domain(borders):

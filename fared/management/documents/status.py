@@ -28,7 +28,7 @@ class SpfStatus(Facts):
 
 
 class RouteCounts(Facts):
-    """``redistributed``: local ones that OSPF advertises as external.
+    """``redistributed``: of the kernel, or of another protocol, that a protocol advertises.
 
     ``weighted``: routes whose next hops have different weights. ``martians``: advertisements
     (0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, ::, ::1, fe80::/10, ff00::/8) that are no routes.

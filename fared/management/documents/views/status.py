@@ -118,7 +118,7 @@ def _routes(context: ViewContext) -> RouteCounts:
     return RouteCounts(
         total=len(routes),
         connected=len(local) - redistributed,
-        redistributed=redistributed,
+        redistributed=redistributed + context.router.redistribution.count,
         weighted=weighted_routes(routes),
         martians=sum(instance.martians for instance in context.instances),
         protocols=routes_by_protocol(context),
