@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_prefix
 from fared.core.routes import KERNEL_SOURCES, LocalRoute, RouteSource
-from fared.extensions.sim.fabric import Fabric
+from fared.extensions.sim.fabric import GIGABIT, Fabric
 from fared.extensions.sim.levels import clos3_isis, clos5_levels
 from fared.extensions.sim.network import Network
 from fared.paths.ted.model import PathType
@@ -180,3 +181,22 @@ def test_what_drained_routers_redistribute_and_leak_twice_is_still_reached():
     started(fabric)
     drain(fabric, "p1.L1", "p1.S1", "p1.S2", "p2.S1", "p2.S2")
     assert all(set(hops(fabric, "p2.L1", p)) == {"p2.S1", "p2.S2"} for p in OUTSIDE)
+
+
+def test_traffic_is_shared_by_the_path_capacities_of_redistributed_routes_in_both_families():
+    """As a leaked prefix: sub-TLV 250 of the entry, 25 Gbit/s at L1 and 100 at L2."""
+    fabric = clos3_isis(2, 4, network=Network(seed=3))
+    for name, gigabits in (("L1", 25), ("L2", 100)):
+        configure(fabric, name, LevelSet.TWO)
+        announce(fabric, name, replace(SOMEWHERE, capacity=gigabits * GIGABIT))
+    started(fabric)
+    for prefix in OUTSIDE:
+        assert hops(fabric, "S1", prefix) == {"L1": 1, "L2": 4}
+    announce(fabric, "L1", replace(SOMEWHERE, capacity=50 * GIGABIT))
+    quiet(fabric)
+    for prefix in OUTSIDE:
+        assert hops(fabric, "S1", prefix) == {"L1": 1, "L2": 2}
+    announce(fabric, "L1")
+    quiet(fabric)
+    for prefix in OUTSIDE:
+        assert hops(fabric, "S1", prefix) == {"L1": 4, "L2": 1}, "nothing limits beyond L1"

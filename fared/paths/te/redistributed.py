@@ -8,6 +8,7 @@ or falls to less than half is, at once; other changes share the budget of announ
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from fared.paths.te.advertise import PathCapacities
@@ -48,7 +49,11 @@ class RedistributedCapacities:
         self._again = again
         self._capacities = PathCapacities()
         self._waiting: dict[Prefix, float] = {}
-        """By prefix the change, as part of what is advertised."""
+        """By prefix the change, as part of what is advertised, negative: the largest first."""
+        self._order: list[tuple[float, Prefix]] = []
+        """A heap of these; of those that wait no more, or for another change, a part is left."""
+        self._together: dict[Hashable, dict[Prefix, None]] = {}
+        """Those that wait, by carrier."""
         self._paid: tuple[float, set[Hashable]] = (0.0, set())
         """The carriers that were paid for, and when."""
         self._timer: Timer | None = None
@@ -61,8 +66,7 @@ class RedistributedCapacities:
         if old is not None and wanted is not None and wanted != old:
             change = (wanted - old) / old if old else 1.0
             if not self._pays(prefix, urgent=change < _HALVED):
-                self._waiting[prefix] = abs(change)
-                self._wake()
+                self._wait(prefix, -abs(change))
                 return old
         self._waiting.pop(prefix, None)
         return self._capacities.advertise(prefix, old, new, rules)
@@ -71,6 +75,14 @@ class RedistributedCapacities:
         """The prefix is no longer advertised."""
         self._capacities.withdraw(prefix)
         self._waiting.pop(prefix, None)
+
+    def _wait(self, prefix: Prefix, change: float) -> None:
+        if self._waiting.get(prefix) != change:
+            self._waiting[prefix] = change
+            heappush(self._order, (change, prefix))
+            self._together.setdefault(self._carrier(prefix), {})[prefix] = None
+        if self._timer is None:
+            self._wake()
 
     def _budget(self, now: float) -> AnnounceBudget | None:
         """The budget that counts; None: no link of ours is advertised, and nothing is limited."""
@@ -98,17 +110,27 @@ class RedistributedCapacities:
         now = self._clock()
         budget = self._budget(now)
         at = None if budget is None else budget.ready_at(now)
-        if self._timer is None and at is not None:
+        if at is not None:
             at = max(at, now + _SOON)
             self._timer = self._timers.arm(at, self._due)
 
     def _due(self) -> None:
-        """Have what waits advertised, the largest changes first."""
+        """Have what waits advertised, the largest changes first, all of an LSP together."""
         self._timer = None
-        order = sorted(self._waiting, key=self._waiting.__getitem__, reverse=True)
-        chosen = [prefix for prefix in order if self._pays(prefix)]
-        for prefix in chosen:
-            del self._waiting[prefix]
+        chosen: list[Prefix] = []
+        while self._order:
+            change, prefix = self._order[0]
+            if self._waiting.get(prefix) == change:
+                if not self._pays(prefix):
+                    break
+                others = self._together.pop(self._carrier(prefix), {})
+                found = [each for each in {prefix: None, **others} if each in self._waiting]
+                for each in found:
+                    del self._waiting[each]
+                chosen += found
+            heappop(self._order)
         self._again(chosen)
         if self._waiting:
             self._wake()
+        else:
+            self._order, self._together = [], {}
