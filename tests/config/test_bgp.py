@@ -14,6 +14,7 @@ from fared.core.ids import parse_prefix
 from fared.core.links import InterfaceAddress, Link
 from fared.core.streams import StreamKey
 from fared.daemon.change.bgp_settings import bgp_settings, link_settings
+from fared.daemon.change.settings import router_settings
 from fared.protocols.bgp.settings import BgpSettings, PathBandwidthSettings
 from tests.config.links import named
 
@@ -69,6 +70,17 @@ def test_the_router_has_its_networks_and_what_it_redistributes():
     isis = settings.redistribute["isis"]
     assert (isis.med, isis.tag) == (5, 77)
     assert isis.filters == (within((parse_prefix("10.0.0.0/8"),)),)
+
+
+def test_only_the_families_that_it_names_are_routed():
+    assert bgp("bgp: {as: 1}").families == (4, 6)
+    assert bgp("bgp: {as: 1, address-families: [ipv4]}").families == (4,)
+
+
+def test_a_start_waits_for_neighbors_as_long_as_a_silent_one_lives():
+    """Also for those that no interface is named of."""
+    config = load_text("bgp: {as: 1, neighbors: {10.0.0.1: {hold-time: 30}, swp1: {}}}")
+    assert router_settings(config, 1, "leaf1").start_deadline == 30.0
 
 
 def test_its_router_id_can_differ_from_the_routers():

@@ -39,6 +39,7 @@ def bgp_settings(config: Config, router_id: int, hostname: str | None) -> BgpSet
         neighbors=tuple(
             neighbor_settings(config, one, key) for key, one in section.by_address.items()
         ),
+        families=section.families,
         networks=section.own_prefixes,
         redistribute={
             source: _redistribution(config, one)

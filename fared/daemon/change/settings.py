@@ -102,7 +102,9 @@ def adaptation_settings(config: Config) -> AdaptationSettings:
 
 
 def _silences(config: Config) -> Iterator[float]:
-    """Yield the dead interval of each configured interface, seconds."""
+    """Yield the dead interval of each configured interface, or neighbor by address, seconds."""
+    if config.bgp is not None:
+        yield from (one.silence for one in config.bgp.by_address.values() if not one.shutdown)
     for section in config.protocols.values():
         for _, interface in section.every_interface():
             if interface.expects_neighbors:

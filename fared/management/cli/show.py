@@ -54,8 +54,8 @@ def _narrowed_to(proto: str) -> Lazy:
     text = f"The same, for {human.PROTOCOLS[proto]} only."
 
     def make() -> click.Group:
-        group = Words(proto, help=text)
         own = _OF_PROTOCOL.get(proto, {})
+        group = Words(proto, help=text, **_alone(next(iter(own.values()), None)))
         for name, document in own.items():
             group.add_lazy(name, lazy_command(document))
         for name in narrowed():
@@ -64,6 +64,18 @@ def _narrowed_to(proto: str) -> Lazy:
         return output_options(group)
 
     return Lazy(make, text)
+
+
+def _alone(name: str | None) -> dict[str, Any]:
+    """Return what makes a group without a further word print a document; None: it does not."""
+    if name is None:
+        return {}
+
+    def callback(ctx: click.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            ctx.invoke(lazy_command(name).make())
+
+    return {"invoke_without_command": True, "callback": click.pass_context(callback)}
 
 
 def _command_of(name: str, proto: str | None) -> click.Command:

@@ -16,7 +16,11 @@ from fared.management.documents.lsdb import LsdbFile
 from fared.management.documents.neighbor import BgpNeighborEntry
 from fared.management.documents.protocol_status import BgpFamilyStatus, BgpStatus
 from fared.management.documents.sliced import Work
-from fared.management.documents.views.bgp_sessions import neighbor_entry, problem_of
+from fared.management.documents.views.bgp_sessions import (
+    interface_of,
+    neighbor_entry,
+    problem_of,
+)
 from fared.management.documents.views.link import link_facts, unready_neighbor
 from fared.management.documents.views.restart import ended_restart, running_restart
 from fared.protocols.bgp.counted import COUNTABLE
@@ -35,13 +39,11 @@ def _instance(context: ViewContext) -> BgpInstance:
     return context.bgp.instance
 
 
-def _by_interface(instance: BgpInstance) -> dict[str, list[BgpSpeaker]]:
+def _by_interface(context: ViewContext) -> dict[str, list[BgpSpeaker]]:
     """Return the neighbors of each link; one that no link leads to is under its own name."""
     found: dict[str, list[BgpSpeaker]] = {}
-    for one in instance.neighbors.values():
-        unnumbered = one.ifindex is not None or one.place is None
-        name = one.name if unnumbered or one.place is None else one.place.link.name
-        found.setdefault(name, []).append(one)
+    for one in _instance(context).neighbors.values():
+        found.setdefault(interface_of(context, one), []).append(one)
     return found
 
 
@@ -51,7 +53,7 @@ def _by_interface(instance: BgpInstance) -> dict[str, list[BgpSpeaker]]:
 def interfaces(context: ViewContext) -> list[BgpInterfaceEntry]:
     """Return the links that lead to neighbors, or whose networks are announced."""
     instance, section = _instance(context), context.config.bgp
-    there = _by_interface(instance)
+    there = _by_interface(context)
     found: list[BgpInterfaceEntry] = []
     for ifindex, link in sorted(context.links.items()):
         known = instance.links.get(ifindex)
@@ -59,8 +61,9 @@ def interfaces(context: ViewContext) -> list[BgpInterfaceEntry]:
             found.append(_interface(context, known, there.get(link.name, [])))
         elif section is not None and (entry := section.on(link)) is not None:
             # the engine forgets a link that is down, and the neighbor there
-            down = BgpLink(link, BgpLinkSettings())
-            found.append(_interface(context, down, [], expected=entry[1].expects_neighbors))
+            down, known_there = BgpLink(link, BgpLinkSettings()), there.get(link.name, [])
+            expected = entry[1].expects_neighbors
+            found.append(_interface(context, down, known_there, expected=expected))
     return found
 
 
@@ -223,7 +226,7 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
         helper=settings.helper,
         helping=[
             HelpedNeighbor(
-                interface=one.name if one.place is None else one.place.link.name,
+                interface=interface_of(context, one),
                 router_id=one.name if one.peer is None else dotted(one.peer.identifier),
                 hostname=None,
                 reason="routes kept",
@@ -246,7 +249,7 @@ def census(context: ViewContext) -> Census:
     for family, rib in instance.ribs.items():
         number = sum(len(members) for members in rib.table.members.values())
         found.entries[_AREA, family_name(family)] = number
-    there = _by_interface(instance)
+    there = _by_interface(context)
     for entry in interfaces(context):
         if entry.bandwidth is not None and entry.ifindex in instance.links:
             found.capacities.append((entry.ifindex, entry.interface, entry.bandwidth))

@@ -16,6 +16,17 @@ from fared.protocols.bgp.settings import EXTERNAL, INTERNAL
 from fared.protocols.igp.refusals import NeighborProblem
 
 
+def interface_of(context: ViewContext, one: BgpSpeaker) -> str:
+    """Return the interface that leads to a neighbor, or would; its own name if none does."""
+    if one.place is not None:
+        return one.place.link.name
+    family, address = one.address
+    for link in context.links.values():
+        if any(own.family == family and own.contains(address) for own in link.addresses):
+            return link.name
+    return one.name
+
+
 def problem_of(one: BgpSpeaker, instance: BgpInstance) -> NeighborProblem | None:
     """Return why a neighbor is not used; None: it is, or it is shut down."""
     if not one.settings.enabled:
@@ -61,7 +72,7 @@ def neighbor_entry(
     return BgpNeighborEntry(
         router_id=one.name if identifier is None else dotted(identifier),
         hostname=None if identifier is None else context.hostnames.get(identifier),
-        interface=one.name if place is None else place.link.name,
+        interface=interface_of(context, one),
         address=None if place is None else place.text,
         state=one.state.label,
         problem=problem_shown(problem_of(one, instance)),

@@ -139,7 +139,7 @@ class BgpConnection:
     @property
     def dead_at(self) -> float | None:
         """When the hold time ends if nothing is heard; None: it never does."""
-        return self._hold.deadline if self._hold is not None and self._hold.active else None
+        return self._heard_at + self._hold_time if self._hold_time else None
 
     # -- the table --------------------------------------------------------------------------
 
