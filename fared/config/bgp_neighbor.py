@@ -144,8 +144,8 @@ class BgpAuthentication(Section, frozen=True):
     """TCP MD5 (RFC 2385): ``key`` or ``key-file``."""
 
     unwritten: ClassVar[tuple[object, ...]] = (None,)
-    key: Annotated[SecretText | None, Reload.BOUNCE] = None
-    key_file: Annotated[KeyFilePath | None, Reload.BOUNCE] = None
+    key: SecretText | None = None
+    key_file: KeyFilePath | None = None
     instead: ClassVar[Mapping[str, str]] = {
         "algorithm": "TCP MD5 is the only one: leave it out",
         "key-id": "TCP MD5 has none: leave it out",
@@ -208,7 +208,7 @@ class BgpNeighbor(Section, frozen=True):
     port: Annotated[int, values.whole(1, 65535), Reload.BOUNCE] = _NEIGHBOR.port
     enforce_first_as: Annotated[bool, Reload.BOUNCE] = _NEIGHBOR.enforce_first_as
     ttl_security: Annotated[bool, Reload.BOUNCE] = _NEIGHBOR.ttl_security
-    authentication: Annotated[BgpAuthentication | None, Reload.BOUNCE] = None
+    authentication: BgpAuthentication | None = None
     bfd: Annotated[BfdOptions, Note(before=_bfd_given)] = BfdOptions()
     instead: ClassVar[Mapping[str, str]] = NEIGHBOR
     expects_neighbors: ClassVar[bool] = True

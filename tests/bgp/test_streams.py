@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fared.core.ids import ipv4_prefix
-from fared.core.streams import ReadStream
+from fared.core.streams import ReadStream, StreamKey
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.extensions.sim.streams import BUFFER
 from fared.protocols.bgp import announcing
@@ -26,6 +26,7 @@ from tests.bgp.fabrics import (
 )
 
 EVEN = ratio({"S1": 1, "S2": 1})
+KEY = StreamKey(b"secret")
 SOME = tuple(ipv4_prefix(0x0B000000 + (at << 8), 24) for at in range(400))
 
 
@@ -104,13 +105,28 @@ def test_a_router_that_is_silent_is_lost_after_the_hold_time():
 @pytest.mark.rfc("RFC 2385")
 def test_sessions_need_the_same_key_at_both_ends():
     fabric = two_by_two()
-    apply_neighbor(fabric, "L1", ["S1"], key=b"secret")
-    fabric.network.run_for(3.0)
+    apply_neighbor(fabric, "L1", ["S1"], key=KEY)
+    fabric.network.run_for(12.0)
     assert neighbor(fabric, "L1", "S1").session.state < BgpState.OPEN_SENT
     assert shares(fabric, "L1", "L2") == ratio({"S2": 1})
-    apply_neighbor(fabric, "S1", ["L1"], key=b"secret")
-    fabric.network.run_for(3.0)
+    apply_neighbor(fabric, "S1", ["L1"], key=KEY)
+    fabric.network.run_for(10.0)
     assert shares(fabric, "L1", "L2") == EVEN
+
+
+@pytest.mark.rfc("RFC 2385")
+def test_a_session_stays_if_both_ends_change_the_key_within_the_hold_time():
+    fabric = two_by_two()
+    sessions = [neighbor(fabric, "L1", "S1").session, neighbor(fabric, "S1", "L1").session]
+    since = [one.since for one in sessions]
+    for key in (KEY, StreamKey(b"another"), None):
+        apply_neighbor(fabric, "L1", ["S1"], key=key)
+        fabric.network.run_for(5.0)
+        apply_neighbor(fabric, "S1", ["L1"], key=key)
+        fabric.network.run_for(20.0)
+    assert [one.since for one in sessions] == since
+    assert [one.state for one in sessions] == [BgpState.ESTABLISHED] * 2
+    assert sessions[0].settings.transport.key is None
 
 
 def test_a_disabled_neighbor_is_told_why():

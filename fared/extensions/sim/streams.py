@@ -26,6 +26,7 @@ from fared.core.streams import (
     StreamClosed,
     StreamId,
     StreamInput,
+    StreamKey,
     StreamOpened,
     StreamOutput,
     StreamReceived,
@@ -73,11 +74,12 @@ class StreamEnd(msgspec.Struct, eq=False):
     untaken: int = 0
     reads: bool = True
     closing: bool = False
+    key: StreamKey | None = None
 
     @property
     def connected(self) -> bool:
         """Whether bytes pass now."""
-        return self.port.up
+        return self.port.up and (self.far is None or self.far.key == self.key)
 
 
 class VirtualStreams:
@@ -112,8 +114,20 @@ class VirtualStreams:
                         self._pump(end.far)
             case Listen():
                 self._listen[place] = output
+                self._change_keys(place, output)
             case AdvertiseRouter():
                 self._advertise(place, output)
+
+    def _change_keys(self, place: _Place, listen: Listen) -> None:
+        """Use the present keys for connections that are open, too."""
+        keys = {one.peer: one.transport.key for one in listen.listeners}
+        for end in list(self.ends.values()):
+            number = end.stream.peer
+            if end.place == place and number in keys and end.key != keys[number]:
+                end.key = keys[number]
+                self._pump(end)
+                if end.far is not None:
+                    self._pump(end.far)
 
     def killed(self, name: str) -> None:
         """A router's process has ended: its kernel closes the connections."""
@@ -145,7 +159,9 @@ class VirtualStreams:
             return
         self._accepted += 1
         passive = StreamId(listener.peer, passive=True, number=self._accepted)
+        key = transport.key
         near, other = StreamEnd(place, stream, port), StreamEnd(far, passive, peer)
+        near.key = other.key = key
         near.far, other.far = other, near
         self.ends[place, stream], self.ends[far, passive] = near, other
         mine, theirs = transport.local or "", transport.remote

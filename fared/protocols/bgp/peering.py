@@ -141,8 +141,17 @@ class Peering:
 
     @staticmethod
     def _goes_on(session: BgpSession, wanted: NeighborSettings) -> bool:
-        """Have a session with other settings go on, if they are for connecting only."""
-        same = replace(session.settings, connect_retry=wanted.connect_retry, passive=wanted.passive)
+        """Have a session with other settings go on, if they are for connecting only.
+
+        So is a key: the neighbor has the hold time to change it, too.
+        """
+        before = session.settings
+        same = replace(
+            before,
+            connect_retry=wanted.connect_retry,
+            passive=wanted.passive,
+            transport=replace(before.transport, key=wanted.transport.key),
+        )
         if same == wanted:
             session.settings = wanted
         return same == wanted
