@@ -130,7 +130,7 @@ def _bgp(config: Config, places: Places) -> Iterator[Trap]:
 def _of_neighbor(path: PathKey, bgp: Bgp, neighbor: BgpNeighbor) -> Iterator[Trap]:
     if bgp.is_external(neighbor):
         missing = {"import": neighbor.import_ is None, "export": neighbor.export is None}
-        does = {"import": "accepted from it", "export": "told to it"}
+        does = {"import": "accepted from it", "export": "advertised to it"}
         for word in (word for word, is_missing in missing.items() if is_missing):
             yield path, f"nothing is {does[word]}: an external neighbor needs {word} (RFC 8212)"
     if "igp" in (neighbor.export or ()) and not bgp.redistribute.wanted:

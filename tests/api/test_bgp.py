@@ -67,7 +67,7 @@ def test_a_neighbor_tells_what_is_agreed_and_exchanged(fabric):
     assert (found["state"], found["peer"], found["external"]) == ("Established", "S1", True)
     assert {"ipv4", "ipv6", "extended next hop"} <= set(found["capabilities"])
     (four, six) = found["families"]
-    assert (four["received"], four["told"], four["next_hop"]) == (3, 3, found["own_address"])
+    assert (four["received"], four["advertised"], four["next_hop"]) == (3, 3, found["own_address"])
     assert six["af"] == "ipv6"
     for name in (found["router_id"], found["address"]):
         assert show(fabric, "show neighbors", name=name)["neighbors"][0]["peer"] == "S1"
@@ -83,7 +83,9 @@ def test_paths_tell_what_limits_them_and_who_is_told(fabric):
     assert round(row["carries"] * 8e-9) == 425
     told = {
         each["neighbor"]
-        for each in show(fabric, "show bgp-routes", prefix="10.0.1.0/24")["routes"][0]["told_to"]
+        for each in show(fabric, "show bgp-routes", prefix="10.0.1.0/24")["routes"][0][
+            "advertised_to"
+        ]
     }
     assert told == {"S1", "S2"}
 
@@ -95,7 +97,7 @@ def test_an_address_stands_for_the_longest_prefix_and_a_neighbor_for_what_it_tol
     listed = show(fabric, "show bgp-routes", neighbor="S1", af="ipv4")["routes"]
     assert {path["neighbor"] for row in listed for path in row["paths"]} == {"S1"}
     assert len(listed) == 3
-    with pytest.raises(CommandError, match=r"no neighbor told a path to 192\.0\.2\.1"):
+    with pytest.raises(CommandError, match=r"no neighbor advertises 192\.0\.2\.1"):
         show(fabric, "show bgp-routes", prefix="192.0.2.1")
     with pytest.raises(CommandError, match="no neighbor S7"):
         show(fabric, "show bgp-routes", neighbor="S7")
@@ -116,7 +118,9 @@ def test_explain_names_the_announcement_that_limits_a_path(fabric):
         "carries 25G, limited by what 10.255.0.1 announces (25G)"
     )
     assert found["nexthops"][0]["limiting_link"]["to"] == goal(fabric)
-    assert found["summary"].startswith(f"{goal(fabric)} is told by 10.255.0.1 and 10.255.0.2, 2")
+    assert found["summary"].startswith(
+        f"{goal(fabric)} is advertised by 10.255.0.1 and 10.255.0.2, 2"
+    )
     assert (found["type"], found["destinations"]) == ("bgp", [])
 
 

@@ -28,18 +28,23 @@ def of_bgp(context: ViewContext) -> Iterator[Metric]:
         updates[one.peer, "sent"] = one.updates_sent
         for family in one.families:
             prefixes[one.peer, family.af, "received"] = family.received
-            prefixes[one.peer, family.af, "told"] = family.told
+            prefixes[one.peer, family.af, "sent"] = family.advertised
     labels: Labels = ("neighbor", "direction")
     yield counter("bgp_updates", "UPDATE messages", updates, labels)
     rejected = {(one.peer,): one.updates_rejected for one in sessions}
     text = "UPDATE messages of which something was not accepted"
     yield counter("bgp_updates_rejected", text, rejected, _NEIGHBOR)
     labels = ("neighbor", "af", "direction")
-    yield gauge("bgp_prefixes", "Prefixes that a neighbor told, and is told", prefixes, labels)
+    yield gauge(
+        "bgp_prefixes",
+        "Prefixes that a neighbor advertises, and that are advertised to it",
+        prefixes,
+        labels,
+    )
     limits = {(one.peer,): most for one in sessions if (most := one.maximum_prefixes) is not None}
     yield gauge("bgp_prefixes_limit", "Most prefixes of a neighbor", limits, _NEIGHBOR)
     waiting = {(one.peer,): sum(family.waiting for family in one.families) for one in sessions}
-    text = "Prefixes whose changed bandwidth a neighbor is not told yet"
+    text = "Prefixes whose changed bandwidth a neighbor does not know yet"
     yield gauge("bgp_bandwidths_waiting", text, waiting, _NEIGHBOR)
     tables = bgp.status(context).families
     groups = {(table.af,): table.groups for table in tables}

@@ -1,4 +1,4 @@
-"""``show bgp routes``: the paths that neighbors told, which are used, and why others are not."""
+"""``show bgp routes``: paths that neighbors advertise, which are used, and why others are not."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from fared.management.documents.facts import BytesPerSecond, Facts
 if TYPE_CHECKING:
     from fared.management.documents.paper import Paper
 
-_COLUMNS = ("  Prefix", "Neighbor", ">Told", ">Link", ">Carries", "~AS path")
+_COLUMNS = ("  Prefix", "Neighbor", ">Bandwidth", ">Link", ">Carries", "~AS path")
 
 
 class BgpPathEntry(Facts):
     """A path. ``neighbor``: as it is configured; own and redistributed ones have that word.
 
-    ``used``: among those that packets take; ``best`` is the first of them, which neighbors are
-    told. ``why_not``: the step of the decision at which it was left out. ``told``: the bandwidth in
-    its Link Bandwidth community, ``link``: that of the links to the router, ``carries``: the lesser
-    of both. ``as_path``: AS numbers, sets in braces.
+    ``used``: among those that packets take; ``best`` is the first of them, which is
+    advertised. ``why_not``: the step of the decision at which it was left out. ``bandwidth``: that
+    in its Link Bandwidth community, ``link``: that of the links to the router, ``carries``: the
+    lesser of both. ``as_path``: AS numbers, sets in braces.
     """
 
     neighbor: str
@@ -38,13 +38,13 @@ class BgpPathEntry(Facts):
     local_preference: int | None
     med: int | None
     communities: list[str]
-    told: BytesPerSecond
+    bandwidth: BytesPerSecond
     link: BytesPerSecond
     carries: BytesPerSecond
 
 
-class ToldNeighbor(Facts):
-    """A neighbor that is told a route, with the path bandwidth in it."""
+class AdvertisedTo(Facts):
+    """A neighbor that a route is advertised to, with the path bandwidth in it."""
 
     neighbor: str
     bandwidth: BytesPerSecond
@@ -56,13 +56,13 @@ class BgpRouteEntry(Facts):
     prefix: str
     carries: BytesPerSecond
     paths: Sequence[BgpPathEntry]
-    told_to: list[ToldNeighbor] | UnsetType = UNSET
+    advertised_to: list[AdvertisedTo] | UnsetType = UNSET
 
 
 class BgpRoutes(Answer, tag="fared-bgp-routes/1"):
     """``show bgp routes``; argument ``prefix`` optional: only that one, or for an address the best.
 
-    One alone has ``told_to``. ``neighbor``: prefixes to which this neighbor told a path, with its
+    One alone has ``advertised_to``. ``neighbor``: prefixes that this neighbor advertises, with its
     paths only. Argument ``af`` (ipv4, ipv6) narrows the list.
     """
 
@@ -72,7 +72,7 @@ class BgpRoutes(Answer, tag="fared-bgp-routes/1"):
 
     def show(self, paper: Paper) -> None:
         """Print a row for each path; of one prefix all that is known."""
-        if len(self.routes) == 1 and self.routes[0].told_to is not UNSET:
+        if len(self.routes) == 1 and self.routes[0].advertised_to is not UNSET:
             _one(paper, self.routes[0])
             return
         families: dict[bool, list[BgpRouteEntry]] = {}
@@ -95,7 +95,7 @@ def _rows(route: BgpRouteEntry) -> Iterator[Sequence[Cell]]:
         yield (
             f"{mark}{prefix}",
             path.neighbor,
-            human.bandwidth(path.told),
+            human.bandwidth(path.bandwidth),
             human.bandwidth(path.link),
             human.bandwidth(path.carries),
             _path(path),
@@ -115,9 +115,8 @@ def _one(paper: Paper, route: BgpRouteEntry) -> None:
     for path in route.paths:
         paper.heading(f"{path.neighbor}{_standing(path)}")
         paper.facts(path, _FACTS)
-    told = route.told_to or []
-    if told:
-        paper.more(told, {"Told to": "neighbor", ">Bandwidth": "bandwidth"})
+    others = route.advertised_to or []
+    paper.more(others, {"Advertised to": "neighbor", ">Bandwidth": "bandwidth"})
     paper.rates()
 
 
@@ -128,11 +127,11 @@ def _standing(path: BgpPathEntry) -> str:
 
 
 def _limits(path: BgpPathEntry) -> str | None:
-    if path.told is None and path.link is None:
+    if path.bandwidth is None and path.link is None:
         return None
-    told = "no path bandwidth" if path.told is None else human.bandwidth(path.told)
+    told = "none" if path.bandwidth is None else human.bandwidth(path.bandwidth)
     link = "unknown" if path.link is None else human.bandwidth(path.link)
-    return f"told {told}, link {link}: carries {human.bandwidth(path.carries)}"
+    return f"{told}, link {link}: carries {human.bandwidth(path.carries)}"
 
 
 _FACTS: Columns = {
@@ -148,12 +147,14 @@ _FACTS: Columns = {
 DOCUMENT = Document(
     BgpRoutes,
     "bgp_routes:routes",
-    "Paths that BGP neighbors told, with their bandwidths.\n\n"
-    "PREFIX: that one, or of an address the best, with all that is known, and who is told of it.",
+    "Paths that BGP neighbors advertise, with their bandwidths.\n\n"
+    "PREFIX: that one, or of an address the best, with all that is known, and who gets it.",
     (
         PREFIX,
         AF,
-        Argument("neighbor", "option", word="NAME", help="Only paths that this neighbor told."),
+        Argument(
+            "neighbor", "option", word="NAME", help="Only paths that this neighbor advertises."
+        ),
     ),
     rare=True,
     proto="bgp",

@@ -39,8 +39,8 @@ _SESSIONS: Columns = {
     ">UpdOut": "updates_sent",
     ">Up/Down": "uptime",
     "State": _state,
-    ">Received": "received",
-    ">Told": "told",
+    ">PfxRcd": "received",
+    ">PfxSnt": "advertised",
 }
 
 DOCUMENT = Document(

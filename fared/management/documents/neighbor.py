@@ -179,15 +179,16 @@ class IsisNeighborEntry(HelloNeighborFacts, tag="isis"):
 class SessionFamily(Facts):
     """The routes of a family that a BGP session carries.
 
-    ``received``: prefixes that the neighbor told and that are accepted, ``told`` those that it is
-    told. ``waiting``: of these, changes of bandwidth alone that wait for threshold or budget.
+    ``received``: prefixes that the neighbor advertises and that are accepted, ``advertised`` those
+    that are advertised to it. ``waiting``: of these, changes of bandwidth alone that wait for
+    threshold or budget.
     ``loading``: its first table has not ended; ``stale``: seconds for which its routes are kept
-    while it restarts, None: they are not. ``next_hop``: ours, as it is told.
+    while it restarts, None: they are not. ``next_hop``: ours.
     """
 
     af: str
     received: int
-    told: int
+    advertised: int
     waiting: int
     loading: bool
     stale: Seconds | None
@@ -208,11 +209,11 @@ class BgpNeighborEntry(NeighborFacts, tag="bgp"):
     ``peer`` is its key in the configuration: its address, or the interface of an unnumbered link.
     ``router_id`` is the BGP identifier, or ``peer`` before it is known. ``remote_as`` None: any
     external one, not known yet. ``hold_time`` and ``keepalive``: those agreed on, None while the
-    session is not up. ``imports`` and ``exports``: what is accepted and told; none configured and
-    external: nothing (RFC 8212). The filters are names. ``updates``: UPDATE messages; of those
-    received, something was not accepted of ``updates_rejected``. ``held``: seconds until it is
-    tried again after too many prefixes. ``capacity``: of the link to it. ``bfd``: the state of its
-    BFD session, None without one.
+    session is not up. ``imports`` and ``exports``: what is accepted and advertised; none
+    configured and external: nothing (RFC 8212). The filters are names. ``updates``: UPDATE
+    messages; of those received, something was not accepted of ``updates_rejected``. ``held``:
+    seconds until it is tried again after too many prefixes. ``capacity``: of the link to it.
+    ``bfd``: the state of its BFD session, None without one.
     """
 
     peer: str
@@ -252,13 +253,13 @@ class BgpNeighborEntry(NeighborFacts, tag="bgp"):
 
     @property
     def received(self) -> int:
-        """The prefixes that it told, of all families."""
+        """The prefixes that it advertises, of all families."""
         return sum(each.received for each in self.families)
 
     @property
-    def told(self) -> int:
-        """The prefixes that it is told, of all families."""
-        return sum(each.told for each in self.families)
+    def advertised(self) -> int:
+        """The prefixes that are advertised to it, of all families."""
+        return sum(each.advertised for each in self.families)
 
     def is_called(self, name: str) -> bool:
         """See ``NeighborFacts``."""

@@ -133,8 +133,8 @@ _SESSIONS: Columns = {
     "Interface": "interface",
     "State": lambda n: n.judged("Established"),
     ">For": "uptime",
-    ">Received": "received",
-    ">Told": "told",
+    ">PfxRcd": "received",
+    ">PfxSnt": "advertised",
     ">Flaps": "flaps",
 }
 _DESCRIBED: Columns = {"Neighbor": lambda n: n.name, "~Description": "description"}

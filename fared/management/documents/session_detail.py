@@ -57,7 +57,7 @@ def _bandwidth(neighbor: BgpNeighborEntry) -> str:
     use = neighbor.path_bandwidth
     heard = f"heard, missing: {use.missing}" if use.receive else "ignored"
     least = neighbor.min_path_bandwidth
-    withheld = "" if least is None else f"; less than {human.bandwidth(least)} is not told"
+    withheld = "" if least is None else f"; less than {human.bandwidth(least)} is not advertised"
     return f"sent {use.send}; {heard}{withheld}"
 
 
@@ -112,7 +112,7 @@ _FACTS: Columns = {
 _FAMILIES: Columns = {
     "Family": "af",
     ">Received": "received",
-    ">Told": "told",
+    ">Advertised": "advertised",
     ">Waiting": "waiting",
     "Our next hop": "next_hop",
     "~Table": _phase,

@@ -4,10 +4,10 @@ from typing import Any
 
 from fared.management.documents import explain, routes
 from fared.management.documents.bgp_routes import (
+    AdvertisedTo,
     BgpPathEntry,
     BgpRouteEntry,
     BgpRoutes,
-    ToldNeighbor,
 )
 from fared.management.documents.bgp_summary import BgpSummary
 from fared.management.documents.happened import WhatChanged
@@ -62,7 +62,7 @@ def use(**more: Any) -> Json:
 
 def family(af: str, received: int, told: int, number: int, **more: Any) -> Json:
     hop = f"fe80::200:11:{number}"
-    return sample(SessionFamily, af=af, received=received, told=told, next_hop=hop, **more)
+    return sample(SessionFamily, af=af, received=received, advertised=told, next_hop=hop, **more)
 
 
 FAILED = session(
@@ -188,7 +188,7 @@ def heard(number: int, told: float | None, **more: Any) -> Json:
         "as_path": "65000 65012",
         "origin": "igp",
         "next_hop": f"fe80::200:{number}:1",
-        "told": told,
+        "bandwidth": told,
         "link": 400 * GBIT,
         "carries": known,
     }
@@ -222,7 +222,7 @@ BGP_ROUTES: Json = sample(
                     used=True,
                     best=True,
                     origin="igp",
-                    told=100 * GBIT,
+                    bandwidth=100 * GBIT,
                     carries=100 * GBIT,
                 )
             ],
@@ -241,7 +241,7 @@ BGP_ROUTE: Json = sample(
             prefix="10.0.3.0/24",
             carries=425 * GBIT,
             paths=PATHS,
-            told_to=[sample(ToldNeighbor, neighbor="10.9.1.2", bandwidth=25 * GBIT)],
+            advertised_to=[sample(AdvertisedTo, neighbor="10.9.1.2", bandwidth=25 * GBIT)],
         )
     ],
 )
@@ -312,7 +312,7 @@ BGP_EXPLAIN: Json = sample(
             reason="carries 400G, limited by its own link, leaf1 > 10.255.0.2 (400G)",
         ),
     ],
-    summary="10.0.3.0/24 is told by 10.255.0.1 and 10.255.0.2, 2 next hops. Together they carry"
-    " 425G, plain ECMP could use only 50G.",
+    summary="10.0.3.0/24 is advertised by 10.255.0.1 and 10.255.0.2, 2 next hops. Together they"
+    " carry 425G, plain ECMP could use only 50G.",
     last_change=sample(WhatChanged, at=NOW - 12, causes=["UPDATE of swp1"]),
 )

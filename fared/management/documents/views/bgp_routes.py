@@ -7,10 +7,10 @@ from functools import partial
 
 from fared.core.ids import Prefix, dotted
 from fared.management.documents.bgp_routes import (
+    AdvertisedTo,
     BgpPathEntry,
     BgpRouteEntry,
     BgpRoutes,
-    ToldNeighbor,
 )
 from fared.management.documents.bgp_summary import BgpSummary
 from fared.management.documents.context import ViewContext, family_number, finite
@@ -59,7 +59,7 @@ def routes(
     if prefix is not None:
         wanted = _wanted(here, instance, prefix)
         row = rows.row((wanted, instance.ribs[wanted.family]))
-        row.told_to = list(_told_to(instance, wanted))
+        row.advertised_to = list(_advertised_to(instance, wanted))
         return BgpRoutes(here.root, instance.settings.local_as, [row])
     found = [
         (known, rib)
@@ -98,7 +98,7 @@ def _wanted(context: ViewContext, instance: BgpInstance, text: str) -> Prefix:
     if rib is not None and "/" not in text:
         inside = [one for one in _prefixes(rib, None) if one.contains(wanted.network)]
     if not inside:
-        raise CommandError("not-found", f"no neighbor told a path to {text}")
+        raise CommandError("not-found", f"no neighbor advertises {text}")
     return max(inside, key=lambda one: one.length)
 
 
@@ -149,7 +149,7 @@ def _why_not(one: PeerPath, used: Sequence[PeerPath], rib: BgpRib) -> str | None
     (local, length, origin), (local_, length_, origin_) = mine.preference, theirs.preference
     steps = (
         (best.peer.number == OWN, "the network is our own"),
-        (one.peer.number == REDISTRIBUTED, "a neighbor told a path"),
+        (one.peer.number == REDISTRIBUTED, "a neighbor advertises a path"),
         (local > local_, f"its local preference is lower: {-local}, not {-local_}"),
         (length > length_, f"its AS path is longer: {length}, not {length_}"),
         (origin > origin_, "its origin is less preferred"),
@@ -157,7 +157,7 @@ def _why_not(one: PeerPath, used: Sequence[PeerPath], rib: BgpRib) -> str | None
             mine.neighbor_as == theirs.neighbor_as and mine.med > theirs.med,
             f"its MED is higher: {mine.med}, not {theirs.med}",
         ),
-        (one.peer.internal and not best.peer.internal, "an external neighbor told one"),
+        (one.peer.internal and not best.peer.internal, "an external neighbor advertises one"),
         (one.metric > best.metric, "its next hop is farther away"),
         (len(used) >= rib.settings.max_paths, f"max-paths: {rib.settings.max_paths}"),
         (
@@ -191,7 +191,7 @@ def _entry(
         local_preference=None if local is None else local.preference,
         med=None if med is None else med.metric,
         communities=list(_communities(path.attributes)),
-        told=finite(path.bandwidth),
+        bandwidth=finite(path.bandwidth),
         link=link,
         carries=min(known, default=None),
     )
@@ -203,7 +203,7 @@ def _communities(attributes: PathAttributes) -> Iterator[str]:
     yield from () if large is None else map(str, large.communities)
 
 
-def _told_to(instance: BgpInstance, prefix: Prefix) -> Iterator[ToldNeighbor]:
+def _advertised_to(instance: BgpInstance, prefix: Prefix) -> Iterator[AdvertisedTo]:
     """Yield the neighbors that know the prefix from this router, and its bandwidth."""
     rib = instance.ribs[prefix.family]
     number = rib.table.number(prefix)
@@ -211,4 +211,4 @@ def _told_to(instance: BgpInstance, prefix: Prefix) -> Iterator[ToldNeighbor]:
         out = rib.outs.get(one.number)
         route = None if out is None or number is None else out.told(number)
         if route is not None:
-            yield ToldNeighbor(neighbor=one.name, bandwidth=finite(route.bandwidth))
+            yield AdvertisedTo(neighbor=one.name, bandwidth=finite(route.bandwidth))

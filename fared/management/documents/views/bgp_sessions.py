@@ -48,7 +48,7 @@ def _problems(one: BgpSpeaker, instance: BgpInstance) -> Iterator[tuple[str, str
         if not one.imports and one.settings.imports is None:
             yield "policy", "nothing is accepted from it: it has no import (RFC 8212)"
         if not one.exports and one.settings.exports is None:
-            yield "policy", "it is told nothing: it has no export (RFC 8212)"
+            yield "policy", "nothing is advertised to it: it has no export (RFC 8212)"
 
 
 def _nowhere(one: BgpSpeaker, instance: BgpInstance) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def _families(
         yield SessionFamily(
             af=family_name(family),
             received=rib.table.count(one.number),
-            told=0 if out is None else int(np.count_nonzero(out.sent)),
+            advertised=0 if out is None else int(np.count_nonzero(out.sent)),
             waiting=0 if out is None else out.waiting,
             loading=family in one.unended,
             stale=_until(context, None if stale is None else stale.deadline),

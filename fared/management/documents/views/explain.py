@@ -168,7 +168,7 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
     known = [hop.hop.capacity for hop in explanation.hops if hop.hop.capacity is not None]
     hops = f"{count} next hop{'s' if count > 1 else ''}"
     if any(map(is_group, route.destinations)):
-        text = f"{prefix} is told by {_tellers(context, explanation)}, {hops}."
+        text = f"{prefix} is advertised by {_tellers(context, explanation)}, {hops}."
     else:
         where = " and ".join(context.name(node) for node in route.destinations)
         text = f"{prefix} is behind {where}, {hops} at metric {route.metric}."
