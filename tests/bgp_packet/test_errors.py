@@ -67,6 +67,16 @@ def test_routes_with_a_malformed_attribute_are_withdrawn(name):
     assert any(one.action is Action.WITHDRAW for one in found.findings)
 
 
+@pytest.mark.rfc("RFC 7606 §3 (c)")
+def test_prefixes_in_an_attribute_with_other_flags_are_withdrawn():
+    reach = "0e1e" + "000201" + "10" + "fd" + "00" * 14 + "01" + "00" + "40fd00000000000002"
+    assert len(read(ORIGIN + AS_PATH + "80" + reach, "").routes) == 1
+    found = read(ORIGIN + AS_PATH + "c0" + reach, "")
+    assert [*map(str, found.withdrawn)] == ["fd00:0:0:2::/64"]
+    assert not found.routes
+    assert "mp_reach_nlri has flags 0xc0: treated as withdrawn" in map(str, found.findings)
+
+
 DISCARDED = {
     "atomic aggregate with contents": ("40060100", "atomic_aggregate of 1"),
     "aggregator of six bytes": ("c00706000000000000", "aggregator of 6"),

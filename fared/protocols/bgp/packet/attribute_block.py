@@ -97,8 +97,13 @@ def split_block(data: bytes, start: int, end: int) -> RawBlock:
         code = data[start + 1]
         if code in (MP_REACH, MP_UNREACH):
             if code in lists:
-                what = f"attribute {code} comes twice"
-                raise MessageError(Fault.MALFORMED_ATTRIBUTE_LIST, what, offset=start)
+                twice = f"attribute {code} comes twice"
+                raise MessageError(Fault.MALFORMED_ATTRIBUTE_LIST, twice, offset=start)
+            if code == MP_REACH and data[start] & _FLAG_BITS != OPTIONAL:
+                # RFC 7606 §3 (c); those that are withdrawn are so anyway
+                broken = Finding(
+                    code, Action.WITHDRAW, f"mp_reach_nlri has flags {data[start]:#04x}"
+                )
             lists[code] = data[first:last]
             parts.append(data[begun:start])
             begun = last
