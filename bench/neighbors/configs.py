@@ -17,10 +17,12 @@ from bench.neighbors.script import HELLO
 from fared.core.ids import dotted, format_system_id
 
 _FRR = Path("/usr/lib/frr")
+LOCAL_AS = 65001
+"""Of the device, in BGP."""
 
 
 class Setup:
-    """What is to run. ``kind``: frr, bird or fared; ``protocol``: ospf or isis."""
+    """What is to run. ``kind``: frr, bird or fared; ``protocol``: ospf, isis or bgp (not BIRD)."""
 
     hello, dead = HELLO, 4 * HELLO
 
@@ -40,7 +42,7 @@ def files(device: Setup) -> dict[str, str]:
         return {"fared.yaml": json.dumps(device.configuration())}
     if device.kind == "bird":
         return {"bird.conf": "\n".join(_bird(device)) + "\n"}
-    lines = _ospfd(device) if device.protocol == "ospf" else _isisd(device)
+    lines = _LINES[device.protocol](device)
     te = [
         line
         for spine in range(device.fabric.spines if device.fabric.te else 0)
@@ -81,7 +83,7 @@ def commands(device: Setup) -> Iterator[tuple[list[str], Path]]:
 
 
 def _daemon(device: Setup) -> str:
-    return "ospfd" if device.protocol == "ospf" else "isisd"
+    return f"{device.protocol}d"
 
 
 def _net(device: Setup) -> str:
@@ -135,6 +137,26 @@ def _isisd(device: Setup) -> Iterator[str]:
     yield " isis passive"
 
 
+def _bgpd(device: Setup) -> Iterator[str]:
+    """With the policy of fared's: everything is accepted, only own networks are told."""
+    addresses = [dotted(device.fabric.addresses((n, 0))[0]) for n in range(device.fabric.spines)]
+    yield f"router bgp {LOCAL_AS}"
+    yield f" bgp router-id {dotted(device.fabric.leaf(0))}"
+    yield " no bgp ebgp-requires-policy"
+    yield " bgp bestpath as-path multipath-relax"
+    for address in addresses:
+        yield f" neighbor {address} remote-as external"
+        yield f" neighbor {address} timers 3 9"
+        yield f" neighbor {address} passive"
+    yield " address-family ipv4 unicast"
+    yield "  maximum-paths 64"
+    yield from (f"  neighbor {address} prefix-list NONE out" for address in addresses)
+    yield "ip prefix-list NONE seq 5 deny any"
+
+
+_LINES = {"ospf": _ospfd, "isis": _isisd, "bgp": _bgpd}
+
+
 def _bird(device: Setup) -> Iterator[str]:
     paths = device.fabric.spines
     yield f"router id {dotted(device.fabric.leaf(0))};"
@@ -180,6 +202,17 @@ def fared_config(device: Setup) -> dict[str, Any]:
             "max-paths": device.fabric.spines,
             "areas": {"0.0.0.0": {"interfaces": interfaces}},
         }
+    elif device.protocol == "bgp":
+        neighbor = {
+            "remote-as": "external",
+            "address-families": ["ipv4"],
+            "import": ["all"],
+            "export": ["own"],
+            "passive": True,
+        }
+        links = range(device.fabric.spines)
+        addresses = [dotted(device.fabric.addresses((spine, 0))[0]) for spine in links]
+        config["bgp"] = {"as": LOCAL_AS, "neighbors": dict.fromkeys(addresses, neighbor)}
     else:
         circuit = {
             "network-type": "point-to-point",
