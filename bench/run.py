@@ -58,6 +58,7 @@ SECTIONS = {
     "fast_paths": "Fast paths, each beside its plain rule",
     "held": "Held: bytes of Python objects of one of a hundred thousand externals",
     "bgp": "BGP: messages read and written, without a routing table",
+    "bgp_sessions": "BGP: a leaf with 64 sessions and 10,000 prefixes, beside FRR",
     "externals": "Externals: a hundred thousand of BIRD through a row of three",
     "beside": "Beside C: the same database in fared, FRR and BIRD",
     "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
