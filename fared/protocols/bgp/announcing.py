@@ -18,8 +18,8 @@ _GROUPS: Final = 50
 """Prefixes, and groups, of a portion."""
 _PORTION, _WORK = 5, 50
 """What a portion costs beside its groups, and a turn at most, in groups."""
-_TURNS: Final = 10
-"""While decisions are made, neighbors are told once in so many turns."""
+_GAP: Final = 0.05
+"""Seconds between two times at which neighbors are told while decisions are made."""
 _TOLD: Final = 1000
 """Prefixes of which each neighbor is told in a turn."""
 _MUCH: Final = 20_000
@@ -34,7 +34,7 @@ class Announcing:
         self._pacing: dict[int, AnnouncePacing] = {}
         self._touched: dict[int, None] = {}
         """Neighbors whose streams may be read no more, or again."""
-        self._paused, self._turns = False, 0
+        self._paused, self._told = False, 0.0
 
     def add(self, neighbor: BgpSpeaker, family: int) -> bool:
         """Begin with a family of a session; False: there is no next hop for it."""
@@ -113,10 +113,10 @@ class Announcing:
             deciding |= not rib.settled
         self._pause(paused=any(rib.table.backlog > _MUCH for rib in ribs))
         self._report_reading()
-        self._turns += 1
-        if self._instance.restarting_until is not None or (deciding and self._turns % _TURNS):
+        now = self._instance.process.now
+        if self._instance.restarting_until is not None or (deciding and now < self._told + _GAP):
             return deciding
-        more = deciding
+        self._told, more = now, deciding
         for neighbor in self._instance.up():
             more |= self._tell(neighbor, complete=not more)
         return more

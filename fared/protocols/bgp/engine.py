@@ -68,8 +68,8 @@ class BgpEngine(ProcessEngine[Any]):
         self._redistributed = RedistributedRoutes(instance, self._networks)
         self.restarter = BgpRestarter(instance)
         self._work: Timer | None = None
-        self._woken = False
-        """Whether more is due than to send KEEPALIVE messages."""
+        self._woken = self._waits = False
+        """Whether more is due than to send KEEPALIVE messages; whether that waits for a timer."""
         self._swept = 0
 
     # -- the contract -------------------------------------------------------------------------
@@ -94,8 +94,10 @@ class BgpEngine(ProcessEngine[Any]):
         if neighbor is None or neighbor.session is None:
             return
         neighbor.session.handle(event)
-        told = self._instance.surroundings.told
+        told = bool(self._instance.surroundings.told)
         if told or self._process.has_outputs or neighbor.unread or neighbor.full:
+            # at once: in the tables routes take less memory than in messages
+            self._exchange.hear()
             self._announcing.touch(neighbor.number)
             self._unsettle()
 
@@ -138,24 +140,30 @@ class BgpEngine(ProcessEngine[Any]):
         """Fire the timers that are due; of a quiet engine, mostly those that send a KEEPALIVE."""
         settled = self.settled
         super().tick(now)
+        if self._instance.surroundings.told:
+            self._exchange.hear()
+            self._woken = True
         self._sends_alone = settled and not self.settled
 
     def _wake(self) -> None:
-        self._woken = True
+        self._woken, self._waits = True, False
         self._unsettle()
 
     def _send_alone(self) -> bool:
         """Whether nothing but KEEPALIVE messages was due."""
-        return not (self._instance.surroundings.told or self._woken)
+        return not self._woken
 
     def _settle(self) -> None:
         self._woken = False
-        self._exchange.hear()
         self._peering.settle()
         self._networks.settle()
         self._redistributed.settle()
         self.restarter.settle()
-        more = self._announcing.settle()
+        if self._instance.urgent:
+            # a neighbor is lost: what is decided and told of that follows when its routes are gone
+            self._publish()
+            self._waits = True
+        more = self._waits or self._announcing.settle()
         if more and (self._work is None or not self._work.active):
             # the loop reads packets, and computes, before the next portion
             self._work = self._process.timers.arm(self._process.now, self._wake)

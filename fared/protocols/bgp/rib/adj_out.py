@@ -7,7 +7,6 @@ waits until that matters.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
@@ -44,6 +43,9 @@ _NO_ADVERTISE: Final = 0xFFFFFF02
 _NO_EXPORT: Final = (0xFFFFFF01, 0xFFFFFF03)
 _MORE: Final = 1.1
 """A route that was withheld is told again if it carries so much more than the least."""
+_HALF, _LOW = 32, 0xFFFF_FFFF
+"""Two routes in one number: the one that is known, and the one that is wanted."""
+_LATER: Final = -2
 _AGAIN: Final = -1
 """A route that the neighbor knows, and is told again."""
 _SPARE: Final = 64
@@ -73,14 +75,29 @@ class ExportSettings(msgspec.Struct, frozen=True):
         return "all" in self.words or word in self.words
 
 
-class Outgoing(NamedTuple):
-    """A route for a neighbor: attributes without Link Bandwidth, and that in bytes/s."""
+class ExportedRoute:
+    """The attributes of a route for neighbors, without Link Bandwidth: it is hashed once."""
 
-    attributes: PathAttributes
+    __slots__ = ("_hash", "attributes")
+
+    def __init__(self, attributes: PathAttributes) -> None:
+        self.attributes = attributes
+        self._hash = hash(attributes)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExportedRoute) and self.attributes == other.attributes
+
+
+class Outgoing(NamedTuple):
+    """A route for a neighbor, and its Link Bandwidth in bytes/s."""
+
+    route: ExportedRoute
     bandwidth: float | None
 
 
-@functools.lru_cache(maxsize=1024)
 def exported(attributes: PathAttributes, local_as: int, *, internal: bool) -> PathAttributes | None:
     """Return the attributes of a route for a neighbor; None if it may not be told of it."""
     communities = attributes.find(Communities)
@@ -190,25 +207,23 @@ class AdjRibOut:
         have: NDArray[np.int32],
         want: NDArray[np.int32],
     ) -> list[Update]:
-        by_route: dict[int, list[int]] = {}
-        pairs = zip(numbers.tolist(), have.tolist(), want.tolist(), strict=True)
-        found: dict[tuple[int, int], int | None] = {}
-        for number, before, wanted in pairs:
-            if before == wanted:
-                continue
-            if (before, wanted) not in found:
-                found[before, wanted] = self._now(before, wanted)
-            after = found[before, wanted]
-            if after is None:
-                self._waiting[number] = True
-            elif after != before:
-                by_route.setdefault(after, []).append(number)
+        differ = have != want
+        numbers, have, want = numbers[differ], have[differ], want[differ]
+        pairs, place = np.unique(
+            have.astype(np.int64) << _HALF | want.astype(np.int64), return_inverse=True
+        )
+        now = [self._now(pair >> _HALF, pair & _LOW) for pair in pairs.tolist()]
+        told_as = np.array(now, np.int64)[place]
+        self._waiting[numbers[told_as == _LATER]] = True
+        tells = (told_as != _LATER) & (told_as != have)
+        numbers, told_as = numbers[tells], told_as[tells]
+        order = told_as.argsort(kind="stable")
+        routes, starts = np.unique(told_as[order], return_index=True)
         prefixes = table.prefixes
         updates = []
-        for route in sorted(by_route):
-            some = by_route[route]
+        for route, some in zip(routes.tolist(), np.split(numbers[order], starts[1:]), strict=False):
             self.sent[some] = route
-            told = tuple([prefixes[number] for number in some])
+            told = tuple([prefixes[number] for number in some.tolist()])
             outgoing = self._routes[route]
             if outgoing is None:
                 updates.append(Update(withdrawn=told))
@@ -217,16 +232,16 @@ class AdjRibOut:
                 updates.append(Update(routes=(group,), attributes=self._attributes(outgoing)))
         return updates
 
-    def _now(self, before: int, wanted: int) -> int | None:
-        """Return the route to tell now instead of the one known; None: that waits."""
+    def _now(self, before: int, wanted: int) -> int:
+        """Return the route to tell now instead of the one known, or that it is told later."""
         least, new = self.settings.least, self._routes[wanted]
         if least is not None and new is not None and new.bandwidth is not None:
             wanted = 0 if new.bandwidth < (least if before else least * _MORE) else wanted
-        return None if self._waits(before, wanted) else wanted
+        return _LATER if self._waits(before, wanted) else wanted
 
     def _waits(self, before: int, after: int) -> bool:
         old, new = self._routes[max(before, 0)], self._routes[after]
-        if old is None or new is None or old.attributes != new.attributes or not new.bandwidth:
+        if old is None or new is None or old.route != new.route or not new.bandwidth:
             # a route that comes, goes or is another, and one that carries nothing any more
             return False
         return not self._announces(old.bandwidth, new.bandwidth)
@@ -255,10 +270,10 @@ class AdjRibOut:
     def _attributes(self, outgoing: Outgoing) -> PathAttributes:
         send, bandwidth = self.settings.send, outgoing.bandwidth
         if bandwidth is None or send == "none":
-            return outgoing.attributes
+            return outgoing.route.attributes
         types = {"transitive": (True,), "non-transitive": (False,)}.get(send, (True, False))
         own = [LinkBandwidth(self.settings.local_as, bandwidth, each) for each in types]
-        return with_bandwidth(outgoing.attributes, *own)
+        return with_bandwidth(outgoing.route.attributes, *own)
 
     def _fit(self, size: int) -> None:
         if size > len(self.sent):

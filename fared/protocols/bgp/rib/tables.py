@@ -22,6 +22,7 @@ from fared.protocols.bgp.rib.adj_in import AdjRibIn
 from fared.protocols.bgp.rib.adj_out import (
     AdjRibOut,
     Announces,
+    ExportedRoute,
     ExportSettings,
     Outgoing,
     exported,
@@ -32,6 +33,7 @@ from fared.protocols.bgp.rib.graph import GroupGraph
 from fared.protocols.bgp.rib.paths import (
     OWN,
     REDISTRIBUTED,
+    BgpPath,
     BgpPeer,
     is_acceptable,
     with_community,
@@ -46,11 +48,15 @@ class GroupPaths(NamedTuple):
 
     paths: tuple[PeerPath, ...]
     total: float | None
+    numbers: frozenset[int] = frozenset()
+    """Those of the neighbors that told the paths."""
 
 
 _WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
 _CHOICES: Final = 1024
 """Choices that are remembered."""
+_EXPORTED: Final = 4096
+"""Kinds of paths for which it is remembered what is told of them."""
 _NOTHING: Final = GroupPaths((), None)
 
 
@@ -72,6 +78,11 @@ class BgpRib:
         self._peers: dict[int, BgpPeer] = {}
         self._again: dict[int, None] = {}
         self._places: dict[bytes, tuple[int, ...]] = {}
+        self._siblings: dict[int, frozenset[int]] = {}
+        """By neighbor, the sessions with the same router, its own included."""
+        self._carried: dict[int, float | None] = {}
+        """C of the router of a neighbor, as far as it is known what that is."""
+        self._exported: dict[tuple[int, bool, bool], ExportedRoute | None] = {}
         for number in (OWN, REDISTRIBUTED):
             self.table.add(BgpPeer(number, local_as, int(root) & 0xFFFF_FFFF, 0))
 
@@ -90,6 +101,7 @@ class BgpRib:
         """Take in a neighbor whose session is established."""
         self._peers[peer.number] = peer
         self._places.clear()
+        self._find_siblings()
         self.table.add(peer)
         self.set_link(peer.number, link)
         out = AdjRibOut(export, lambda group: self._outgoing(peer, out.settings, group), announces)
@@ -106,6 +118,17 @@ class BgpRib:
         self.set_link(peer, None)
         self.outs.pop(peer, None)
         del self._peers[peer]
+        self._find_siblings()
+
+    def _find_siblings(self) -> None:
+        """Find the sessions with the same router."""
+        by_speaker: dict[tuple[int, int], list[int]] = {}
+        for number, peer in self._peers.items():
+            by_speaker.setdefault(peer.speaker, []).append(number)
+        self._siblings = {
+            number: frozenset(some) for some in by_speaker.values() for number in some
+        }
+        self._carried.clear()
 
     def suspend(self, peer: int) -> None:
         """Keep what a neighbor has told until it has told it again, and tell it nothing."""
@@ -118,12 +141,13 @@ class BgpRib:
         """Set the link to a neighbor: its capacity limits routes by it and routes told to it."""
         self.graph.set_link(peer, self._peers[peer].identifier, link)
         for group, chosen in self.chosen.items():
-            if any(one.peer.number == peer for one in chosen.paths):
+            if peer in chosen.numbers:
                 self._again[group] = None
-        speaker, numbers = self._peers[peer].speaker, self.table.groups.nonzero()[0]
-        for number, out in self.outs.items():
-            if self._peers[number].speaker == speaker:
-                out.mark(numbers)
+        self._carried.clear()
+        numbers = self.table.groups.nonzero()[0]
+        for number in self._siblings[peer]:
+            if number in self.outs:
+                self.outs[number].mark(numbers)
 
     # -- routes -----------------------------------------------------------------------------------
 
@@ -165,7 +189,7 @@ class BgpRib:
 
     def is_internal(self, prefix: Prefix) -> bool:
         """Whether internal neighbors told the paths to a prefix that are used."""
-        paths, _ = self.chosen.get(self.table.group(prefix), _NOTHING)
+        paths = self.chosen.get(self.table.group(prefix), _NOTHING).paths
         return bool(paths) and paths[0].peer.internal
 
     def carried(self, prefix: Prefix) -> float | None:
@@ -215,7 +239,7 @@ class BgpRib:
         if tag != self.graph.tag(group):
             names = self.table.prefixes
             self.graph.set_tag(group, tag, [names[at] for at in self.table.members[group]])
-        chosen = GroupPaths(paths, found.total)
+        chosen = GroupPaths(paths, found.total, frozenset([one.peer.number for one in paths]))
         if chosen == self.chosen.get(group):
             return False
         self.chosen[group] = chosen
@@ -237,24 +261,40 @@ class BgpRib:
 
     def _outgoing(self, peer: BgpPeer, export: ExportSettings, group: int) -> Outgoing | None:
         """Return the route of a group for a neighbor; None if it is not to be told."""
-        paths, total = self.chosen.get(group, _NOTHING)
+        paths, total, numbers = self.chosen.get(group, _NOTHING)
         # RFC 4271 §9.2: what an internal neighbor told is not told to another one
         if not paths or (peer.internal and paths[0].peer.internal):
             return None
         if not export.tells(_WORDS.get(paths[0].peer.number, "bgp")):
             return None
-        if any(one.peer.speaker == peer.speaker for one in paths):
+        if not numbers.isdisjoint(self._siblings[peer.number]):
             # it would not use a longer path beside its own
             return None
-        attributes = exported(paths[0].path.attributes, self.local_as, internal=peer.internal)
-        if attributes is None:
+        route = self._export(paths[0].path, internal=peer.internal, drained=export.drained)
+        if route is None:
             return None
         if export.drained:
-            return Outgoing(with_community(attributes, GRACEFUL_SHUTDOWN), 0.0)
-        return Outgoing(attributes, announced(total, self._capacity(peer.speaker)))
+            return Outgoing(route, 0.0)
+        return Outgoing(route, announced(total, self._capacity(peer.number)))
 
-    def _capacity(self, speaker: tuple[int, int]) -> float | None:
-        """Return C of a router: of all links to it; None: that of one is unknown."""
-        numbers = [one.number for one in self._peers.values() if one.speaker == speaker]
-        known = [self.graph.capacities.get(number) for number in numbers]
-        return None if None in known else sum([one for one in known if one is not None])
+    def _export(self, path: BgpPath, *, internal: bool, drained: bool) -> ExportedRoute | None:
+        """Return what is told of a path, once made for all paths of a kind."""
+        key = (path.kind, internal, drained)
+        if key in self._exported:
+            return self._exported[key]
+        attributes = exported(path.attributes, self.local_as, internal=internal)
+        if attributes is not None and drained:
+            attributes = with_community(attributes, GRACEFUL_SHUTDOWN)
+        if len(self._exported) == _EXPORTED:
+            self._exported.clear()
+        found = None if attributes is None else ExportedRoute(attributes)
+        self._exported[key] = found
+        return found
+
+    def _capacity(self, peer: int) -> float | None:
+        """Return C of a neighbor: of all links to that router; None: one is unknown."""
+        if peer not in self._carried:
+            known = [self.graph.capacities.get(number) for number in self._siblings[peer]]
+            total = None if None in known else sum([one for one in known if one is not None])
+            self._carried[peer] = total
+        return self._carried[peer]
