@@ -69,6 +69,8 @@ _PLACES: list[tuple[object, ...]] = [
     ("link-health", "interfaces", "x"),
     ("bgp",),
     ("bgp", "neighbors", "x"),
+    ("bgp", "path-bandwidth"),
+    ("bgp", "graceful-restart"),
 ]
 """Where the settings are that the pages name without their section."""
 _FABRICS = {"name", "defaults", "sysctls", "binds", "cmd", "kind", "container", "addresses"}
