@@ -1,9 +1,9 @@
 """A leaf with a BGP session to each of 64 spines, which tell it 10,000 prefixes: fared and FRR.
 
-The spines are scripted (``neighbors.bgp``). Each tells of 500 leaves, with 20 prefixes and a path
-bandwidth each. Measured: seconds from the first message until the last change in the kernel, CPU,
-memory beside that of the same daemon before, and CPU while nothing changes. Then sessions are lost,
-one after the other: until the last change in the kernel.
+The spines are scripted (``neighbors.bgp_speakers``). Each tells of 500 leaves, with 20 prefixes and
+a path bandwidth each. Measured: seconds from the first message until the last change in the kernel,
+CPU, memory beside that of the same daemon before, and CPU while nothing changes. Then sessions are
+lost, one after the other: until the last change in the kernel.
 
 ``python -m bench bgp_sessions [--spines 64] [--prefixes 20] [--idle 20]``
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.lab.sandboxed import measured_rows
-from bench.neighbors.bgp import Neighbors, told
+from bench.neighbors.bgp_speakers import Neighbors, told
 from bench.neighbors.devices import Device
 from bench.neighbors.fabric import RATE, Fabric
 from bench.report import show
