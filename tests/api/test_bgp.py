@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.config import load_text
+from fared.core.filters import Filter, FilterItem
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.management.documents.context import ViewContext
 from fared.management.documents.errors import CommandError
@@ -122,6 +123,19 @@ def test_explain_names_the_announcement_that_limits_a_path(fabric):
         f"{goal(fabric)} is advertised by 10.255.0.1 and 10.255.0.2, 2"
     )
     assert (found["type"], found["destinations"]) == ("bgp", [])
+
+
+def test_explain_names_the_filters_of_neighbors_that_keep_a_prefix_out(fabric):
+    """Each once, with the item that decides."""
+    hosts = Filter("hosts", (FilterItem(False, fabric.leaf_prefixes["L2"]), FilterItem(True)))
+    apply_neighbor(fabric, "L1", ["S1", "S2"], import_filters=(hosts,))
+    fabric.network.run_for(1.0)
+    message = r"kept out of routes of S1, S2: filter hosts, item 1: deny 10\.0\.2\.0/24"
+    with pytest.raises(CommandError, match=message):
+        show(fabric, "explain", prefix=goal(fabric))
+    apply_neighbor(fabric, "L1", ["S1", "S2"], import_filters=())
+    fabric.network.run_for(1.0)
+    assert show(fabric, "explain", prefix=goal(fabric))["withheld"] == []
 
 
 def test_a_path_leads_over_the_neighbors_to_the_prefix(fabric):

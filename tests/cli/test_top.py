@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fared.management.cli.main import main
 from fared.management.cli.top_page import Snapshot, page
+from tests.api.documents.bgp import BGP_INTERFACES, BGP_NEIGHBORS, BGP_STATUS
 from tests.api.documents.common import NOW
 from tests.api.documents.links import INTERFACES, NEIGHBORS
 from tests.api.documents.router import LOG, STATUS
@@ -52,6 +53,13 @@ def test_changes_are_told_in_words_among_the_events_of_the_log():
     text = shown(SNAPSHOT._replace(log={**LOG, "lines": lines}), height=40)
     assert any("spine1 > leaf2: 100G to 25G  1 route in 50.3ms" in line for line in text)
     assert not any("converged" in line for line in text)
+
+
+def test_sessions_of_bgp_are_links_that_are_up_when_they_are_established():
+    found = SNAPSHOT._replace(status=BGP_STATUS, interfaces=BGP_INTERFACES, neighbors=BGP_NEIGHBORS)
+    text = "\n".join(shown(found))
+    assert "BGP 1544 prefixes" in text
+    assert any(line.startswith("swp1  10.255.0.1  Established") for line in text.splitlines())
 
 
 def test_equal_weights_are_not_listed():

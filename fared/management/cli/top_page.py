@@ -22,7 +22,7 @@ _APART = 0.02
 _WARM, _HOT = 0.6, 0.85
 """Loads, as part of the capacity, from which a bar is yellow, and red."""
 _LEVELS = {"error": "red", "warning": "yellow", "debug": "dim"}
-_GOOD = {"ospf": "Full", "isis": "Up"}
+_GOOD = {"ospf": "Full", "isis": "Up", "bgp": "Established"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _NARROW_BAR, _WIDE_BAR = 8, 40
@@ -117,6 +117,10 @@ def _protocols(status: Json) -> Iterator[str]:
     for proto, name in human.PROTOCOLS.items():
         found = status.get(proto)
         if not found:
+            continue
+        if proto == "bgp":
+            prefixes = sum(family["prefixes"] for family in found["families"])
+            yield f"{name} {prefixes} prefixes"
             continue
         parts = found.get("areas") or found.get("levels") or ()
         entries = sum(part.get("lsas", part.get("lsps", 0)) for part in parts)

@@ -30,6 +30,7 @@ from fared.protocols.bgp.exchange import BgpExchange
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.networks import Networks
 from fared.protocols.bgp.peering import Peering
+from fared.protocols.bgp.policy import kept_out
 from fared.protocols.bgp.redistributed import RedistributedRoutes
 from fared.protocols.bgp.restarter import BgpRestarter
 from fared.protocols.bgp.rib.decision import DecisionSettings
@@ -260,8 +261,9 @@ class BgpEngine(ProcessEngine[Any]):
         return LimitView(entries, sum(limits), max(limits, default=0), Fullness.ROOM, 0, 0)
 
     def withheld(self, prefix: Prefix) -> Iterator[Withheld]:
-        """Yield the filters and tags that keep a prefix out of redistribution."""
+        """Yield what keeps a prefix out of redistribution, or out of what neighbors exchange."""
         yield from self._redistributed.withheld(prefix)
+        yield from kept_out(self._instance.neighbors.values(), prefix)
 
     def preference(self, prefix: Prefix, usual: int) -> int:
         """The preference of the route to a prefix: another one for what internal neighbors told."""

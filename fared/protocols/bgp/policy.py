@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from fared.core.filters import denying
+from fared.core.filters import Filter, Withheld, denying
 from fared.core.ids import Prefix
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.packet.attributes import Communities, LocalPref, PathAttributes
@@ -14,6 +15,7 @@ from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN
 from fared.protocols.bgp.packet.messages import RouteGroup, Update
 
 _LEAST = LocalPref(0)
+_MOST_NAMES: Final = 4
 
 
 class Accepted(NamedTuple):
@@ -61,6 +63,21 @@ def permitted_of(prefixes: tuple[Prefix, ...], neighbor: BgpSpeaker) -> tuple[Pr
     if not filters:
         return prefixes
     return tuple([one for one in prefixes if denying(filters, one) is None])
+
+
+def kept_out(neighbors: Iterable[BgpSpeaker], prefix: Prefix) -> Iterator[Withheld]:
+    """Yield the filters of neighbors that deny a prefix, each once with all that have it."""
+    found: dict[tuple[str, Filter], list[str]] = {}
+    for one in neighbors:
+        mine = one.settings
+        for way, filters in (("of", mine.import_filters), ("for", mine.export_filters)):
+            denies = denying(filters, prefix)
+            if denies is not None:
+                found.setdefault((way, denies), []).append(one.name)
+    for (way, denies), names in found.items():
+        more = len(names) - _MOST_NAMES
+        text = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        yield Withheld(f"routes {way} {text}", denies.told(prefix))
 
 
 def _shut_down(attributes: PathAttributes, neighbor: BgpSpeaker) -> PathAttributes:
