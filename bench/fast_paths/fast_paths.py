@@ -32,6 +32,8 @@ from bench.fast_paths.work import Turn
 from fared.extensions.offline.plan.fabric import PlanFabric
 from fared.extensions.offline.plan.sets import Failures, double_links
 from fared.paths.ted.database import Ted
+from fared.protocols.bgp.rib.decision import PeerPath, choose
+from fared.protocols.bgp.rib.tables import BgpRib
 from fared.protocols.igp.events import each
 from fared.protocols.ospf.database_summary import DatabaseSummary
 from fared.protocols.ospf.packet import codec
@@ -110,6 +112,10 @@ def _each_lsp(_: object, packets: Any, others: Any) -> int:  # noqa: ANN401
 
 def _stale(node: Any, _: int, rows: object) -> None:  # noqa: ANN401 - NodeFragments
     node.stale |= bool(rows)
+
+
+def _choose_anew(rib: BgpRib, group: int) -> tuple[PeerPath, ...]:
+    return choose(rib.table.candidates(group), rib.settings)
 
 
 def _all_pairs(fabric: PlanFabric, _: object) -> Failures:
@@ -381,6 +387,15 @@ LEDGER = (
         "tests/plan/test_equal.py::test_classes_give_the_rows_of_all_pairs_of_links",
         work.equal_pairs,
         {"fared.extensions.offline.plan.failures.classes_of_doubles": _all_pairs},
+    ),
+    FastPath(
+        "BGP: choice among paths of known kinds",
+        "protocols.bgp.rib.tables.BgpRib._choose",
+        "protocols.bgp.rib.decision.choose",
+        "decision, RFC 4271 §9.1",
+        "tests/bgp_rib/test_choices.py::test_a_remembered_choice_is_that_of_the_decision",
+        work.told_again,
+        {"fared.protocols.bgp.rib.tables.BgpRib._choose": _choose_anew},
     ),
 )
 

@@ -54,6 +54,7 @@ from fared.protocols.bfd.sessions import Sessions
 from fared.protocols.igp.events import PacketsReceived, Received
 from fared.protocols.isis.ids import ALL_ISS
 from fared.protocols.ospf.packet.lsa import MAX_AGE, LsType, decode_lsa
+from tests.bgp_rib.routers import Router, attributes, nets, peer
 from tests.ina.fabrics import figure_1
 
 _AREA = 0
@@ -62,6 +63,7 @@ _SERVING = 16
 """Leaves that advertise the same prefix."""
 _NEIGHBORS, _WAVES, _OF_A_WAVE, _WAVE = 64, 5, 10, 0.01
 """Neighbors that all announce 1,000 changed bandwidths a second, as in ``scale``."""
+_GROUPS, _FIRST_AS = 512, 100_000
 _HELD = 1_000
 _CHANGES = 40
 """Changed bandwidths in a second."""
@@ -476,6 +478,32 @@ def equal_pairs() -> Turn:
         with replaced:
             (failures,) = pairs.of(network)
             sweep(network, failures, 0, len(failures), healthy)
+        return (time.process_time() - begun) * 1e3
+
+    return turn
+
+
+# -- BGP --------------------------------------------------------------------------------------
+
+
+def told_again() -> Turn:
+    """One of 64 BGP neighbors tells 512 groups of prefixes again, with other bandwidths."""
+    router, peers, prefixes = Router(), [peer(at) for at in range(1, 65)], nets(_GROUPS)
+    for one in peers:
+        router.add(one)
+        for at, prefix in enumerate(prefixes):
+            router.announce(one, [prefix], attributes(one.remote_as, _FIRST_AS + at, gbps=400))
+    router.settle()
+    rates = itertools.cycle((100, 200))
+
+    def turn(replaced: Replaced) -> float:
+        rate = next(rates)
+        for at, prefix in enumerate(prefixes):
+            told = attributes(peers[0].remote_as, _FIRST_AS + at, gbps=rate)
+            router.announce(peers[0], [prefix], told)
+        begun = time.process_time()
+        with replaced:
+            router.settle()
         return (time.process_time() - begun) * 1e3
 
     return turn

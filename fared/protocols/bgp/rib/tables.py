@@ -1,7 +1,9 @@
 """The tables of one family together (RFC 4271 §3.2): updates in, a graph and updates out.
 
 Work is done in portions: ``settle`` regroups some prefixes, decides for the groups that changed,
-and marks their prefixes in the tables of neighbors; each of them is taken by itself.
+and marks their prefixes in the tables of neighbors; each of them is taken by itself. What was
+chosen among paths of the same kinds is remembered: row ``BGP: choice among paths of known kinds``
+of the ledger, ``tests/bgp_rib/test_choices.py``.
 """
 
 from __future__ import annotations
