@@ -156,6 +156,7 @@ class BgpEngine(ProcessEngine[Any]):
 
     def _settle(self) -> None:
         self._woken = False
+        self._exchange.hear()
         self._peering.settle()
         self._networks.settle()
         self._redistributed.settle()
