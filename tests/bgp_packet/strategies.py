@@ -27,6 +27,7 @@ from fared.protocols.bgp.packet.capabilities import (
     ExtendedNextHop,
     FourOctetAs,
     GracefulRestartCapability,
+    HostnameCapability,
     KeptFamily,
     Multiprotocol,
     NextHopEncoding,
@@ -122,6 +123,7 @@ CAPABILITIES = st.one_of(
         st.sampled_from((0, 0x8000, 0x4000, 0xC000)),
     ),
     st.builds(FourOctetAs, bits(32)),
+    st.builds(HostnameCapability, st.text(max_size=60), st.text(max_size=3)),
     st.builds(UnknownCapability, st.integers(74, 255), st.binary(max_size=120)),
 )
 OPENS = st.builds(OpenMessage, bits(16), bits(16), bits(32), tuples(CAPABILITIES, 9))

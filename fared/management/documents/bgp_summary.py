@@ -33,7 +33,7 @@ def _state(neighbor: BgpNeighborEntry) -> Cell:
 
 
 _SESSIONS: Columns = {
-    "Neighbor": lambda n: n.name,
+    "Neighbor": "peer",
     ">AS": "remote_as",
     ">UpdIn": "updates_received",
     ">UpdOut": "updates_sent",
@@ -41,6 +41,7 @@ _SESSIONS: Columns = {
     "State": _state,
     ">PfxRcd": "received",
     ">PfxSnt": "advertised",
+    "~Name": "hostname",
 }
 
 DOCUMENT = Document(

@@ -227,9 +227,17 @@ class ViewContext(msgspec.Struct, dict=True):
             if block.hostname
         }
         own = self.router.settings.hostname
-        if own and BGP in self.router.instances:  # it advertises none
+        if own and BGP in self.router.instances:
             found.setdefault(self.router.instances[BGP].root, own)
-        return found
+        return found | (self._speakers() if BGP in self.router.instances else {})
+
+    def _speakers(self) -> dict[int, str]:
+        """Return the hostnames of BGP neighbors, as they are told in OPEN messages."""
+        return {
+            one.agreed.identifier: one.agreed.hostname
+            for one in self.bgp.instance.up()
+            if one.agreed is not None and one.agreed.hostname
+        }
 
     @property
     def root(self) -> str:

@@ -162,6 +162,7 @@ class BgpSpeaker:
             enforce_first_as=mine.enforce_first_as,
             keeps=engine.graceful_restart.enabled,
             restarting=restarting,
+            hostname=engine.hostname or "",
         )
 
     def _transport(self, local_as: int) -> Transport:

@@ -151,6 +151,7 @@ class Peering:
             connect_retry=wanted.connect_retry,
             passive=wanted.passive,
             transport=replace(before.transport, key=wanted.transport.key),
+            hostname=wanted.hostname,
         )
         if same == wanted:
             session.settings = wanted

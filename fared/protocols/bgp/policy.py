@@ -75,6 +75,7 @@ def kept_out(neighbors: Iterable[BgpSpeaker], prefix: Prefix) -> Iterator[Withhe
             if denies is not None:
                 found.setdefault((way, denies), []).append(one.name)
     for (way, denies), names in found.items():
+        names.sort()
         more = len(names) - _MOST_NAMES
         text = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
         yield Withheld(f"routes {way} {text}", denies.told(prefix))

@@ -31,6 +31,7 @@ ROUTER = "10.255.0.11"
 def session(number: int, **more: Any) -> Json:
     usual = {
         "router_id": f"10.255.0.{number}",
+        "hostname": f"spine{number}",
         "interface": f"swp{number}",
         "peer": f"swp{number}",
         "address": f"fe80::200:{number}:1",
@@ -69,6 +70,7 @@ FAILED = session(
     3,
     peer="10.9.1.2",
     router_id="10.9.1.2",
+    hostname=None,
     interface="eth3",
     address="10.9.1.2",
     own_address="10.9.1.1",
@@ -252,6 +254,7 @@ def hop(number: int, weight: int, capacity: float) -> Json:
         "interface": f"swp{number}",
         "address": f"fe80::200:{number}:1",
         "neighbor": f"10.255.0.{number}",
+        "hostname": f"spine{number}",
         "bandwidth": 400 * GBIT,
         "capacity": capacity,
         "weight": weight,
@@ -298,21 +301,21 @@ BGP_EXPLAIN: Json = sample(
             ecmp_share=0.5,
             limiting_link={
                 "from": "10.255.0.1",
-                "from_hostname": None,
+                "from_hostname": "spine1",
                 "to": "10.0.3.0/24",
                 "to_hostname": None,
                 "capacity": 25 * GBIT,
             },
-            reason="carries 25G, limited by what 10.255.0.1 announces (25G)",
+            reason="carries 25G, limited by what spine1 announces (25G)",
         ),
         sample(
             explain.ExplainNextHop,
             **hop(2, 16, 400 * GBIT),
             ecmp_share=0.5,
-            reason="carries 400G, limited by its own link, leaf1 > 10.255.0.2 (400G)",
+            reason="carries 400G, limited by its own link, leaf1 > spine2 (400G)",
         ),
     ],
-    summary="10.0.3.0/24 is advertised by 10.255.0.1 and 10.255.0.2, 2 next hops. Together they"
+    summary="10.0.3.0/24 is advertised by spine1 and spine2, 2 next hops. Together they"
     " carry 425G, plain ECMP could use only 50G.",
     last_change=sample(WhatChanged, at=NOW - 12, causes=["UPDATE of swp1"]),
 )

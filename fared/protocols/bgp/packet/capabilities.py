@@ -22,6 +22,8 @@ _PLAIN: Final = Coding()
 _CAPABILITIES: Final = 2
 """The only optional parameter that is in use (RFC 5492 §4)."""
 _EXTENDED: Final = 255
+_NAMES: Final = 2
+_LONGEST_NAME: Final = 64
 _MAX: Final = 255
 
 
@@ -152,6 +154,38 @@ class FourOctetAs(OpenCapability, frozen=True, gc=False):
     number: int
 
 
+class HostnameCapability(OpenCapability, frozen=True, gc=False):
+    """Names of its sender, as FRR has them (draft-walton-bgp-hostname-capability)."""
+
+    code, label = 73, "hostname"
+    hostname: str
+    domain: str = ""
+
+    @classmethod
+    def decode(cls, value: bytes, _: Coding, /) -> HostnameCapability:
+        """Decode two texts, each behind its length; the domain may be missing."""
+        names: list[str] = []
+        at = 0
+        while at < len(value) and len(names) < _NAMES:
+            end = at + 1 + value[at]
+            if end > len(value):
+                raise DecodeError("length", at, f"{cls.label} of {value[at]} bytes")
+            names.append(value[at + 1 : end].decode(errors="replace"))
+            at = end
+        if not names or at < len(value):
+            raise DecodeError("length", at, f"{cls.label} of {len(value)} bytes")
+        return cls(*names)
+
+    def encode(self, _: Coding, /) -> bytes:
+        """Encode both."""
+        parts = [name.encode() for name in (self.hostname, self.domain)]
+        return b"".join([bytes((len(part),)) + part for part in parts])
+
+    def document(self) -> Json:
+        """Return both names."""
+        return {"hostname": self.hostname, "domain": self.domain}
+
+
 class UnknownCapability(OpenCapability, frozen=True, gc=False):
     """A capability carried as bytes."""
 
@@ -226,6 +260,19 @@ def families_of(capabilities: Iterable[OpenCapability]) -> tuple[int, ...]:
         return (FAMILY_IPV4,)
     mine = (family for family in told if family.safi == UNICAST and family.afi in FAMILIES)
     return tuple(dict.fromkeys(FAMILIES[family.afi] for family in mine))
+
+
+def hostname_of(capabilities: Iterable[OpenCapability]) -> str:
+    """Return the name of the sender; empty if it has told none that people can read."""
+    for one in capabilities:
+        if isinstance(one, HostnameCapability) and one.hostname.isprintable():
+            return one.hostname
+    return ""
+
+
+def hostname_capability(name: str) -> HostnameCapability:
+    """Return the capability of this router's name, cut to what OPEN messages have room for."""
+    return HostnameCapability(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
 
 
 def multiprotocol(family: int) -> Multiprotocol:

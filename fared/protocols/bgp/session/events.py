@@ -44,6 +44,7 @@ class NeighborSettings(msgspec.Struct, frozen=True):
     enforce_first_as: bool = True
     keeps: bool = True
     restarting: bool = False
+    hostname: str = ""
 
 
 class Agreed(msgspec.Struct, frozen=True):
@@ -61,6 +62,8 @@ class Agreed(msgspec.Struct, frozen=True):
     extended_next_hop: bool
     restart: GracefulRestartCapability | None
     """Of the neighbor."""
+    hostname: str = ""
+    """The neighbor's."""
 
 
 class SessionEstablished(msgspec.Struct, frozen=True):

@@ -16,6 +16,8 @@ from fared.protocols.bgp.packet.capabilities import (
     RestartFlags,
     RouteRefreshCapability,
     families_of,
+    hostname_capability,
+    hostname_of,
     multiprotocol,
 )
 from fared.protocols.bgp.packet.coded import AS_TRANS, MAX_TWO_OCTET_AS, Coding
@@ -51,6 +53,8 @@ def _capabilities(settings: NeighborSettings) -> Iterator[OpenCapability]:
         kept = tuple(KeptFamily(AFIS[family], UNICAST, restarted) for family in families)
         flags = RestartFlags.NOTIFICATION | (RestartFlags.RESTARTED if restarted else 0)
         yield GracefulRestartCapability(settings.restart_time, kept, flags)
+    if settings.hostname:
+        yield hostname_capability(settings.hostname)
 
 
 def agree(settings: NeighborSettings, theirs: OpenMessage) -> Agreed:
@@ -92,6 +96,7 @@ def agree(settings: NeighborSettings, theirs: OpenMessage) -> Agreed:
         refresh=theirs.has(RouteRefreshCapability),
         extended_next_hop=settings.extended_next_hop and theirs.has(ExtendedNextHop),
         restart=restart[0] if restart and settings.restart_time is not None else None,
+        hostname=hostname_of(theirs.capabilities),
     )
 
 
