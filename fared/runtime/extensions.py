@@ -46,6 +46,18 @@ class PluggedCommand(msgspec.Struct, frozen=True):
     group: str = ""
 
 
+class PluggedOptions(msgspec.Struct, frozen=True):
+    """Options for a command of the router's house.
+
+    ``target`` adds them: it takes the command and returns it. ``option`` is the one without which
+    the others mean nothing.
+    """
+
+    command: str
+    option: str
+    target: str
+
+
 _AGGREGATION: Final = "fared.extensions.ina"
 _FOREIGN: Final = "fared.extensions.foreign"
 _OFFLINE: Final = "fared.extensions.offline.cli"
@@ -86,6 +98,7 @@ COMMANDS: Final = (
     ),
 )
 """In the order of lists."""
+OPTIONS: Final = (PluggedOptions("path", "--lsdb", f"{_OFFLINE}.path:with_file"),)
 
 
 def commands_of(group: str) -> tuple[PluggedCommand, ...]:

@@ -363,3 +363,4 @@ def test_the_client_imports_no_heavy_module_without_need(daemon):
     routes = imported_by("-s", str(daemon.path), "show", "routes")
     assert not routes & heavy
     assert "_pickle" not in routes, "rich needs it for links only"
+    assert not imported_by("-s", str(daemon.path), "path", "leaf1", "leaf2") & heavy

@@ -13,6 +13,7 @@ import it.
   ``ospf.decode`` (one packet, as a document of ``decoded``). IS-IS also has ``isis.leaking``: the
   prefixes that level-1-2 routers would leak.
 - ``solve`` computes the routes of any router of a database; ``difference`` compares two results,
-  ``documents`` has both. ``ignored`` lists the parts that are not used, with the reason.
+  ``documents`` has both. ``path`` walks from one router to another. ``ignored`` lists the parts
+  that are not used, with the reason.
 - ``plan`` sweeps failures, ``ina`` plans aggregation.
 """

@@ -8,9 +8,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fared.core.ids import NodeId
+from fared.core.ids import NodeId, Prefix
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.ignored import Ignored
+from fared.management.documents.each import OwnPrefixes
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.ted.events import BierUpdated
 from fared.paths.ted.links import Blocks
@@ -92,6 +93,14 @@ class World(ABC):
     def is_network(self, node: NodeId) -> bool:
         """Whether a vertex is a transit network or a pseudonode."""
         return any(block.network for block in self.described(node))
+
+    def advertised_by(self, node: NodeId, prefix: Prefix) -> OwnPrefixes:
+        """What a router advertises of a prefix, by area, with what it leaks."""
+        return {
+            area: tuple(item for item in blocks[node].prefixes if item.prefix == prefix)
+            for area, blocks in self.blocks.items()
+            if node in blocks
+        }
 
     def described(self, node: NodeId) -> Iterator[NodeBlock]:
         """The blocks of a node, in all areas."""

@@ -27,7 +27,7 @@ from fared.management.cli.session import (
     tell,
 )
 from fared.management.cli.show import lazy_command, show
-from fared.management.cli.words import Lazy, Words, imported
+from fared.management.cli.words import Lazy, Words, imported, widened
 from fared.management.documents.declare import COMMANDS
 from fared.runtime import extensions
 
@@ -146,8 +146,10 @@ def _with_json(commands: tuple[str, ...]) -> dict[str, Any]:
 
 
 main.add_command(show)
+_OPTIONS = {each.command: each for each in extensions.OPTIONS}
 for _name in COMMANDS:
-    main.add_lazy(_name, lazy_command(_name))
+    _found = lazy_command(_name)
+    main.add_lazy(_name, widened(_found, _OPTIONS[_name]) if _name in _OPTIONS else _found)
 
 
 @main.command()

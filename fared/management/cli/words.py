@@ -10,13 +10,14 @@ import click
 
 from fared.management.cli import ends
 from fared.management.cli.session import folded
-from fared.runtime.extensions import part
+from fared.runtime.extensions import PluggedOptions, part
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _MOST_HELP = 200
 """Characters: the list of commands shows first sentences whole, over two lines if need be."""
+_ELSEWHERE = "{!r} is in another package: install fared-tools"
 
 
 class Lazy(NamedTuple):
@@ -26,18 +27,46 @@ class Lazy(NamedTuple):
     help: str | Callable[[], str]
 
 
+def widened(lazy: Lazy, plugged: PluggedOptions) -> Lazy:
+    """Return a command with the options of another package, or a refusal of the first of them."""
+
+    def make() -> click.Command:
+        command = lazy.make()
+        try:
+            add: Callable[[click.Command], click.Command] = part(plugged.target)
+        except ModuleNotFoundError as error:
+            if not _is_of(plugged.target, error):
+                raise
+            return _refusing(plugged.option)(command)
+        return add(command)
+
+    return Lazy(make, lazy.help)
+
+
+def _refusing(option: str) -> Callable[[click.Command], click.Command]:
+    def refuse(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            raise click.UsageError(_ELSEWHERE.format(option))
+
+    return click.option(option, expose_value=False, hidden=True, callback=refuse)
+
+
+def _is_of(target: str, error: ModuleNotFoundError) -> bool:
+    """Whether it is the module of a part that is missing, and not one that this imports."""
+    return f"{target.partition(':')[0]}.".startswith(f"{error.name}.")
+
+
 def imported(target: str) -> Callable[[], click.Command]:
     """Return a function that imports the command ``module:attribute``."""
-    module, _, attribute = target.partition(":")
+    attribute = target.partition(":")[2]
 
     def load() -> click.Command:
         try:
             command: click.Command = part(target)
         except ModuleNotFoundError as error:
-            if not f"{module}.".startswith(f"{error.name}."):
+            if not _is_of(target, error):
                 raise
-            text = f"{attribute!r} is in another package: install fared-tools"
-            raise click.UsageError(text) from error
+            raise click.UsageError(_ELSEWHERE.format(attribute)) from error
         return command
 
     return load

@@ -20,12 +20,15 @@ from fared.management.documents.neighbor import NeighborEntry
 from fared.management.documents.sliced import Work
 from fared.paths.rib.selector import Advertisements
 from fared.paths.rib.solver import RouteSolver
+from fared.paths.ted.model import PrefixReachability
 from fared.protocols.igp.counted import Countable
 from fared.router.instance import ProtocolInstance
 from fared.router.protocols import BGP, ISIS, OSPF
 
 Perspective = Callable[[NodeId], Advertisements]
 """Returns the advertisements of a prefix that a given router uses."""
+OwnPrefixes = Mapping[int, tuple[PrefixReachability, ...]]
+"""What a router advertises, by area or level, with what it leaks: its own TED lacks that."""
 
 
 class ProtocolViews(Protocol):
@@ -84,15 +87,25 @@ _PERSPECTIVES = MappingProxyType({ISIS: f"{_HERE}.isis_path"})
 
 
 def perspective(
-    context: ViewContext, instance: ProtocolInstance, solver: RouteSolver, prefix: Prefix
+    protocol: str, solver: RouteSolver, prefix: Prefix, own: Callable[[Prefix], OwnPrefixes]
 ) -> Perspective:
-    """Return the function that gives each router's view of a prefix's advertisements."""
-    if instance.name in _PERSPECTIVES:
-        views = importlib.import_module(_PERSPECTIVES[instance.name])
-        found: Perspective = views.Perspectives(context, solver, instance.root, prefix).of
+    """Return the function that gives each router's view of a prefix's advertisements.
+
+    ``own``: what the router of the solver advertises, asked where routers use different views.
+    """
+    if protocol in _PERSPECTIVES:
+        views = importlib.import_module(_PERSPECTIVES[protocol])
+        found: Perspective = views.Perspectives(solver, own(prefix), prefix).of
         return found
     advertised = solver.advertisements(prefix)
     return lambda _: advertised
+
+
+def own_prefixes(context: ViewContext, prefix: Prefix) -> OwnPrefixes:
+    """Return what this router advertises of a prefix in IS-IS, by level."""
+    views = importlib.import_module(_PERSPECTIVES[ISIS])
+    found: OwnPrefixes = views.own_prefixes(context, prefix)
+    return found
 
 
 def load_views(protocols: Iterable[str]) -> None:

@@ -13,26 +13,14 @@ import msgspec
 from fared.core import link_text
 from fared.core.ids import NodeId, format_node
 from fared.core.link_text import LinkText
-from fared.core.units import parse_bandwidth
+from fared.core.units import parse_bandwidth, parse_duration
 from fared.extensions.offline.changes import Changes, Direction
 from fared.extensions.offline.world import World
+from fared.paths.rib.settings import SolverSettings
+from fared.paths.weights.path_capacity import WeightMode
 
 V = TypeVar("V")
 _SHOWN = 8
-LSDB = "Output of 'show lsdb --json', or JSON of FRR."
-FAIL_LINK = click.option(
-    "--fail-link", "fail_links", metavar="A-B", multiple=True, help="Fail the link."
-)
-FAIL_NODE = click.option(
-    "--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router."
-)
-SET_BANDWIDTH = click.option(
-    "--set-bandwidth",
-    "bandwidths",
-    metavar="A-B=25G",
-    multiple=True,
-    help="Set the bandwidth, bit/s; of one direction: 'A > B=25G'.",
-)
 
 
 class WhatIf(msgspec.Struct, frozen=True):
@@ -56,6 +44,37 @@ class WhatIf(msgspec.Struct, frozen=True):
         return [f"{name} {value}" for name, values in named for value in values]
 
 
+def solver_settings(
+    *,
+    max_paths: int,
+    weights: str,
+    flows: int | None,
+    delay_margin: str | None,
+    delay_bound: str | None,
+    unknown_delay: str | None,
+) -> SolverSettings:
+    """Return the settings of the options. Raises click.UsageError."""
+    return SolverSettings(
+        max_paths=max_paths,
+        mode=WeightMode(weights),
+        flows=flows,
+        delay_margin=_time("--delay-margin", delay_margin),
+        delay_bound=_time("--delay-bound", delay_bound),
+        unknown_delay=_time("--unknown-delay", unknown_delay) or 0.0,
+    )
+
+
+def _time(option: str, text: str | None) -> float | None:
+    """Return seconds; None without. Raises UsageError."""
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        expected = f"expected a duration such as 5ms, got {text!r}"
+        raise click.UsageError(f"{option}: {expected}") from error
+
+
 class Names:
     """Finds routers of a database by router id, system id or hostname, and networks by id."""
 
@@ -77,9 +96,17 @@ class Names:
         if found:
             same = ", ".join(map(format_node, found))
             raise click.BadParameter(f"{text!r} is the name of {same}", param_hint=option)
+        message = f"no router {text!r} in the database; {self.near(text)}"
+        raise click.BadParameter(message, param_hint=option)
+
+    def knows(self, text: str) -> bool:
+        """Whether a node has this name."""
+        return text in self._by_name
+
+    def near(self, text: str) -> str:
+        """Return the name that an unknown one is like, or those that there are."""
         near = difflib.get_close_matches(text, self._by_name, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {_some(self._by_name)}"
-        raise click.BadParameter(f"no router {text!r} in the database; {hint}", param_hint=option)
+        return f"did you mean {near[0]!r}?" if near else f"known: {_some(self._by_name)}"
 
     def links(self, text: str, option: str, *, directed: bool = False) -> list[Direction]:
         """Return the links of ``A-B`` in the graph, from A.

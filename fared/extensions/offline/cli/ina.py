@@ -18,17 +18,10 @@ from fared.extensions.ina.plan.given import TreeError, check_given, parse_tree
 from fared.extensions.ina.plan.model import Capacities, GivenTree, SummingJob, TreePlan
 from fared.extensions.ina.plan.planner import plan_job
 from fared.extensions.offline.changes import Changes
-from fared.extensions.offline.cli.arguments import (
-    FAIL_LINK,
-    FAIL_NODE,
-    LSDB,
-    SET_BANDWIDTH,
-    Names,
-    WhatIf,
-    read_changes,
-)
+from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
+from fared.extensions.offline.cli.options import FAIL_LINK, FAIL_NODE, LSDB, SET_BANDWIDTH
 from fared.extensions.offline.cli.printing import print_answer
-from fared.extensions.offline.cli.spf import load_database
+from fared.extensions.offline.cli.source import load_database
 from fared.extensions.offline.ina.document import plan_document
 from fared.extensions.offline.ina.network import capacities, router_of_host
 from fared.extensions.offline.world import World

@@ -15,7 +15,8 @@ import msgspec
 
 from fared.core.units import parse_bandwidth
 from fared.extensions.offline.changes import Changes
-from fared.extensions.offline.cli.arguments import LSDB, Names, WhatIf, read_changes
+from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
+from fared.extensions.offline.cli.options import LSDB
 from fared.extensions.offline.cli.plan_arguments import (
     Doubles,
     PlanProgress,
@@ -34,7 +35,7 @@ from fared.extensions.offline.cli.plan_report import (
     write_page,
 )
 from fared.extensions.offline.cli.plan_traffic import AskedTraffic
-from fared.extensions.offline.cli.spf import load_database
+from fared.extensions.offline.cli.source import load_database
 from fared.extensions.offline.plan.cluster import ClusterError, compute_on_cluster
 from fared.extensions.offline.plan.document import Planned, Shown, plan_document
 from fared.extensions.offline.plan.fabric import PlanError

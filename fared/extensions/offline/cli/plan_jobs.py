@@ -10,17 +10,10 @@ import click
 
 from fared.core.units import parse_bandwidth, parse_duration
 from fared.extensions.offline.changes import Changes
-from fared.extensions.offline.cli.arguments import (
-    FAIL_LINK,
-    FAIL_NODE,
-    LSDB,
-    SET_BANDWIDTH,
-    Names,
-    WhatIf,
-    read_changes,
-)
+from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
+from fared.extensions.offline.cli.options import FAIL_LINK, FAIL_NODE, LSDB, SET_BANDWIDTH
 from fared.extensions.offline.cli.printing import print_answer
-from fared.extensions.offline.cli.spf import load_database
+from fared.extensions.offline.cli.source import load_database
 from fared.extensions.offline.plan.fabric import PlanError, PlanFabric, read_fabric
 from fared.extensions.offline.plan.jobs.circle import CircleError, JobPattern, LinkShare
 from fared.extensions.offline.plan.jobs.document import jobs_document

@@ -5,40 +5,23 @@ No daemon, root or network is needed.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import click
 
 from fared.core.ids import NodeId, dotted, format_node, parse_area
-from fared.core.units import parse_duration
 from fared.extensions.offline.changes import Changes
-from fared.extensions.offline.cli.arguments import (
-    FAIL_LINK,
-    FAIL_NODE,
-    LSDB,
-    SET_BANDWIDTH,
-    Names,
-    WhatIf,
-    read_changes,
-)
+from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes, solver_settings
+from fared.extensions.offline.cli.options import LSDB, change_options, solver_options
 from fared.extensions.offline.cli.printing import print_answer
+from fared.extensions.offline.cli.source import DATABASES, load_database
 from fared.extensions.offline.difference import difference
 from fared.extensions.offline.documents import OfflineRoutes, RoutesAll, RoutesDiff
-from fared.extensions.offline.file import read_database
 from fared.extensions.offline.solve import bier_document, explain_document, routes_document
-from fared.extensions.offline.world import FileError, SavedDatabase, World
+from fared.extensions.offline.world import SavedDatabase, World
 from fared.management.cli.session import Failure
 from fared.management.documents.declare import Answer
 from fared.management.documents.errors import CommandError
 from fared.management.documents.explain import Explain
 from fared.paths.rib.settings import SolverSettings
-from fared.paths.weights.path_capacity import WeightMode
-
-_DATABASES = (
-    "'fared-cli show lsdb --json > FILE' on a router writes a database, 'fared-cli lsdb"
-    " from-pcap' makes one from a capture, and FRR's JSON is read (docs/offline.md)"
-)
 
 _PIPE_WIDTH = 160
 
@@ -81,39 +64,8 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
     show_default=True,
     help="Address family of the routes.",
 )
-@click.option(
-    "--max-paths",
-    type=click.IntRange(1, 1024),
-    default=64,
-    show_default=True,
-    help="Maximum number of next hops.",
-)
-@click.option(
-    "--weights",
-    type=click.Choice(["none", "capacity", "available"]),
-    default="capacity",
-    show_default=True,
-    help="Basis of the weights; none is plain ECMP.",
-)
-@click.option(
-    "--flows",
-    type=click.IntRange(1, 1_000_000),
-    help="Compute weights for N large flows (default: in proportion to capacity).",
-)
-@click.option("--delay-margin", metavar="TIME", help="As adaptive: delay-margin, such as 5ms.")
-@click.option("--delay-bound", metavar="TIME", help="As adaptive: delay-bound, such as 50ms.")
-@click.option("--unknown-delay", metavar="TIME", help="As adaptive: unknown-delay.")
-@FAIL_LINK
-@FAIL_NODE
-@click.option("--set-cost", "costs", metavar="A-B=N", multiple=True, help="Set the metric.")
-@SET_BANDWIDTH
-@click.option(
-    "--overload",
-    "overloads",
-    metavar="N",
-    multiple=True,
-    help="Drain N: overload bit, stub router.",
-)
+@solver_options
+@change_options
 @click.option("--diff", is_flag=True, help="Show only differences caused by the changes.")
 @click.option("--explain", "prefix", metavar="PREFIX", help="Explain this route.")
 @click.option(
@@ -161,13 +113,13 @@ def spf(
         root=root,
         part=_part(database, area, level),
         family=_family(database, af),
-        settings=SolverSettings(
+        settings=solver_settings(
             max_paths=max_paths,
-            mode=WeightMode(weights),
+            weights=weights,
             flows=flows,
-            delay_margin=_time("--delay-margin", delay_margin),
-            delay_bound=_time("--delay-bound", delay_bound),
-            unknown_delay=_time("--unknown-delay", unknown_delay) or 0.0,
+            delay_margin=delay_margin,
+            delay_bound=delay_bound,
+            unknown_delay=unknown_delay,
         ),
         prefix=prefix,
         every=every,
@@ -186,29 +138,6 @@ def _check_usage(
         raise click.UsageError("--explain is for one router: omit --all and --diff")
     if sub_domain is not None and (every or diff or prefix is not None):
         raise click.UsageError("--bier is for one router: omit --all, --diff and --explain")
-
-
-def _time(option: str, text: str | None) -> float | None:
-    """Return seconds; None without. Raises UsageError."""
-    if text is None:
-        return None
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        expected = f"expected a duration such as 5ms, got {text!r}"
-        raise click.UsageError(f"{option}: {expected}") from error
-
-
-def load_database(source: str) -> SavedDatabase:
-    """Read a saved database, ``-`` for standard input. Raises Failure."""
-    name = "standard input" if source == "-" else source
-    try:
-        text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        return read_database(text)
-    except OSError as error:
-        raise Failure(f"{name}: {error.strerror or error}", _DATABASES) from error
-    except FileError as error:
-        raise Failure(f"{name}: {error}", _DATABASES) from error
 
 
 def _compute(
@@ -244,7 +173,7 @@ def _compute(
 
     if every:
         if not after.routers:
-            raise Failure(f"no {_ROUTERS[database.proto]} in the database", _DATABASES)
+            raise Failure(f"no {_ROUTERS[database.proto]} in the database", DATABASES)
         return RoutesAll(roots=[answer(node) for node in after.routers])
     return answer(_root(database, names, root, after))
 

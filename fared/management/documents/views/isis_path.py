@@ -10,9 +10,9 @@ from typing import cast
 
 from fared.core.ids import NodeId, Prefix
 from fared.management.documents.context import ViewContext
+from fared.management.documents.each import OwnPrefixes
 from fared.paths.rib.selector import Advertisements
 from fared.paths.rib.solver import RouteSolver
-from fared.paths.ted.model import PrefixReachability
 from fared.protocols.isis.settings import IsisSettings
 from fared.protocols.isis.ted.fragment_prefixes import read_prefixes
 from fared.router.protocols import ISIS
@@ -21,13 +21,11 @@ from fared.router.protocols import ISIS
 class Perspectives:
     """The advertisements of a prefix that each router uses."""
 
-    def __init__(
-        self, context: ViewContext, solver: RouteSolver, root: NodeId, prefix: Prefix
-    ) -> None:
+    def __init__(self, solver: RouteSolver, own: OwnPrefixes, prefix: Prefix) -> None:
         self._blocks = {area: solver.ted(area).blocks for area in solver.areas}
         self._advertised = dict(solver.advertisements(prefix))
-        for level, own in _own_prefixes(context, prefix).items():
-            self._advertised[level, root] = own
+        for level, advertised in own.items():
+            self._advertised[level, solver.root] = advertised
 
     def of(self, node: NodeId) -> Advertisements:
         """Return all but those that a level-1-2 router leaks from one level into the other.
@@ -44,9 +42,7 @@ class Perspectives:
         return {at: found for at, found in self._advertised.items() if at not in learnt}
 
 
-def _own_prefixes(
-    context: ViewContext, prefix: Prefix
-) -> dict[int, tuple[PrefixReachability, ...]]:
+def own_prefixes(context: ViewContext, prefix: Prefix) -> OwnPrefixes:
     """Return this router's own advertisements by level: its TED lacks those that it leaks."""
     settings = cast("IsisSettings", context.router.settings.protocols[ISIS])
     code = settings.path_capacity_code
