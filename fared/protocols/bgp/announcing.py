@@ -11,7 +11,7 @@ from typing import Final
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.pacing import AnnouncePacing
-from fared.protocols.bgp.reach import link_of
+from fared.protocols.bgp.reach import link_of, set_available
 from fared.protocols.bgp.rib.adj_out import ExportSettings
 
 _GROUPS: Final = 50
@@ -53,6 +53,7 @@ class Announcing:
         assert neighbor.peer is not None
         link = link_of(instance, neighbor, family)
         instance.ribs[family].add(neighbor.peer, link, export, pacing.announces)
+        set_available(instance, neighbor, family)
         return True
 
     def end(self, neighbor: BgpSpeaker) -> None:

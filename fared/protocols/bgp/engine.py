@@ -31,6 +31,7 @@ from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.networks import Networks
 from fared.protocols.bgp.peering import Peering
 from fared.protocols.bgp.policy import kept_out
+from fared.protocols.bgp.reach import loads_measured
 from fared.protocols.bgp.redistributed import RedistributedRoutes
 from fared.protocols.bgp.restarter import BgpRestarter
 from fared.protocols.bgp.rib.decision import DecisionSettings
@@ -83,8 +84,9 @@ class BgpEngine(ProcessEngine[Any]):
         match event:
             case StreamReceived() | StreamSent() | StreamOpened() | StreamClosed():
                 self._stream(event)
-            case igp.LoadsMeasured():
-                pass
+            case igp.LoadsMeasured(loads):
+                if loads_measured(self._instance, loads):
+                    self._unsettle()
             case _:
                 self._unsettle()
                 self._process_input(event)

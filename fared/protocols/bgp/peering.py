@@ -15,6 +15,7 @@ from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted
 from fared.core.ids import ADDRESS_BITS
 from fared.core.links import InterfaceAddress, Link
 from fared.core.streams import AdvertiseRouter, Listen, Listener, RouterHeard
+from fared.paths.te.advertise import AdvertisedBandwidth
 from fared.protocols.bgp.exchange import BgpExchange
 from fared.protocols.bgp.instance import BgpInstance, BgpLink
 from fared.protocols.bgp.neighbor import BgpSpeaker, NeighborPlace
@@ -80,6 +81,9 @@ class Peering:
         self._stale = self._everything = True
 
     def _resized(self, ifindex: int) -> None:
+        link = self._instance.links[ifindex]
+        if link.advertised is not None:
+            link.advertised = AdvertisedBandwidth(link.bandwidth, self._process.now)
         for neighbor in self._instance.neighbors.values():
             if neighbor.place is not None and neighbor.place.link.ifindex == ifindex:
                 for family in self._instance.ribs:

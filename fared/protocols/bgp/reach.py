@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fared.core.ids import FAMILY_IPV4, NodeId
 from fared.core.links import needs_onlink
+from fared.paths.te.advertise import AdvertisedBandwidth, advertise_at
 from fared.paths.ted.model import LocalLink
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.neighbor import BgpSpeaker
@@ -27,4 +30,42 @@ def link_changed(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> No
     rib = instance.ribs[family]
     if rib.knows(neighbor.number):
         rib.set_link(neighbor.number, link_of(instance, neighbor, family))
+        set_available(instance, neighbor, family)
         instance.changed(f"link to {neighbor.name}")
+
+
+def set_available(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> None:
+    """Set what the load leaves of the link to a neighbor, as it was considered last."""
+    place, rib = neighbor.place, instance.ribs[family]
+    link = None if place is None else instance.links.get(place.link.ifindex)
+    if link is not None and link.advertised is not None and rib.knows(neighbor.number):
+        rib.graph.set_available(neighbor.number, link.advertised.bandwidth.advertised[0])
+
+
+def loads_measured(instance: BgpInstance, loads: Mapping[int, float | None]) -> bool:
+    """Store loads of links; whether the graph is other, for weights that follow them.
+
+    Other routers are not told: what a route carries is what its links could carry.
+    """
+    rules, now, changed = instance.settings.advertise, instance.process.now, set[int]()
+    for ifindex, load in loads.items():
+        link = instance.links.get(ifindex)
+        if link is None:
+            continue
+        link.measured(load, 0.0, now)
+        due = advertise_at(
+            link.advertised,
+            link.bandwidth,
+            threshold=rules.threshold,
+            minimum_interval=rules.minimum_interval,
+            now=now,
+        )
+        if due is not None and due <= now:
+            link.advertised = AdvertisedBandwidth(link.bandwidth, now)
+            changed.add(ifindex)
+    for neighbor in instance.up():
+        if neighbor.place is not None and neighbor.place.link.ifindex in changed:
+            for family in instance.ribs:
+                set_available(instance, neighbor, family)
+            instance.changed("load")
+    return bool(changed)

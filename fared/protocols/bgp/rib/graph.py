@@ -40,6 +40,7 @@ class GroupGraph:
         self.capacities: dict[int, float] = {}
         """C of each session whose link has a known capacity, bytes/s."""
         self._links: dict[int, LocalLink] = {}
+        self._availables: dict[int, float] = {}
         self._identifiers: dict[int, int] = {}
         self._nodes: dict[tuple[int, ...], NodeId] = {}
         self._groups: dict[int, Shares] = {}
@@ -55,6 +56,7 @@ class GroupGraph:
         """Set the link of a session with the router of an identifier; None: there is none."""
         self._links.pop(peer, None)
         self.capacities.pop(peer, None)
+        self._availables.pop(peer, None)
         if link is not None:
             self._links[peer] = link
             if link.bandwidth is not None:
@@ -62,6 +64,13 @@ class GroupGraph:
         self._identifiers[peer] = identifier
         self._links_changed = True
         self._touched.update((sessions, None) for sessions in self._beyond if peer in sessions)
+
+    def set_available(self, peer: int, available: float | None) -> None:
+        """Set what the load leaves of the link of a session, bytes/s; None: unknown."""
+        self._availables.pop(peer, None)
+        if available is not None:
+            self._availables[peer] = available
+        self._links_changed = True
 
     def set_shares(self, group: int, shares: Shares) -> None:
         """Set by whom a group is reached; by none: it is no part of the graph."""
@@ -131,15 +140,17 @@ class GroupGraph:
 
     def _own_links(self, cause: str, since: float) -> Iterator[GraphOutput]:
         rows: list[_Row] = []
-        links = []
+        links, free = [], dict[int, float]()
         for sessions, node in self._nodes.items():
             for peer in sessions:
                 link = self._links.get(peer)
                 if link is not None:
                     known = math.nan if link.bandwidth is None else link.bandwidth
                     rows.append((node, known, peer))
+                    free[peer] = self._availables.get(peer, math.nan)
                     links.append(replace(link, neighbor=node, local_id=peer, metric=_METRIC))
         block = _block(self.root, rows)
+        block = replace(block, availables=np.array([free[peer] for _, _, peer in rows]))
         yield TedUpdated(self.area, self.root, block, cause, since, self.family)
         links.sort(key=lambda link: (link.ifindex, link.local_id))
         yield LocalLinksChanged(self.area, tuple(links), cause, since, self.family)
