@@ -181,14 +181,21 @@ def _tags(config: Config, name: str, path: PathKey) -> Iterator[Trap]:
 def _redistribution(config: Config) -> Iterator[Trap]:
     """Protocols that are redistributed and do not run, and routes that would come back."""
     for name, section in config.protocols.items():
-        for source, settings in section.redistribute.named.items():
-            if name == BGP or source not in ORIGIN_TAGS:
-                continue
+        if name == BGP:
+            continue
+        sources = section.redistribute.named
+        tags = {source: getattr(settings, "tag", None) for source, settings in sources.items()}
+        for source in sorted(tags.keys() & ORIGIN_TAGS.keys()):
             path, other = (name, _REDISTRIBUTE, source), config.protocols.get(source)
+            tag = tags[source]
+            same = sorted(each for each in tags if each != source and tag and tags[each] == tag)
             if other is None:
                 yield path, f"{source} does not run here: nothing is redistributed"
-            elif getattr(settings, "tag", None) == 0 and name in other.redistribute.named:
+            elif tag == 0 and name in other.redistribute.named:
                 yield (*path, "tag"), _RETURNS.format(source, name)
+            elif same:
+                message = f"{same[0]} has this tag, too: borders take its routes for those of "
+                yield (*path, "tag"), message + source
 
 
 def _leaks(config: Config, direction: str) -> bool:

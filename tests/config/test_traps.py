@@ -52,6 +52,10 @@ def warned(tmp_path, text: str, **how) -> list[str]:
             into_ospf("isis: {tag: 0}") + ISIS_TOO,
             "without a tag no border recognizes routes of isis",
         ),
+        (
+            into_ospf("isis: {tag: 7}, static: {tag: 7}") + ISIS_TOO,
+            "static has this tag, too: borders take its routes for those of isis",
+        ),
         (ONE + "api: {http: '0.0.0.0:9547'}\n", "everybody who reaches this machine"),
         (ONE + "api: {http: '[::]:9547'}\n", "everybody who reaches this machine"),
     ],
@@ -70,6 +74,7 @@ def test_a_trap_is_accepted_with_a_warning(tmp_path, text, warning):
         interface("bfd: {enabled: true, min-tx: 1}"),
         ONE.replace("}}}}}", "}}}}, redistribute: {static: {prefixes: [10.0.0.0/24]}}}"),
         into_ospf("isis: {}") + ISIS_TOO,
+        into_ospf("isis: {tag: 7}, static: {tag: 8}") + ISIS_TOO,
         into_ospf("isis: {filter: f}") + ISIS_TOO + "filters: {f: [deny tag 7, permit any]}\n",
         ONE + "api: {http: '192.0.2.1:9547'}\n",
         ONE + "bfd: {profiles: {fast: {min-tx: 50ms}}}\n",
