@@ -9,8 +9,11 @@ from fared.core.streams import ReadStream, StreamKey
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.extensions.sim.streams import BUFFER
 from fared.protocols.bgp import announcing
+from fared.protocols.bgp.packet.attributes import LargeCommunities
+from fared.protocols.bgp.packet.communities import LargeCommunity
 from fared.protocols.bgp.session.connection import MOST_WAITING
 from fared.protocols.bgp.session.fsm import BgpState
+from fared.protocols.igp.events import LoadsMeasured
 from tests.bgp.fabrics import (
     GBPS,
     apply,
@@ -46,7 +49,7 @@ def test_a_neighbor_that_never_reads_holds_up_nobody_and_is_given_up():
     fabric = two_by_two(networks=())
     stuck = ends(fabric, "S1", "L1")
     ends(fabric, "L1", "S1").reads = False
-    for round_ in range(60):
+    for round_ in range(12):
         apply(fabric, "L2", networks=SOME if round_ % 2 else ())
         fabric.network.run_for(0.3)
         apply(fabric, "L2", networks=SOME)
@@ -162,3 +165,19 @@ def test_small_changes_of_bandwidth_wait_and_losses_do_not():
         if one.peer.number == neighbor(fabric, "L1", "S1").number
     }
     assert told == pytest.approx(378 * GBPS)
+
+
+def test_a_route_with_too_many_attributes_for_a_message_is_not_told_and_that_is_said():
+    fabric = two_by_two()
+    prefix = fabric.leaf_prefixes["L2"]
+    rib = engine(fabric, "S1").instance.ribs[4]
+    (path,) = [one for one in rib.paths(prefix) if one.peer.number > 0]
+    many = LargeCommunities(tuple([LargeCommunity(1, 2, at) for at in range(5457)]))
+    attributes = path.path.attributes.replaced(many)
+    rib.table.announce(path.peer.number, [prefix], attributes, path.path.next_hop)
+    engine(fabric, "S1").instance.wake()
+    fabric.network.input("S1", LoadsMeasured({}))
+    fabric.network.run_for(0.2)
+    assert shares(fabric, "L1", "L2") == ratio({"S2": 1})
+    said = [one.fields for one in fabric.network.nodes["S1"].logs if "large" in one.event]
+    assert said == [{"neighbor": "L1", "prefix": str(prefix), "count": 1}]

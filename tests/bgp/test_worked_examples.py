@@ -6,9 +6,12 @@ much all paths behind a router carry, and not which of their links they share.
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from fared.core.ids import ipv4_prefix
+from fared.extensions.sim import invariants
 from fared.extensions.sim.fabric import Fabric, clos3, plane_names, pod_names
 from tests.bgp.fabrics import (
     GBPS,
@@ -19,7 +22,7 @@ from tests.bgp.fabrics import (
     started,
     weights,
 )
-from tests.sim.shared import mend
+from tests.sim.shared import fail_and_heal, mend
 
 ANYCAST = ipv4_prefix(0x0A090000, 24)
 
@@ -141,3 +144,20 @@ def test_e5_a_downlink_behind_all_superspines_counts_once_for_each_of_them(figur
     assert shares(figure_2, "p1.L1", "p2.L1") == ratio({"p1.S1": 1, "p1.S2": 2})
     assert shares(figure_2, "p2.L2", "p2.L1") == ratio({"p2.S1": 1, "p2.S2": 4})
     mend(figure_2)
+
+
+def crooked(fabric: Fabric) -> list[str]:
+    """Next hops that are not on a shortest path, of both families."""
+    return [
+        *invariants.shortest_path_forwarding(fabric),
+        *invariants.shortest_path_forwarding(fabric, fabric.leaf_prefixes6),
+    ]
+
+
+def test_after_any_failures_all_shortest_paths_are_used_in_three_stages(four):
+    assert crooked(four) == []
+    fail_and_heal(four, Random(1), crooked)
+
+
+def test_after_any_failures_all_shortest_paths_are_used_in_five_stages(figure_2):
+    fail_and_heal(figure_2, Random(1), crooked)

@@ -6,13 +6,16 @@ The loop reads packets between turns. While many decisions wait, no session is r
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.pacing import AnnouncePacing
 from fared.protocols.bgp.reach import link_of, set_available
 from fared.protocols.bgp.rib.adj_out import ExportSettings
+
+if TYPE_CHECKING:
+    from fared.core.ids import Prefix
 
 _GROUPS: Final = 50
 """Prefixes, and groups, of a portion."""
@@ -132,7 +135,8 @@ class Announcing:
             if out is None or neighbor.blocked:
                 continue
             if out.due:
-                neighbor.tell(out, rib.table, _TOLD)
+                large = neighbor.tell(out, rib.table, _TOLD)
+                self._say_large(neighbor, large)
             if out.due:
                 more |= not neighbor.blocked
             elif family in neighbor.untold and not neighbor.blocked:
@@ -142,6 +146,12 @@ class Announcing:
                 else:
                     more = True
         return more
+
+    def _say_large(self, neighbor: BgpSpeaker, prefixes: tuple[Prefix, ...]) -> None:
+        process = self._instance.process
+        if prefixes and process.may_log(neighbor.number, "too-large"):
+            name, first, count = neighbor.name, str(prefixes[0]), len(prefixes)
+            process.log("warning", "bgp-route-too-large", neighbor=name, prefix=first, count=count)
 
     def _pause(self, *, paused: bool) -> None:
         if paused == self._paused:

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, format_address
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix, format_address
 from fared.core.links import InterfaceAddress, Link
 from fared.core.streams import FROM_LINK, ReadStream, StreamId, Transport
 from fared.core.timers import Timer
 from fared.protocols.bgp.packet.nlri import BgpNextHop
-from fared.protocols.bgp.packet.packing import end_of_rib, pack_update
+from fared.protocols.bgp.packet.packing import end_of_rib, pack_update, pack_withdrawn
 from fared.protocols.bgp.rib.adj_in import AdjRibIn
 from fared.protocols.bgp.rib.adj_out import AdjRibOut
 from fared.protocols.bgp.rib.paths import BgpPeer
@@ -226,13 +226,24 @@ class BgpSpeaker:
             self.sent += 1
         return True
 
-    def tell(self, out: AdjRibOut, table: AdjRibIn, limit: int) -> None:
-        """Send what is due about at most so many prefixes."""
+    def tell(self, out: AdjRibOut, table: AdjRibIn, limit: int) -> tuple[Prefix, ...]:
+        """Send what is due about at most so many prefixes.
+
+        Returns those whose attributes leave no room in a message: they are withdrawn.
+        """
         assert self.session is not None
-        coding = self.session.coding
+        coding, large = self.session.coding, list[Prefix]()
         for update in out.take(table, limit):
-            self._queue.extend(pack_update(update, coding))
+            try:
+                messages = list(pack_update(update, coding))
+            except (ValueError, OverflowError):
+                # RFC 4271 §9.2
+                some = [one for group in update.routes for one in group.prefixes]
+                messages = list(pack_withdrawn(some, coding))
+                large += some
+            self._queue.extend(messages)
         self.flush()
+        return tuple(large)
 
     def tell_end(self, family: int) -> None:
         """Send the end of the first table (RFC 4724 §2)."""
