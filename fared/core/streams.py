@@ -54,6 +54,19 @@ class Transport(msgspec.Struct, frozen=True):
     key: StreamKey | None = None
 
 
+def unanswered(transport: Transport) -> str:
+    """Why a connection could not be opened that nobody answered, in words."""
+    silent = [
+        words
+        for words, wanted in (
+            ("a wrong key", transport.key is not None),
+            ("a TTL below 255", transport.ttl == FROM_LINK),
+        )
+        if wanted
+    ]
+    return "no answer" + (f"; {' or '.join(silent)} gets none" if silent else "")
+
+
 class StreamOpened(msgspec.Struct, frozen=True):
     """Input: a connection is there, with these addresses."""
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted
 from fared.core.streams import (
+    FROM_LINK,
     CloseStream,
     Connect,
     SendStream,
@@ -404,3 +405,25 @@ def test_any_bytes_never_raise(state, pieces):
         made.tell(StreamReceived(stream, b"\xff" * 16 + piece))
         made.tick(made.process.now + 0.1)
     assert made.state in BgpState
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "no answer"),
+        ({"key": StreamKey(b"secret")}, "no answer; a wrong key gets none"),
+        ({"ttl": FROM_LINK}, "no answer; a TTL below 255 gets none"),
+        (
+            {"key": StreamKey(b"secret"), "ttl": FROM_LINK},
+            "no answer; a wrong key or a TTL below 255 gets none",
+        ),
+    ],
+)
+def test_that_nobody_answers_is_said_with_what_gets_no_answer(options, reason):
+    base = settings()
+    speaker = Speaker(replace(base, transport=replace(base.transport, **options)))
+    speaker.session.start()
+    assert speaker.session.reason == ""
+    speaker.tick(base.connect_retry)
+    assert speaker.state is BgpState.CONNECT
+    assert speaker.session.reason == reason

@@ -37,6 +37,7 @@ from fared.core.streams import (
     StreamOutput,
     StreamReceived,
     StreamSent,
+    unanswered,
 )
 from fared.daemon.loop.streams.advertising import Advertising
 from fared.daemon.loop.streams.leaving import LeavingStreams
@@ -189,11 +190,8 @@ class StreamEdge:
         raise OSError(errno.ENODEV, f"there is no interface {link}")
 
     def _give_up(self, stream: TcpStream) -> None:
-        reason = f"no answer within {_CONNECT_WITHIN:g} s"
-        if stream.transport.key:
-            reason += "; nor is there one to a wrong key"
         self.counters["connect-error-ETIMEDOUT"] += 1
-        self._drop(stream, reason)
+        self._drop(stream, unanswered(stream.transport))
         self._flush()
 
     def _accepted(self, listener: Listener, made: socket.socket) -> bool:

@@ -19,6 +19,7 @@ from fared.core.streams import (
     StreamOpened,
     StreamReceived,
     StreamSent,
+    unanswered,
 )
 from fared.core.timers import Timer
 from fared.protocols.bgp.packet.capabilities import RestartFlags
@@ -230,6 +231,8 @@ class BgpSession:
         self._timer = self.process.timers.arm(self.process.now + seconds, action)
 
     def _retry(self) -> None:
+        if self._pending is not None:
+            self.reason = unanswered(self.settings.transport)
         self._main.fire(SessionEvent.CONNECT_RETRY)
 
     def _abandon(self) -> None:
