@@ -12,6 +12,7 @@ import it.
   LSPs after some changes), ``ospf.capture`` and ``ospf.gather`` (a database from a capture),
   ``ospf.decode`` (one packet, as a document of ``decoded``). IS-IS also has ``isis.leaking``: the
   prefixes that level-1-2 routers would leak.
+- ``bgp`` decodes messages: ``bgp.capture`` puts TCP streams together, ``bgp.decode``.
 - ``solve`` computes the routes of any router of a database; ``difference`` compares two results,
   ``documents`` has both. ``path`` walks from one router to another. ``ignored`` lists the parts
   that are not used, with the reason.

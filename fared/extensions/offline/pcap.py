@@ -13,6 +13,11 @@ ETHERNET: Final = 1
 VLAN_TAGS: Final = (0x8100, 0x88A8)
 COOKED: Final = {113: (14, 16), 276: (0, 20)}
 """Linux cooked captures: offsets of the protocol and of the payload by link type."""
+ETHERTYPE_IPV4: Final = 0x0800
+ETHERTYPE_IPV6: Final = 0x86DD
+_RAW_IP: Final = (12, 14, 101, 228)
+LINK_TYPES: Final = (ETHERNET, *_RAW_IP, *COOKED)
+"""Those of captures of IP."""
 
 
 class CaptureError(ValueError):
@@ -42,3 +47,15 @@ def frames(path: Path, link_types: Collection[int]) -> Iterator[Captured]:
             if isinstance(error, CaptureError):
                 raise
             raise CaptureError(f"{path}: not a pcap or pcapng file ({error})") from error
+
+
+def network_layer(link_type: int, data: bytes) -> tuple[int, int]:
+    """Return the EtherType of a frame, and where its payload begins."""
+    if link_type in _RAW_IP:
+        return ETHERTYPE_IPV6 if data[:1] and data[0] >> 4 == 6 else ETHERTYPE_IPV4, 0
+    at, start = (12, 14) if link_type == ETHERNET else COOKED[link_type]
+    kind = int.from_bytes(data[at : at + 2], "big")
+    while link_type == ETHERNET and kind in VLAN_TAGS:
+        start += 4
+        kind = int.from_bytes(data[start - 2 : start], "big")
+    return kind, start

@@ -22,12 +22,19 @@ Json = dict[str, Any]
 
 _HEX_NOISE = str.maketrans("", "", " \t\r\n:")
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
-_NAMES = {"ospf": "OSPF", "isis": "IS-IS"}
-_NO_FORM = {("isis", "lsa"): "IS-IS has no LSAs: use --form packet for a whole LSP"}
+_NAMES = {"ospf": "OSPF", "isis": "IS-IS", "bgp": "BGP"}
+_UNITS = {"bgp": "messages"}
+_NO_FORM = {
+    ("isis", "lsa"): "IS-IS has no LSAs: use --form packet for a whole LSP",
+    ("bgp", "lsa"): "BGP has messages: omit --form",
+    ("bgp", "tlvs"): "BGP has messages: omit --form",
+}
 
 
 @click.command(name="decode")
-@click.option("--proto", type=click.Choice(["ospf", "isis"]), required=True, help="Protocol.")
+@click.option(
+    "--proto", type=click.Choice(["ospf", "isis", "bgp"]), required=True, help="Protocol."
+)
 @click.option(
     "--form",
     type=click.Choice(["packet", "lsa", "tlvs"]),
@@ -58,9 +65,9 @@ def decode(
 ) -> None:
     """Decode a packet given as HEX, as lines of hex on standard input, or in a capture.
 
-    Lines (-) give one JSON document each, captures one for each packet; malformed ones do not
-    stop the rest. Empty lines and lines that start with # are skipped. Exit codes: 0 all well
-    formed, 1 some malformed, 2 usage.
+    Lines (-) give one JSON document each, captures one for each packet, or message of BGP, whose
+    TCP streams are put together; malformed ones do not stop the rest. Empty lines and lines that
+    start with # are skipped. Exit codes: 0 all well formed, 1 some malformed, 2 usage.
     """
     if refusal := _NO_FORM.get((proto, form)):
         raise click.UsageError(refusal)
@@ -73,7 +80,7 @@ def decode(
         bad += not document["ok"]
         _print(document, as_json=as_json or source == "-")
     if not seen and source != "-":
-        click.echo(f"{source}: no {_NAMES[proto]} packets", err=True)
+        click.echo(f"{source}: no {_NAMES[proto]} {_UNITS.get(proto, 'packets')}", err=True)
         bad = 1
     ctx.exit(1 if bad else 0)
 
@@ -81,6 +88,8 @@ def decode(
 def _parse_key(auth: str | None, proto: str, form: str) -> AuthKey | None:
     if auth is None:
         return None
+    if proto == "bgp":
+        raise click.UsageError("TCP MD5 signs segments: a capture of BGP is decoded without a key")
     if form != "packet":
         raise click.UsageError("--auth requires --form packet: only packets are authenticated")
     try:

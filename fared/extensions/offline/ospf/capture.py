@@ -11,17 +11,19 @@ from typing import Final
 import msgspec
 
 from fared.core.wire import DecodeError
-from fared.extensions.offline.pcap import COOKED, ETHERNET, VLAN_TAGS, frames
+from fared.extensions.offline.pcap import (
+    ETHERTYPE_IPV4,
+    ETHERTYPE_IPV6,
+    LINK_TYPES,
+    frames,
+    network_layer,
+)
 
 OSPF_PROTOCOL: Final = 89
 _GRE: Final = 47
-_ETHERTYPE_IPV4: Final = 0x0800
-_ETHERTYPE_IPV6: Final = 0x86DD
 _IPV4 = struct.Struct(">BBHHHBBHII")
 _MORE_FRAGMENTS: Final = 0x2000
 _OFFSET_MASK: Final = 0x1FFF
-_RAW_IP: Final = (12, 14, 101, 228)
-_LINK_TYPES: Final = (ETHERNET, *_RAW_IP, *COOKED)
 
 
 class Datagram(msgspec.Struct, frozen=True):
@@ -107,12 +109,12 @@ def read_capture(path: Path) -> Iterator[Datagram]:
 def others(path: Path) -> Counter[str]:
     """Count the packets of a capture that hold OSPF in a form that is not read."""
     found: Counter[str] = Counter()
-    for _, _, link_type, data in frames(path, _LINK_TYPES):
-        kind, start = _network_layer(link_type, data)
+    for _, _, link_type, data in frames(path, LINK_TYPES):
+        kind, start = network_layer(link_type, data)
         packet = data[start:]
-        if kind == _ETHERTYPE_IPV6 and packet[6:7] == bytes([OSPF_PROTOCOL]):
+        if kind == ETHERTYPE_IPV6 and packet[6:7] == bytes([OSPF_PROTOCOL]):
             found["OSPFv3: fared reads OSPFv2"] += 1
-        elif kind == _ETHERTYPE_IPV4 and packet[9:10] == bytes([_GRE]):
+        elif kind == ETHERTYPE_IPV4 and packet[9:10] == bytes([_GRE]):
             found["GRE: capture on the tunnel itself"] += 1
     return found
 
@@ -131,24 +133,12 @@ def _join(parts: list[tuple[_IpFragment, Datagram]]) -> bytes | None:
 
 def _ip_packets(path: Path) -> Iterator[tuple[int, float, bytes]]:
     """The number, time and IPv4 datagram of each frame that holds one."""
-    for number, time, link_type, data in frames(path, _LINK_TYPES):
+    for number, time, link_type, data in frames(path, LINK_TYPES):
         start = _ip_offset(link_type, data)
         if start is not None and is_ipv4(data[start:]):
             yield number, time, data[start:]
 
 
 def _ip_offset(link_type: int, data: bytes) -> int | None:
-    kind, start = _network_layer(link_type, data)
-    return start if kind == _ETHERTYPE_IPV4 else None
-
-
-def _network_layer(link_type: int, data: bytes) -> tuple[int, int]:
-    """The EtherType of a frame, and where its payload begins."""
-    if link_type in _RAW_IP:
-        return _ETHERTYPE_IPV6 if data[:1] and data[0] >> 4 == 6 else _ETHERTYPE_IPV4, 0
-    at, start = (12, 14) if link_type == ETHERNET else COOKED[link_type]
-    kind = int.from_bytes(data[at : at + 2], "big")
-    while link_type == ETHERNET and kind in VLAN_TAGS:
-        start += 4
-        kind = int.from_bytes(data[start - 2 : start], "big")
-    return kind, start
+    kind, start = network_layer(link_type, data)
+    return start if kind == ETHERTYPE_IPV4 else None

@@ -1,0 +1,1 @@
+"""BGP messages of files: ``capture`` puts TCP streams together, ``decode`` makes documents."""
