@@ -123,10 +123,19 @@ def test_also_to_external_prefixes(type_2):
     assert check(fabric, "L3", (None,), asked) == len(asked)
 
 
-@pytest.mark.parametrize("saver", ["p1.L1", "SS1.1"])
-def test_also_in_areas(saver):
-    fabric = fabrics.started(clos5_areas(2, 2, 2, 2))
-    assert check(fabric, saver, (None,), some(fabric, saver, 60)) > 5
+@pytest.fixture(scope="module")
+def areas() -> Fabric:
+    """Five stages in areas; a leaf of each PoD is an AS boundary router."""
+    fabric = clos5_areas(2, 2, 2, 2)
+    announce(fabric, "p1.L1", metric=5)
+    announce(fabric, "p2.L2", metric=6, type_2=False)
+    return fabrics.started(fabric)
+
+
+@pytest.mark.parametrize("saver", ["p1.L1", "p1.S1", "SS1.1"])
+def test_also_in_areas(areas, saver):
+    """A border router is asked about paths through its own summaries."""
+    assert check(areas, saver, (None,), some(areas, saver, 60, str(OUTSIDE))) > 5
 
 
 @pytest.mark.parametrize("saver", ["p1.L1", "p1.S1", "SS1.1"])

@@ -82,8 +82,8 @@ def _views(protocol: str) -> ProtocolViews:
     return cast("ProtocolViews", views)
 
 
-_PERSPECTIVES = MappingProxyType({ISIS: f"{_HERE}.isis_path"})
-"""By protocol whose routers use different views of the database."""
+_PERSPECTIVES = MappingProxyType({OSPF: f"{_HERE}.ospf_path", ISIS: f"{_HERE}.isis_path"})
+"""By protocol whose routers do not use all of a database, or not of their own part of it."""
 
 
 def perspective(
@@ -91,7 +91,7 @@ def perspective(
 ) -> Perspective:
     """Return the function that gives each router's view of a prefix's advertisements.
 
-    ``own``: what the router of the solver advertises, asked where routers use different views.
+    ``own``: what the router of the solver advertises, asked where its TED may lack some of it.
     """
     if protocol in _PERSPECTIVES:
         views = importlib.import_module(_PERSPECTIVES[protocol])
@@ -101,9 +101,9 @@ def perspective(
     return lambda _: advertised
 
 
-def own_prefixes(context: ViewContext, prefix: Prefix) -> OwnPrefixes:
-    """Return what this router advertises of a prefix in IS-IS, by level."""
-    views = importlib.import_module(_PERSPECTIVES[ISIS])
+def own_prefixes(context: ViewContext, protocol: str, prefix: Prefix) -> OwnPrefixes:
+    """Return what this router advertises of a prefix, as far as its protocol's TED lacks some."""
+    views = importlib.import_module(_PERSPECTIVES[protocol])
     found: OwnPrefixes = views.own_prefixes(context, prefix)
     return found
 

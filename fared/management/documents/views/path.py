@@ -27,7 +27,7 @@ def path(
 ) -> Work[PathDocument]:
     """Follow all shortest paths. Raises CommandError if there is none."""
     ends, solver = find_ends(context, source, destination, family_number(af))
-    own = partial(own_prefixes, context)
+    own = partial(own_prefixes, context, ends.protocol)
     walker = Walker(solver, perspective(ends.protocol, solver, ends.prefix, own))
     return (yield from between(walker, ends, context.hostnames))
 
