@@ -203,3 +203,21 @@ def test_packets_leave_a_lost_neighbor_before_its_paths_are_looked_at():
     router.solver.solve()
     assert not router.rib.settled
     assert router.weights() == [1, 1, 1]
+
+
+def test_prefixes_keep_their_routes_while_it_is_decided_in_portions():
+    """A portion of prefixes may split a group."""
+    router, prefixes = Router(), nets(40)
+    peers = [peer(number) for number in (1, 2, 3)]
+    for one in peers:
+        router.add(one)
+        for at in range(10):
+            router.announce(one, prefixes[4 * at :][:4], attributes(one.remote_as, 66000 + at))
+    router.solve()
+    router.rib.lose(peers[0].number)
+    while not router.rib.settled:
+        router.rib.settle(6)
+        feed(router.solver, router.rib.graph.take("test", 0.0))
+        router.solver.solve()
+        assert set(router.solver.routes) == set(prefixes)
+    assert router.weights(prefixes[3]) == [1, 1]

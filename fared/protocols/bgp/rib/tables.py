@@ -216,15 +216,16 @@ class BgpRib:
             self._again.pop(group, None)
             self.graph.set_shares(group, {})
             self.graph.set_tag(group, 0, ())
-        self._again.update(dict.fromkeys(done.changed))
         prefixes = self.table.prefixes
         marked: list[int] = []
         for before, after, numbers in done.moved:
             self.graph.move([prefixes[number] for number in numbers], before, after)
             marked += numbers
-        again = list(self._again)[:limit]
+        # first those that prefixes have moved to: until it is decided they have no routes
+        others = [group for group in self._again if group not in done.changed]
+        again = [*done.changed, *others[: max(0, limit - len(done.changed))]]
         for group in again:
-            del self._again[group]
+            self._again.pop(group, None)
             if self._decide(group):
                 marked += self.table.members[group]
         some = np.array(marked, np.int64)
