@@ -122,7 +122,8 @@ class CloseStream(msgspec.Struct, frozen=True):
 class ReadStream(msgspec.Struct, frozen=True):
     """Output: stop reading a stream, or go on; at first every stream is read.
 
-    Bytes that were read before may still be passed on.
+    Bytes that were read before may still be passed on. ``wanted`` again: what has come is read now,
+    before that of others.
     """
 
     stream: StreamId

@@ -10,6 +10,7 @@ from fared.core.ids import parse_dotted
 from fared.core.streams import (
     CloseStream,
     Connect,
+    ReadStream,
     SendStream,
     StreamClosed,
     StreamId,
@@ -60,7 +61,7 @@ class Speaker:
 
     def outputs(self) -> list[Any]:
         found = self.process.take_outputs()
-        streams = (Connect, SendStream, CloseStream)
+        streams = (Connect, SendStream, CloseStream, ReadStream)
         self.told += [one for one in found if not isinstance(one, streams)]
         return [one for one in found if isinstance(one, streams)]
 

@@ -11,6 +11,7 @@ from fared.core.streams import (
     FROM_LINK,
     CloseStream,
     Connect,
+    ReadStream,
     SendStream,
     StreamId,
     StreamKey,
@@ -331,7 +332,22 @@ def test_while_nothing_is_read_the_hold_time_does_not_pass():
     assert made.state is BgpState.ESTABLISHED
     made.session.pause(paused=False)
     made.tick(40.0)
+    made.tick(41.0)
     assert made.state is BgpState.IDLE
+
+
+def test_what_has_come_is_read_before_the_hold_time_is_over():
+    """A router that has much to do may not have read it for a long time."""
+    made, stream = established()
+    look = ReadStream(stream, wanted=True)
+    assert look in made.tick(30.0)
+    made.tell(StreamReceived(stream, KEEPALIVE), 30.1)
+    assert look not in made.tick(30.5)
+    assert look in made.tick(38.2)
+    made.tick(39.0)
+    assert made.state is BgpState.ESTABLISHED
+    made.tick(39.2)
+    assert made.reasons == ["nothing was heard of it for 9 s"]
 
 
 def test_it_queues_no_more_than_it_may_for_a_neighbor_that_does_not_read():

@@ -51,7 +51,10 @@ def speaker(state):
 
 def quiet(made):
     """Let the neighbor send nothing, and then the hold time pass."""
-    made.tick(made.process.now + made.session._main._hold_time + 0.1)
+    seconds = made.session._main._hold_time
+    # first what may have come is read
+    made.tick(made.process.now + seconds - 0.5)
+    made.tick(made.process.now + 0.6)
 
 
 def unread(made):

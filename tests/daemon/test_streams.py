@@ -301,6 +301,18 @@ async def test_what_quiet_neighbors_sent_is_read_after_a_delay(ends, monkeypatch
     assert right.received(passive) == b"alive" * 5
 
 
+async def test_what_has_come_is_read_when_an_engine_asks_again(ends):
+    """The pump is busy with others."""
+    left, right = ends.left, ends.right
+    active, passive = await ends.join()
+    right.edge._pump._loop.remove_reader(right.edge._pump._epoll.fileno())
+    left.do(SendStream(active, b"alive"))
+    await loop_until(lambda: waits(right.edge._streams[passive].sock))
+    assert right.received(passive) == b""
+    right.do(ReadStream(passive, wanted=True))
+    await loop_until(lambda: right.received(passive) == b"alive")
+
+
 async def test_a_connection_that_is_not_read_may_break(ends):
     """It is noticed at once, and wakes nobody again and again."""
     left, right = ends.left, ends.right

@@ -41,7 +41,9 @@ from fared.protocols.igp.database_limit import Fullness, LimitView
 from fared.protocols.igp.engine import ProcessEngine
 
 _BATCH: Final = 0.02
-"""Seconds after which changes are told to the graph though more are to be decided."""
+_MOST_BATCHED: Final = 0.32
+"""Seconds after which changes are told to the graph though more are to be decided: at first, and in
+the end. All that is told is computed, and of many prefixes most will soon have other paths."""
 _SWEEP_AFTER: Final = 1000
 """Updates after which prefixes and paths that nobody knows any more are forgotten."""
 _LOADING: Final = 3.0
@@ -70,6 +72,7 @@ class BgpEngine(ProcessEngine[Any]):
         self._redistributed = RedistributedRoutes(instance, self._networks)
         self.restarter = BgpRestarter(instance)
         self._work: Timer | None = None
+        self._batch = _BATCH
         self._woken = self._waits = False
         """Whether more is due than to send KEEPALIVE messages; whether that waits for a timer."""
         self._swept = 0
@@ -177,8 +180,9 @@ class BgpEngine(ProcessEngine[Any]):
         instance = self._instance
         since, now = instance.since, self._process.now
         settled = all(rib.settled for rib in instance.ribs.values())
-        if since is not None and (settled or instance.urgent or now >= since + _BATCH):
+        if since is not None and (settled or instance.urgent or now >= since + self._batch):
             instance.since, instance.urgent = None if settled else now, False
+            self._batch = _BATCH if settled else min(2 * self._batch, _MOST_BATCHED)
             for rib in instance.ribs.values():
                 for output in rib.graph.take(instance.cause, since):
                     self._process.emit(output)

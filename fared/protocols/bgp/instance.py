@@ -12,7 +12,7 @@ from typing import Any
 
 from fared.core.ids import NodeId
 from fared.core.rng import Rng
-from fared.core.streams import CloseStream, Connect, SendStream
+from fared.core.streams import CloseStream, Connect, ReadStream, SendStream
 from fared.core.timers import TimerQueue
 from fared.paths.te.advertise import AdvertisedLink
 from fared.protocols.bgp.neighbor import BgpSpeaker
@@ -22,7 +22,7 @@ from fared.protocols.bgp.session import events as session
 from fared.protocols.bgp.settings import BgpLinkSettings, BgpSettings
 from fared.protocols.igp.process import Process
 
-_STREAMS = (Connect, SendStream, CloseStream)
+_STREAMS = (Connect, SendStream, CloseStream, ReadStream)
 BgpLink = AdvertisedLink[BgpLinkSettings]
 Told = (
     session.SessionEstablished

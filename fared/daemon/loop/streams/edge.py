@@ -94,6 +94,8 @@ class StreamEdge:
         self._told: list[StreamInput] = []
         """Inputs of the next turn."""
         self._unwritten: dict[TcpStream, None] = {}
+        self._first: dict[TcpStream, None] = {}
+        """Those that are read in the next turn."""
         self._turn: asyncio.Handle | None = None
         self._numbers = 0
         self._buffer = receive_buffer()
@@ -109,6 +111,9 @@ class StreamEdge:
                     self._soon()
             case ReadStream(number, wanted):
                 if (found := self._streams.get(number)) is not None:
+                    if wanted and found.reads:
+                        self._first[found] = None
+                        self._soon()
                     found.read_on(wanted=wanted)
             case Connect():
                 self._connect(output)
@@ -160,9 +165,13 @@ class StreamEdge:
         self._turn = None
         unwritten, self._unwritten = self._unwritten, {}
         told, self._told = self._told, []
+        first, self._first = self._first, {}
         for stream in unwritten:
             self._write(stream)
         self._take(told)
+        for stream in first:
+            if self._streams.get(stream.id) is stream and not stream.connecting:
+                self._read(stream)
         self._flush()
 
     # -- opening ----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from fared.core.rng import Rng
-from fared.core.streams import CloseStream, SendStream, StreamId
+from fared.core.streams import CloseStream, ReadStream, SendStream, StreamId
 from fared.core.timers import Timer, TimerQueue
 from fared.protocols.bgp.packet.codec import (
     KEEPALIVE,
@@ -48,6 +48,8 @@ PORTION: Final = 100
 _PORTION_BYTES: Final = 65536
 MOST_WAITING: Final = 262144
 """Octets that wait to be read, or to be sent, before no more are taken."""
+_LOOK: Final = 1.0
+"""Seconds before the hold time is over at which it is looked whether anything has come."""
 _EARLIEST: Final = 0.75
 """Part of an interval after which a KEEPALIVE may be sent."""
 _OUT_OF_TURN: Final[Mapping[BgpState, Fault]] = MappingProxyType(
@@ -131,6 +133,7 @@ class BgpConnection:
         self._decoder = Decoder(Coding())
         self._hold_time, self._heard_at, self._sent_at = 0.0, 0.0, 0.0
         self._hold: Timer | None = None
+        self._looked = False
         self._keepalive: Timer | None = None
         self._send_hold: Timer | None = None
         self._work: Timer | None = None
@@ -278,19 +281,31 @@ class BgpConnection:
 
     def _start_hold(self, seconds: float) -> None:
         self._process.timers.cancel(self._hold)
-        self._hold_time = seconds
+        self._hold_time, self._looked = seconds, False
         self._heard()
         if seconds:
-            self._hold = self._process.timers.arm(self._process.now + seconds, self._hold_due)
+            first = self._process.now + seconds - self._look
+            self._hold = self._process.timers.arm(first, self._hold_due)
+
+    @property
+    def _look(self) -> float:
+        return min(_LOOK, self._hold_time / 3)
 
     def _hold_due(self) -> None:
-        now = self._process.now
+        """End, unless anything was heard; what is busy with others may not have read all yet."""
+        now, arm = self._process.now, self._process.timers.arm
         # what waits here has been heard, and while nothing is read nothing can be
         if self.framer.ready or not self.reads:
             self._heard_at = now
         due = self._heard_at + self._hold_time
-        if due > now:
-            self._hold = self._process.timers.arm(due, self._hold_due)
+        if due - self._look > now:
+            self._looked = False
+            self._hold = arm(due - self._look, self._hold_due)
+            return
+        if not self._looked and self.stream is not None:
+            self._looked = True
+            self._process.emit(ReadStream(self.stream, wanted=True))
+            self._hold = arm(max(due, now + self._look / 2), self._hold_due)
             return
         what = f"nothing was heard of it for {self._hold_time:g} s"
         self.fire(SessionEvent.HOLD_EXPIRED, what, notification(Fault.HOLD_TIMER_EXPIRED))

@@ -10,6 +10,7 @@ import msgspec
 from fared.core.streams import (
     CloseStream,
     Connect,
+    ReadStream,
     SendStream,
     StreamClosed,
     StreamOpened,
@@ -111,6 +112,7 @@ Output = (
     Connect
     | SendStream
     | CloseStream
+    | ReadStream
     | SessionEstablished
     | SessionDown
     | UpdateReceived
