@@ -156,6 +156,20 @@ def test_a_capability_that_is_missing_is_named(
     assert not (tmp_path / "fared.sock").exists()
 
 
+def test_without_the_capability_for_its_port_bgp_is_not_begun(namespace: Netns, tmp_path: Path):
+    """A session that only this router can open would be half of one."""
+    lines = ["link add b0 type veth peer name b1", "addr add 10.77.0.1/24 dev b0"]
+    namespace.batch("ip", [*lines, "link set b0 up", "link set b1 up"])
+    bgp = "bgp: {as: 65001, neighbors: {10.77.0.2: {remote-as: external}}}"
+    (ospf,) = [line for line in GOOD.splitlines() if line.startswith("ospf:")]
+    file = write(tmp_path, GOOD.replace(ospf, bgp))
+    without = ("timeout", "10", "setpriv", "--bounding-set", "-net_bind_service")
+    done = run_program("fared", "-c", str(file), netns=namespace, prefix=without)
+    assert done.returncode == 1, done.stderr
+    message = a_message(done.stderr)
+    assert "no permission to listen on port 179: CAP_NET_BIND_SERVICE is missing" in message
+
+
 def test_an_ordinary_user_is_told_which_capability_is_missing(namespace: Netns):
     """As nobody: no traceback, exit 1."""
     nobody = ("timeout", "10", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
