@@ -1,10 +1,12 @@
-"""Two domains, OSPF and IS-IS, and two borders between them that redistribute in both directions.
+"""Two domains, OSPF and IS-IS, and borders between them that redistribute in both directions.
 
 x1 - a - x2            x1, x2, a: OSPF
  |  \\ /  |
  b1     b2             both protocols
  |  / \\  |
 y1 - c - y2            y1, y2, c: IS-IS
+
+A third border, b3, is linked to a, x1, c and y2.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ from fared.protocols.isis.ids import LevelSet
 from fared.protocols.ospf import settings as ospf
 from fared.router.events import RouterSettingsApplied
 
-OSPF_ROUTERS, BORDERS, ISIS_ROUTERS = ("a", "x1", "x2"), ("b1", "b2"), ("c", "y1", "y2")
+OSPF_ROUTERS, BORDERS, ISIS_ROUTERS = ("a", "x1", "x2"), ("b1", "b2", "b3"), ("c", "y1", "y2")
 OSPF_LINKS = (("x1", "a"), ("x2", "a"), ("b1", "x1"), ("b1", "x2"), ("b2", "x1"), ("b2", "x2"))
+OSPF_LINKS += (("b3", "a"), ("b3", "x1"))
 ISIS_LINKS = (("y1", "c"), ("y2", "c"), ("b1", "y1"), ("b1", "y2"), ("b2", "y1"), ("b2", "y2"))
+ISIS_LINKS += (("b3", "c"), ("b3", "y2"))
 REFUSED_BY_OSPF = (ORIGIN_TAGS[RouteSource.OSPF],)
 REFUSED_BY_ISIS = (ORIGIN_TAGS[RouteSource.ISIS],)
 INTO_OSPF = ospf.Redistribution(tag=None, refused=REFUSED_BY_OSPF)
@@ -43,13 +47,15 @@ def two_domains(
 ) -> Fabric:
     """The fabric, not started; every router has a leaf network behind a passive interface.
 
-    ``preferences`` are those of each border. Static routes are redistributed everywhere.
+    ``preferences`` are those of each border, of which there are as many. Static routes are
+    redistributed everywhere.
     """
-    builder = FabricBuilder(Network(seed=seed))
+    builder, preferred = FabricBuilder(Network(seed=seed)), [*preferences]
+    borders = BORDERS[: len(preferred)]
     both = OspfBuilder(), IsisBuilder(COMMON)
     for protocols, names in (
         (both[:1], OSPF_ROUTERS),
-        (both, BORDERS),
+        (both, borders),
         (both[1:], ISIS_ROUTERS),
     ):
         builder.speak(*protocols)
@@ -58,13 +64,14 @@ def two_domains(
     for protocol, links in zip(both, (OSPF_LINKS, ISIS_LINKS), strict=True):
         builder.speak(protocol)
         for ends in links:
-            builder.link(*ends, capacity)
+            if builder.fabric.network.nodes.keys() >= {*ends}:
+                builder.link(*ends, capacity)
         for name in OSPF_ROUTERS if protocol is both[0] else ISIS_ROUTERS:
             builder.leaf(name, ())
     fabric = builder.fabric
-    for name, preferred in zip(BORDERS, preferences, strict=True):
+    for name, known in zip(borders, preferred, strict=True):
         node = fabric.network.nodes[name]
-        node.settings = replace(node.settings, preferences=preferred)
+        node.settings = replace(node.settings, preferences=known)
         configure(fabric, name, INTO_OSPF, INTO_ISIS)
     for name in OSPF_ROUTERS:
         _static(fabric, name, "ospf", ospf.RedistributeSettings(static=STATIC_IN_OSPF))
