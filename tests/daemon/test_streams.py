@@ -5,6 +5,7 @@ Two edges in network namespaces; what engines ask for is written by the tests.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import socket
@@ -12,6 +13,7 @@ import struct
 import sys
 import termios
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -253,6 +255,17 @@ async def test_one_turn_reads_each_connection_once(ends):
     right.edge._pump.turn(0.0)
     right.edge._pump.turn(0.0)
     assert len({one.stream for one in right.heard}) == 2, "the next turn goes on with another"
+
+
+async def test_a_turn_lasts_as_long_as_what_follows_from_it_within_bounds(ends):
+    """Of many neighbors none waits for as many computations as there are neighbors."""
+    pump, now = ends.left.edge._pump, [0.0]
+    pump._loop = SimpleNamespace(time=lambda: now[0])
+    for took, lasts in ((0.001, 0.02), (0.05, 0.05), (3.0, 0.1), (0.0, 0.02)):
+        pump._flush = lambda took=took: now.__setitem__(0, now[0] + took)
+        pump.turn()
+        assert pump._slice == pytest.approx(lasts)
+    pump._loop = asyncio.get_running_loop()
 
 
 async def test_a_neighbor_that_only_shows_that_it_lives_wakes_nobody(ends, monkeypatch):

@@ -2,8 +2,10 @@
 
 The sockets are in an epoll instance of their own, which the loop watches. A turn takes each of them
 once at most, and ends after ``_SLICE``: packets of other protocols, timers and the kernel do not
-wait for a neighbor that has much to tell. The kernel returns ready sockets one after the other, so
-that the next turn goes on where this one ended.
+wait for a neighbor that has much to tell. Where routes are computed after each turn, it lasts as
+long as that took: otherwise the last of many neighbors would wait for as many computations. The
+kernel returns ready sockets one after the other, so that the next turn goes on where this one
+ended.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ import asyncio
 import select
 import socket
 from collections.abc import Callable
-from typing import Final
 
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 BROKEN = select.EPOLLERR | select.EPOLLHUP
-_SLICE: Final = 0.02
-"""Seconds of a turn, with the time of what follows from each socket but not from all together."""
+_SLICE, _LONG_SLICE = 0.02, 0.1
+"""Seconds of a turn, with the time of what follows from each socket but not from all together: at
+least, and at most."""
 
 Ready = Callable[[int], None]
 """Processes a socket; it gets those of READ, WRITE and BROKEN that apply."""
@@ -31,6 +33,7 @@ class Pump:
         self._loop = asyncio.get_running_loop()
         self._epoll: select.epoll | None = None
         self._ready: dict[int, Ready] = {}
+        self._slice = _SLICE
 
     def watch(self, sock: socket.socket, events: int, ready: Ready) -> None:
         """Call ``ready`` when one of the events, or BROKEN, applies, again and again."""
@@ -50,10 +53,10 @@ class Pump:
         if self._ready.pop(sock.fileno(), None) is not None and self._epoll is not None:
             self._epoll.unregister(sock.fileno())
 
-    def turn(self, most: float = _SLICE) -> None:
+    def turn(self, most: float | None = None) -> None:
         """Process sockets that are ready, for so many seconds at most."""
         done: set[int] = set()
-        until = self._loop.time() + most
+        until = self._loop.time() + (self._slice if most is None else most)
         try:
             while self._epoll is not None and (found := self._epoll.poll(0, 1)):
                 ((descriptor, events),) = found
@@ -65,7 +68,9 @@ class Pump:
                 if self._loop.time() >= until:
                     break
         finally:
+            began = self._loop.time()
             self._flush()
+            self._slice = min(max(_SLICE, self._loop.time() - began), _LONG_SLICE)
 
     def close(self) -> None:
         """Wait for nothing any more."""
