@@ -15,6 +15,7 @@ from fared.extensions.sim import invariants
 from fared.extensions.sim.fabric import Fabric, clos3, plane_names, pod_names
 from tests.bgp.fabrics import (
     GBPS,
+    engine,
     ratio,
     shares,
     slow,
@@ -161,3 +162,20 @@ def test_after_any_failures_all_shortest_paths_are_used_in_three_stages(four):
 
 def test_after_any_failures_all_shortest_paths_are_used_in_five_stages(figure_2):
     fail_and_heal(figure_2, Random(1), crooked)
+
+
+def test_a_lost_leaf_is_not_looked_for_along_all_paths():
+    """Each router has an AS of its own: without a gap, paths through other leaves are tried by
+    thousands of messages."""
+    fabric = started(clos3(4, 6, builder=speakers()))
+    neighbors = [
+        one
+        for name in fabric.router_ids
+        for one in engine(fabric, name).instance.neighbors.values()
+    ]
+    before = sum(one.received for one in neighbors)
+    for spine in ("S1", "S2", "S3", "S4"):
+        fabric.network.set_link("L2", spine, up=False)
+    fabric.network.run_for(0.2)
+    assert all(not shares(fabric, name, "L2") for name in fabric.router_ids if name != "L2")
+    assert sum(one.received for one in neighbors) - before < 4 * len(neighbors)

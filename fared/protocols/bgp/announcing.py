@@ -5,6 +5,7 @@ The loop reads packets between turns. While many decisions wait, no session is r
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +22,11 @@ _GROUPS: Final = 50
 """Prefixes, and groups, of a portion."""
 _PORTION, _WORK = 5, 50
 """What a portion costs beside its groups, and a turn at most, in groups."""
-_GAP: Final = 0.05
-"""Seconds between two times at which neighbors are told while decisions are made."""
+_GAP: Final = 0.01
+"""Seconds from one time at which neighbors are told to the next: a path that is lost is looked for
+along ever longer ones, and each of them is another message to all neighbors."""
+_DECIDING: Final = 0.05
+"""The same while decisions are made."""
 _TOLD: Final = 1000
 """Prefixes of which each neighbor is told in a turn."""
 _MUCH: Final = 20_000
@@ -37,7 +41,7 @@ class Announcing:
         self._pacing: dict[int, AnnouncePacing] = {}
         self._touched: dict[int, None] = {}
         """Neighbors whose streams may be read no more, or again."""
-        self._paused, self._told = False, 0.0
+        self._paused, self._told, self._telling = False, -math.inf, False
 
     def add(self, neighbor: BgpSpeaker, family: int) -> bool:
         """Begin with a family of a session; False: there is no next hop for it."""
@@ -106,8 +110,8 @@ class Announcing:
 
     # -- the turn -------------------------------------------------------------------------------
 
-    def settle(self) -> bool:
-        """Do a portion of the work; return whether more is left."""
+    def settle(self) -> float | None:
+        """Do a portion of the work; return when to do the next one."""
         ribs = self._instance.ribs.values()
         deciding = False
         for rib in ribs:
@@ -118,12 +122,27 @@ class Announcing:
         self._pause(paused=any(rib.table.backlog > _MUCH for rib in ribs))
         self._report_reading()
         now = self._instance.process.now
-        if self._instance.restarting_until is not None or (deciding and now < self._told + _GAP):
-            return deciding
-        self._told, more = now, deciding
+        told = now if deciding else None
+        if self._instance.restarting_until is not None:
+            return told
+        if not self._telling:
+            earliest = self._told + (_DECIDING if deciding else _GAP)
+            if now < earliest:
+                return told if deciding or not self._due() else earliest
+        self._telling = False
         for neighbor in self._instance.up():
-            more |= self._tell(neighbor, complete=not more)
-        return more
+            self._telling |= self._tell(neighbor, complete=not (deciding or self._telling))
+        return now if self._telling else told
+
+    def _due(self) -> bool:
+        """Whether a neighbor has to be told something."""
+        ribs = self._instance.ribs.items()
+        return any(
+            rib.outs[one.number].due or family in one.untold
+            for one in self._instance.up()
+            for family, rib in ribs
+            if one.number in rib.outs
+        )
 
     def _tell(self, neighbor: BgpSpeaker, *, complete: bool) -> bool:
         """Tell a neighbor a portion; return whether more can be told."""
@@ -135,6 +154,7 @@ class Announcing:
             if out is None or neighbor.blocked:
                 continue
             if out.due:
+                self._told = self._instance.process.now
                 large = neighbor.tell(out, rib.table, _TOLD)
                 self._say_large(neighbor, large)
             if out.due:

@@ -170,10 +170,11 @@ class BgpEngine(ProcessEngine[Any]):
             # a neighbor is lost: what is decided and told of that follows when its routes are gone
             self._publish()
             self._waits = True
-        more = self._waits or self._announcing.settle()
-        if more and (self._work is None or not self._work.active):
+        at = self._process.now if self._waits else self._announcing.settle()
+        self._process.timers.cancel(self._work)
+        if at is not None:
             # the loop reads packets, and computes, before the next portion
-            self._work = self._process.timers.arm(self._process.now, self._wake)
+            self._work = self._process.timers.arm(at, self._wake)
 
     def _publish(self) -> None:
         """Tell the graph of what is decided: of a lost neighbor at once, else of all together."""
