@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.rows import compared
 from fared.core.ids import Prefix, ipv4_prefix
+from fared.core.streams import StreamId, StreamOpened, StreamReceived, Transport
 from fared.protocols.bgp.packet.as_path import sequence
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
@@ -26,13 +27,7 @@ from fared.protocols.bgp.packet.coded import Coding
 from fared.protocols.bgp.packet.communities import LinkBandwidth
 from fared.protocols.bgp.packet.messages import MessageType, OpenMessage, RouteGroup, Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
-from fared.protocols.bgp.session.events import (
-    NeighborSettings,
-    StreamId,
-    StreamOpened,
-    StreamReceived,
-    Transport,
-)
+from fared.protocols.bgp.session.events import NeighborSettings
 from fared.protocols.bgp.session.session import BgpSession
 from fared.protocols.igp.process import Process
 
