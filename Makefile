@@ -12,7 +12,7 @@ FORMAT  = $(if $(findstring podman,$(ENGINE)),--format docker)
 # Only after tests that failed (1): not if pytest was interrupted or found no tests.
 AGAIN  := { [ $$? -eq 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
-.PHONY: install demo test check bench deb test-deb test-wheel test-netlab image image-peers test-containers rules fast-paths fmt clean
+.PHONY: install demo test check bench deb test-deb test-wheel test-netlab test-bgp-peers image image-peers test-containers rules fast-paths fmt clean
 
 # The hook of the wheel writes man pages, and would install all dependencies once more for that.
 install: $(STAMP)
@@ -61,6 +61,14 @@ test-wheel: install
 test-netlab: install
 	[ -x build/netlab/bin/netlab ] || { $(PYTHON) -m venv build/netlab && build/netlab/bin/pip install --quiet networklab; }
 	$(BIN)/pytest tests/netlab
+
+# GoBGP, the package of Debian unpacked, and ExaBGP, as peers of BGP; neither becomes a service.
+BGP_PEERS = build/bgp-peers
+test-bgp-peers: install
+	mkdir -p $(BGP_PEERS)
+	[ -x $(BGP_PEERS)/usr/bin/gobgpd ] || { cd $(BGP_PEERS) && apt-get download gobgpd && dpkg -x gobgpd_*.deb .; }
+	[ -x $(BGP_PEERS)/exabgp/bin/exabgp ] || { $(PYTHON) -m venv $(BGP_PEERS)/exabgp && $(BGP_PEERS)/exabgp/bin/pip install --quiet exabgp==5.0.15; }
+	$(BIN)/pytest tests/peers/test_bgp_others.py
 
 # The images of containerlab/: fared, and with FRR and BIRD fared-peers. Needs docker or podman, a network.
 image:
