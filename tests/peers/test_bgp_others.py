@@ -199,6 +199,12 @@ class Site:
                         found[route["nlri"]] = message.get("attribute", {})
         return found
 
+    def kernel(self) -> set[str]:
+        """The prefixes of BGP in our kernel."""
+        space = self.daemon.netns
+        found = (space.ip("-j", way, "route", "show", "proto", "201") for way in ("-4", "-6"))
+        return {route["dst"] for text in found for route in json.loads(text)}
+
     def close(self) -> None:
         self.daemon.kill()
         for process in self.processes:
@@ -208,26 +214,36 @@ class Site:
             space.delete()
 
 
+def missing(site: Site) -> dict[str, int]:
+    """How many prefixes each peer, and our kernel, does not have."""
+    known = {
+        "gobgp": set(site.of_gobgp()),
+        "exabgp": set(site.of_exabgp()),
+        "kernel": site.kernel(),
+    }
+    wanted = {"gobgp": own("exabgp") | {OWN}, "exabgp": own("gobgp") | {OWN}}
+    wanted["kernel"] = own("gobgp") | own("exabgp") | {SHARED}
+    lacks = {name: len(wanted[name] - known[name]) for name in known}
+    return {name: count for name, count in lacks.items() if count}
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made = Site(tmp_path_factory.mktemp("bgp-others"))
     try:
         made.start()
+        wait_for(
+            lambda: not missing(made), PATIENCE, lambda: f"missing: {missing(made)}", pause=0.5
+        )
         yield made
     finally:
         made.close()
 
 
 def test_each_peer_has_what_the_other_announces_over_both_families(site: Site) -> None:
-    def missing() -> dict[str, int]:
-        known = {"gobgp": set(site.of_gobgp()), "exabgp": set(site.of_exabgp())}
-        wanted = {"gobgp": own("exabgp") | {OWN}, "exabgp": own("gobgp") | {OWN}}
-        lacks = {name: len(wanted[name] - known[name]) for name in known}
-        return {name: count for name, count in lacks.items() if count}
-
-    wait_for(lambda: not missing(), PATIENCE, lambda: f"missing: {missing()}", pause=0.5)
-    routes = {one["prefix"] for one in site.daemon.show("routes")["routes"]}
-    assert routes >= own("gobgp") | own("exabgp")
+    assert missing(site) == {}
+    assert set(site.of_gobgp()) == own("exabgp") | {OWN}
+    assert set(site.of_exabgp()) >= own("gobgp") | {OWN}
 
 
 def test_weights_follow_what_is_told_and_own_links(site: Site) -> None:
