@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 
 from fared.core.filters import Filter, parse_item
-from fared.core.ids import parse_prefix
+from fared.core.ids import ipv4_prefix, parse_prefix
+from fared.core.streams import StreamReceived
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.protocols.bgp.packet.attributes import Communities
+from fared.protocols.bgp.packet.codec import encode_message
+from fared.protocols.bgp.packet.coded import Coding
 from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN
+from fared.protocols.bgp.packet.messages import RouteGroup, Update
+from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.session.fsm import BgpState
-from fared.router.events import RouterSettingsApplied
+from fared.router.events import RouterSettingsApplied, To
 from tests.bgp.fabrics import (
     GBPS,
     apply,
@@ -18,12 +23,14 @@ from tests.bgp.fabrics import (
     engine,
     neighbor,
     ratio,
+    settings_of,
     shares,
     slow,
     speakers,
     started,
     weights,
 )
+from tests.bgp_rib.routers import attributes
 from tests.sim.shared import mend
 
 SPINES = ("S1", "S2")
@@ -112,6 +119,7 @@ def test_filters_apply_at_once_to_what_was_told_before(fabric):
 
 
 def test_too_many_prefixes_end_a_session_for_a_while(fabric):
+    before = len(logged(fabric, "L1", "bgp-maximum-prefixes"))
     apply_neighbor(fabric, "L1", ["S1"], maximum_prefixes=5, restart_after=20.0)
     fabric.network.run_for(1.0)
     assert logged(fabric, "L1", "bgp-maximum-prefixes")[-1]["limit"] == 5
@@ -120,7 +128,7 @@ def test_too_many_prefixes_end_a_session_for_a_while(fabric):
     assert neighbor(fabric, "L1", "S1").agreed is None
     assert neighbor(fabric, "S1", "L1").session.reason == "connection refused"
     fabric.network.run_for(12.0)
-    assert len(logged(fabric, "L1", "bgp-maximum-prefixes")) == 2
+    assert len(logged(fabric, "L1", "bgp-maximum-prefixes")) == before + 2
     apply_neighbor(fabric, "L1", ["S1"], maximum_prefixes=100)
     fabric.network.run_for(1.0)
     assert shares(fabric, "L1", "L2") == EVEN
@@ -139,6 +147,30 @@ def test_a_route_that_carries_too_little_is_withheld_until_it_carries_more(fabri
     slow(fabric, "S1", "L2", 200)
     fabric.network.run_for(0.2)
     assert shares(fabric, "L1", "L2") == ratio({"S1": 1, "S2": 2})
+
+
+def test_too_many_prefixes_in_many_messages_are_said_once(fabric):
+    """Messages that came with the one that exceeded the limit are read to their end."""
+    some = tuple(ipv4_prefix(0x0B000000 + (at << 8), 24) for at in range(40))
+    messages = b"".join(
+        message
+        for prefix in some
+        for message in encode_message(
+            Update(
+                routes=(
+                    RouteGroup(BgpNextHop(6, neighbor(fabric, "L1", "S1").place.remote), (prefix,)),
+                ),
+                attributes=attributes(settings_of(fabric, "S1").local_as),
+            ),
+            Coding(four_octet_as=True),
+        )
+    )
+    apply_neighbor(fabric, "L1", ["S1"], maximum_prefixes=30, restart_after=1.0)
+    before = len(logged(fabric, "L1", "bgp-maximum-prefixes"))
+    (stream, _), *_ = neighbor(fabric, "L1", "S1").session.reading()
+    fabric.network.input("L1", To("bgp", StreamReceived(stream, messages)))
+    assert len(logged(fabric, "L1", "bgp-maximum-prefixes")) == before + 1
+    fabric.network.run_for(3.0)
 
 
 @pytest.mark.rfc("RFC 8326 §4")

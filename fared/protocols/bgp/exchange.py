@@ -171,7 +171,9 @@ class BgpExchange:
     def _check_maximum(self, neighbor: BgpSpeaker) -> None:
         most, wait = neighbor.settings.maximum_prefixes, neighbor.settings.restart_after
         session = neighbor.session
-        if most is None or session is None or self.count(neighbor) <= most:
+        if most is None or session is None or neighbor.held is not None:
+            return
+        if self.count(neighbor) <= most:
             return
         name, why = neighbor.name, f"it has announced more than {most} prefixes"
         self._process.log("error", "bgp-maximum-prefixes", neighbor=name, limit=most, again=wait)
