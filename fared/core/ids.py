@@ -23,8 +23,9 @@ NodeId = NewType("NodeId", int)
 OSPF: a router id, ``NETWORK_NODE | DR address`` for a transit network, or ``HOST_NODE | address``
 for a host on a network of this router. IS-IS: ``ISIS_NODE |
 system id << 8 | pseudonode number`` (a router has pseudonode number 0). BGP: an identifier,
-``GROUP_NODE | number`` for a group of prefixes with equal paths, or ``SESSIONS_NODE | number`` for
-some of the sessions with a router that has several.
+``GROUP_NODE | number`` for a group of prefixes with equal paths, ``SESSIONS_NODE | number`` for
+some of the sessions with a router that has several, ``SHARED_NODE | group << 36 | identifier`` for
+a router that several neighbors reach the group through.
 """
 SystemId = NewType("SystemId", int)
 """An IS-IS system id, 48 bits."""
@@ -36,6 +37,8 @@ NETWORK_NODE = 1 << 32
 HOST_NODE = 1 << 33
 GROUP_NODE = 1 << 34
 SESSIONS_NODE = 1 << 35
+SHARED_NODE = GROUP_NODE | SESSIONS_NODE
+SHARED_SHIFT = 36
 ISIS_NODE = 1 << 60
 FAMILY_IPV4 = 4
 FAMILY_IPV6 = 6
@@ -90,6 +93,8 @@ def format_node(node: int) -> str:
     if node & ISIS_NODE:
         name = format_system_id(node >> 8 & 0xFFFFFFFFFFFF)
         return f"{name}.{node & 0xFF:02x}" if node & 0xFF else name
+    if is_shared(node):
+        return dotted(node & 0xFFFFFFFF)
     if node & (GROUP_NODE | SESSIONS_NODE):
         return f"{'group' if node & GROUP_NODE else 'sessions'}:{node & 0xFFFFFFFF}"
     return f"net:{dotted(node & 0xFFFFFFFF)}" if node & NETWORK_NODE else dotted(node)
@@ -98,6 +103,11 @@ def format_node(node: int) -> str:
 def is_group(node: int) -> bool:
     """Whether a TED vertex is a group of prefixes of BGP: it is no router, and forwards nothing."""
     return bool(node & GROUP_NODE) and not node & ISIS_NODE
+
+
+def is_shared(node: int) -> bool:
+    """Whether a TED vertex is a router of BGP that several neighbors reach a group through."""
+    return node & SHARED_NODE == SHARED_NODE and not node & ISIS_NODE
 
 
 class Prefix(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True):

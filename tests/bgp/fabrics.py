@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import Prefix, format_address
 from fared.extensions.sim import invariants
-from fared.extensions.sim.fabric import Fabric, FabricBuilder
+from fared.extensions.sim.fabric import Fabric, FabricBuilder, plane_names, pod_names
 from fared.extensions.sim.levels import COMMON
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import BgpBuilder, IsisBuilder, OspfBuilder
@@ -29,6 +29,32 @@ def speakers(seed: int = 1, igps: bool = False, **common: Any) -> FabricBuilder:
     bgp = BgpBuilder(NEIGHBOR, settings)
     others = [OspfBuilder(), IsisBuilder(COMMON)] if igps else []
     return FabricBuilder(Network(seed=seed), protocols=[*others, bgp])
+
+
+def clos5(
+    builder: FabricBuilder,
+    sizes: tuple[int, int, int, int],
+    rate: Callable[[], float] = lambda: 400,
+) -> Fabric:
+    """Five stages: spine k of each pod meets the superspines of plane k. Rates are Gbit/s.
+
+    Sizes: pods, their leaves and spines, superspines of a plane.
+    """
+    pods, leaves, spines, supers = sizes
+    planes = plane_names(spines, supers)
+    for plane in planes:
+        builder.routers(plane)
+    for pod in range(1, pods + 1):
+        names = pod_names(pod, spines, leaves)
+        builder.routers([*names[0], *names[1]])
+        for leaf in names[1]:
+            builder.hosts(leaf)
+            for spine in names[0]:
+                builder.link(leaf, spine, rate() * GBPS)
+        for spine, plane in zip(names[0], planes, strict=True):
+            for top in plane:
+                builder.link(spine, top, rate() * GBPS)
+    return builder.fabric
 
 
 def started(fabric: Fabric) -> Fabric:

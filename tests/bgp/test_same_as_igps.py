@@ -1,7 +1,7 @@
 """Weights of BGP are those of OSPF and IS-IS, which the same routers run on the same links.
 
-In three stages, links slow in both directions alike: BGP tells what a link carries as its sender
-knows it, whichever way traffic goes.
+In three stages, and in five with planes, detours aside. Links are slow in both directions alike:
+BGP tells what a link carries as its sender knows it, whichever way traffic goes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import random
 
 import pytest
 
+from fared.core.ids import Prefix
 from fared.extensions.sim.fabric import Fabric
-from tests.bgp.fabrics import GBPS, slow, speakers, started, weights
+from fared.protocols.bgp.packet.attributes import AsPath
+from tests.bgp.fabrics import GBPS, clos5, engine, slow, speakers, started, weights
 
 RATES = (100, 200, 400)
 SLOW = (10, 25, 100, 333)
@@ -81,3 +83,86 @@ def test_a_random_fabric_with_any_link_down():
 def test_fifty_random_fabrics_with_any_link_down(seed):
     dice = random.Random(seed)
     fail_each_link(started(generated(seed, dice.randint(2, 5), dice.randint(2, 6))))
+
+
+TIERS = (("p2.S1", "p2.L1"), ("p2.S1", "SS1.1"), ("p1.S1", "SS1.2"), ("p1.L1", "p1.S1"))
+"""A link of each tier: of the leaf that traffic goes to, then against its direction."""
+
+
+def usual_hops(name: str, leaf: str) -> int:
+    """How far a leaf is in an undamaged fabric; more is a detour, down and up again.
+
+    Of detours the weights may differ: their paths share more than whole routers.
+    """
+    if name.startswith("SS"):
+        return 2
+    same_pod = name.partition(".")[0] == leaf.partition(".")[0]
+    return (1 if same_pod else 3) + (".L" in name)
+
+
+def hops(fabric: Fabric, name: str, prefix: Prefix) -> int:
+    """How many AS numbers the path in use has."""
+    paths = engine(fabric, name).instance.ribs[4].paths(prefix)
+    found = [one.path.attributes.find(AsPath) for one in paths]
+    return min([one.length for one in found if one is not None], default=0)
+
+
+def all_differences(fabric: Fabric) -> list[str]:
+    """Where weights differ, of routers without a detour."""
+    found = []
+    for name in fabric.network.nodes:
+        for leaf, prefix in fabric.leaf_prefixes.items():
+            if name == leaf or hops(fabric, name, prefix) != usual_hops(name, leaf):
+                continue
+            wanted = weights(fabric, name, "ospf", prefix)
+            told = weights(fabric, name, "bgp", prefix)
+            if wanted != told:
+                found.append(f"{name} to {leaf}: {told}, not {wanted}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def five_stages() -> Fabric:
+    return started(clos5(speakers(1, igps=True), (2, 1, 2, 2)))
+
+
+@pytest.mark.parametrize("link", TIERS)
+def test_a_slow_link_of_any_tier_of_five_stages_and_its_loss(five_stages, link):
+    network = five_stages.network
+    slow(five_stages, *link, 25)
+    network.run_until_quiet(60, quiet=0.6)
+    assert all_differences(five_stages) == []
+    assert (
+        weights(five_stages, "p1.L1", "bgp", five_stages.leaf_prefixes["p2.L1"])
+        == {
+            ("p2.S1", "p2.L1"): {"p1.S1": 1, "p1.S2": 16},
+            ("p2.S1", "SS1.1"): {"p1.S1": 1, "p1.S2": 1},
+            ("p1.S1", "SS1.2"): {"p1.S1": 1, "p1.S2": 1},
+            ("p1.L1", "p1.S1"): {"p1.S1": 1, "p1.S2": 16},
+        }[link]
+    )
+    network.set_link(*link, up=False)
+    network.run_until_quiet(60, quiet=0.6)
+    assert all_differences(five_stages) == []
+    network.set_link(*link, up=True)
+    slow(five_stages, *link, 400)
+    network.run_until_quiet(60, quiet=0.6)
+    assert all_differences(five_stages) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_random_fabrics_of_five_stages_with_any_link_down(seed):
+    dice = random.Random(seed)
+    rate = lambda: dice.choice(SLOW if dice.random() < 1 / 3 else RATES)  # noqa: E731
+    sizes = (dice.randint(2, 3), dice.randint(1, 2), dice.randint(2, 3), dice.randint(1, 3))
+    fabric = started(clos5(speakers(seed, igps=True), sizes, rate))
+    assert all_differences(fabric) == []
+    network = fabric.network
+    for link in dice.sample(list(dict.fromkeys(fabric.links)), 8):
+        network.set_link(*link, up=False)
+        network.run_until_quiet(60, quiet=0.6)
+        assert all_differences(fabric) == [], f"without {link}"
+        network.set_link(*link, up=True)
+        network.run_until_quiet(60, quiet=0.6)
+    assert all_differences(fabric) == []

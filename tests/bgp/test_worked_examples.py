@@ -1,7 +1,6 @@
 """The worked examples of path capacity over BGP: each with the weights that the IGPs have.
 
-In a fabric of three stages they are the same. Beyond it they may differ, since a route says how
-much all paths behind a router carry, and not which of their links they share.
+In fabrics of three stages, and of five with planes, they are the same.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ import pytest
 
 from fared.core.ids import ipv4_prefix
 from fared.extensions.sim import invariants
-from fared.extensions.sim.fabric import Fabric, clos3, plane_names, pod_names
+from fared.extensions.sim.fabric import Fabric, clos3
 from tests.bgp.fabrics import (
     GBPS,
+    clos5,
     engine,
     ratio,
     shares,
@@ -108,24 +108,10 @@ def test_e9_a_prefix_of_two_leaves_adds_up_to_the_uplink():
     assert weights(fabric, "S1", "bgp", ANYCAST) == {"L2": 1, "L3": 1}
 
 
-def five_stages() -> Fabric:
-    """Two pods of two spines and two leaves, two planes of two superspines."""
-    builder = speakers()
-    planes = plane_names(2, 2)
-    for plane in planes:
-        builder.routers(plane)
-    for pod in (1, 2):
-        spines, leaves = pod_names(pod, 2, 2)
-        builder.routers([*spines, *leaves])
-        for leaf in leaves:
-            builder.leaf(leaf, spines)
-        builder.uplinks(spines, planes)
-    return started(builder.fabric)
-
-
 @pytest.fixture(scope="module")
 def figure_2() -> Fabric:
-    return five_stages()
+    """Two pods of two spines and two leaves, two planes of two superspines."""
+    return started(clos5(speakers(), (2, 2, 2, 2)))
 
 
 def test_e6_slow_links_of_a_spine_add_up(figure_2):
@@ -137,12 +123,11 @@ def test_e6_slow_links_of_a_spine_add_up(figure_2):
     mend(figure_2)
 
 
-def test_e5_a_downlink_behind_all_superspines_counts_once_for_each_of_them(figure_2):
-    """OSPF and IS-IS weigh 1:4 here: BGP knows of each superspine what it carries, not that they
-    lead to one link. The superspines themselves know it."""
+def test_e5_a_downlink_behind_all_superspines_counts_once(figure_2):
+    """Each superspine names the spine that its paths pass through, and what that carries."""
     slow(figure_2, "p2.S1", "p2.L1", 100)
     figure_2.network.run_for(0.2)
-    assert shares(figure_2, "p1.L1", "p2.L1") == ratio({"p1.S1": 1, "p1.S2": 2})
+    assert shares(figure_2, "p1.L1", "p2.L1") == ratio({"p1.S1": 1, "p1.S2": 4})
     assert shares(figure_2, "p2.L2", "p2.L1") == ratio({"p2.S1": 1, "p2.S2": 4})
     mend(figure_2)
 

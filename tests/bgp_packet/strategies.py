@@ -18,6 +18,7 @@ from fared.protocols.bgp.packet.attributes import (
     ExtendedCommunities,
     LargeCommunities,
     Origin,
+    SharedLimits,
     UnknownAttribute,
     attributes_of,
 )
@@ -34,7 +35,7 @@ from fared.protocols.bgp.packet.capabilities import (
     RouteRefreshCapability,
     UnknownCapability,
 )
-from fared.protocols.bgp.packet.communities import LargeCommunity
+from fared.protocols.bgp.packet.communities import LargeCommunity, SharedLimit
 from fared.protocols.bgp.packet.messages import (
     Keepalive,
     OpenMessage,
@@ -61,11 +62,13 @@ def prefixes(family):
 
 
 NUMBERS = st.integers(1, 0xFFFFFFFF)
+FLOATS = st.floats(width=32, allow_nan=False)
 SEGMENTS = st.builds(AsSegment, st.sampled_from((1, 2)), tuples(NUMBERS, 5, 1))
 PATHS = tuples(SEGMENTS, 3)
 ITEMS = {
     ExtendedCommunities: st.binary(min_size=8, max_size=8),
     LargeCommunities: st.builds(LargeCommunity, bits(32), bits(32), bits(32)),
+    SharedLimits: st.builds(SharedLimit, bits(32), bits(32), FLOATS, FLOATS),
 }
 
 

@@ -8,6 +8,7 @@ from fared.protocols.bgp.packet.attributes import (
     AsPath,
     ExtendedCommunities,
     Origin,
+    SharedLimits,
     attributes_of,
 )
 from fared.protocols.bgp.packet.capabilities import (
@@ -22,6 +23,7 @@ from fared.protocols.bgp.packet.codec import decode_message, encode_message
 from fared.protocols.bgp.packet.coded import Coding
 from fared.protocols.bgp.packet.communities import (
     LinkBandwidth,
+    SharedLimit,
     link_bandwidth,
     read_link_bandwidth,
     with_link_bandwidth,
@@ -40,6 +42,13 @@ MARKER = "ff" * 16
 LINK = LinkBandwidth(65001, 12.5e9)
 ATTRIBUTES = attributes_of(
     (Origin(0), AsPath(sequence(65001)), ExtendedCommunities((LINK.raw,))),
+)
+SHARED = attributes_of(
+    (
+        *ATTRIBUTES.items[:2],
+        ExtendedCommunities((LinkBandwidth(65001, 25e6 / 8).raw,)),
+        SharedLimits((SharedLimit(65001, parse_dotted("10.255.0.1"), 25e6 / 8, 12499999744.0),)),
+    )
 )
 PREFIX = parse_prefix("10.0.2.0/24")
 HOP = BgpNextHop(4, parse_dotted("10.9.1.1"))
@@ -66,6 +75,15 @@ MESSAGES = {
         Update((), (RouteGroup(HOP, (PREFIX,)),), ATTRIBUTES),
         "003a02" + "0000" + "001f" + "40010100" + "40020602010000fde9" + "4003040a090101"
         "c010080004fde9503a43b7" + "180a0002",
+    ),
+    "route with 25M, limited by a spine": (
+        Update((), (RouteGroup(HOP, (PREFIX,)),), SHARED),
+        "005102" + "0000" + "0036" + "40010100" + "40020602010000fde9" + "4003040a090101"
+        "c010080004fde94a3ebc20"
+        + "80ff14"
+        + "46415245"
+        + "0000fde90aff00014a3ebc20503a43b7"
+        + "180a0002",
     ),
     "IPv4 by an IPv6 next hop": (
         Update((), (RouteGroup(LOCAL, (PREFIX,)),), ATTRIBUTES),

@@ -2,7 +2,13 @@
 
 import pytest
 
-from fared.protocols.bgp.packet.attributes import KNOWN, Action, Origin, UnknownAttribute
+from fared.protocols.bgp.packet.attributes import (
+    KNOWN,
+    Action,
+    Origin,
+    SharedLimits,
+    UnknownAttribute,
+)
 from fared.protocols.bgp.packet.codec import decode_message
 from fared.protocols.bgp.packet.coded import Coding
 from fared.protocols.bgp.packet.notification import MessageError
@@ -103,7 +109,13 @@ def test_some_attributes_are_discarded_and_the_route_stays(name):
 def test_each_attribute_declares_what_is_done_about_it():
     """The answers of RFC 7606 §7 and of later RFCs."""
     discarded = {cls.label for cls in KNOWN.values() if cls.malformed is Action.DISCARD}
-    assert discarded == {"atomic_aggregate", "aggregator", "as4_path", "as4_aggregator"}
+    assert discarded == {
+        "atomic_aggregate",
+        "aggregator",
+        "as4_path",
+        "as4_aggregator",
+        "shared_limits",
+    }
     internal = {cls.label for cls in KNOWN.values() if cls.internal_only}
     assert internal == {"local_pref", "originator_id", "cluster_list"}
 
@@ -186,3 +198,18 @@ def test_next_hops_of_16_and_32_octets():
         found = read("800e" + f"{len(value) // 2:02x}" + value + ORIGIN + AS_PATH, "")
         assert [str(one.next_hop) for one in found.routes] == [text]
         assert [*map(str, found.routes[0].prefixes)] == ["10.0.2.0/24"]
+
+
+@pytest.mark.parametrize("raw", ["c0ff0446415245", "80ff0401020304", "80ff00", "c0ff0101"])
+def test_what_others_send_with_the_code_for_development_is_not_ours(raw):
+    found = read(GOOD + raw)
+    assert found.routes
+    assert not found.findings
+    assert found.attributes.shared_limits == ()
+    assert isinstance(found.attributes.items[-1], UnknownAttribute)
+
+
+def test_shared_limits_of_another_length_are_discarded():
+    found = read(GOOD + "80ff0546415245ff")
+    assert found.routes
+    assert found.attributes.find(SharedLimits) is None

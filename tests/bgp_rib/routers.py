@@ -15,9 +15,10 @@ from fared.protocols.bgp.packet.attributes import (
     Attribute,
     Origin,
     PathAttributes,
+    SharedLimits,
     attributes_of,
 )
-from fared.protocols.bgp.packet.communities import LinkBandwidth
+from fared.protocols.bgp.packet.communities import LinkBandwidth, SharedLimit
 from fared.protocols.bgp.packet.messages import RouteGroup, Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.adj_out import ExportSettings
@@ -42,6 +43,15 @@ def attributes(
     found = attributes_of([Origin(0), AsPath(sequence(*path)), *more])
     value = gbps * GBPS if gbps is not None else raw
     return found if value is None else with_bandwidth(found, LinkBandwidth(1, value))
+
+
+def limits(*named: tuple[int, ...]) -> list[SharedLimits]:
+    """Name routers that all paths pass through, with what they carry, and what is carried there."""
+    found = [
+        SharedLimit(65000 + one, 0x0A0A0000 + one, *[gbps * GBPS for gbps in more])
+        for one, *more in named
+    ]
+    return [SharedLimits(tuple(found))] if found else []
 
 
 def peer(number: int, **options: Any) -> BgpPeer:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
 from fared.protocols.bgp.packet.messages import Update
-from tests.bgp_rib.routers import Router, link, nets, peer
+from tests.bgp_rib.routers import Router, limits, link, nets, peer
 
 PREFIXES = nets(3)
 PEERS = {
@@ -22,12 +22,17 @@ PEERS = {
 _number = st.sampled_from(list(PEERS))
 _some = st.sampled_from([PREFIXES, PREFIXES[:1], PREFIXES[1:]])
 _gbps = st.sampled_from([100, 200, None, 0])
-_path = st.tuples(st.just("path"), _number, _some, _gbps)
+_named = st.lists(
+    st.sampled_from([(9, 50), (9, 150, 170), (9, 150, 300), (8, 200)]),
+    max_size=2,
+    unique_by=lambda one: one[0],
+).map(tuple)
+_path = st.tuples(st.just("path"), _number, _some, _gbps, _named)
 _solve = st.tuples(st.just("solve"))
 _actions = st.one_of(
     _path,
     _path,
-    st.tuples(st.just("path"), _number, st.just(PREFIXES), _gbps),
+    st.tuples(st.just("path"), _number, st.just(PREFIXES), _gbps, _named),
     _solve,
     _solve,
     st.tuples(st.just("settle"), st.integers(1, 3)),
@@ -39,13 +44,19 @@ _actions = st.one_of(
 )
 
 
+Named = tuple[tuple[int, float], ...]
+"""Routers that all paths of a neighbor pass through, and what they carry."""
+
+
 class Changing:
     """A router, and all that it would be told if it began now."""
 
     def __init__(self) -> None:
         self.router = Router()
         self.links: dict[int, float | None] = {}
-        self.paths: dict[tuple[int, Prefix], float | None] = {}
+        self.paths: dict[tuple[int, Prefix], tuple[float | None, Named]] = {}
+        self.passing: set[int] = set()
+        """Neighbors that have told a path of others since they came."""
         self.own: set[Prefix] = set()
         self.known: dict[int, dict[Prefix, Any]] = {}
 
@@ -57,11 +68,12 @@ class Changing:
             self.known[number] = {}
         self.links[number] = gbps
 
-    def path(self, number: int, some: Sequence[Prefix], gbps: float | None) -> None:
+    def path(self, number: int, some: Sequence[Prefix], gbps: float | None, named: Named) -> None:
         if number not in self.links:
             self.link(number, 400)
-        self.router.path(PEERS[number], *some, gbps=gbps)
-        self.paths.update({(number, prefix): gbps for prefix in some})
+        self.router.path(PEERS[number], *some, gbps=gbps, more=limits(*named))
+        self.paths.update({(number, prefix): (gbps, named) for prefix in some})
+        self.passing.add(number)
 
     def withdraw(self, number: int, some: Sequence[Prefix]) -> None:
         if number in self.links:
@@ -72,6 +84,7 @@ class Changing:
     def lose(self, number: int) -> None:
         if self.links.pop(number, 0) != 0:
             self.router.rib.lose(number)
+            self.passing.discard(number)
             self.paths = {key: gbps for key, gbps in self.paths.items() if key[0] != number}
 
     def own_prefixes(self, some: Sequence[Prefix]) -> None:
@@ -106,18 +119,24 @@ class Changing:
         other = Changing()
         for number, gbps in self.links.items():
             other.link(number, gbps)
+        for number in self.passing:
+            other.path(number, PREFIXES, None, ())
+            other.withdraw(number, PREFIXES)
         if self.own:
             other.own_prefixes(sorted(self.own))
-        for (number, prefix), gbps in self.paths.items():
-            other.path(number, [prefix], gbps)
+        for (number, prefix), (gbps, named) in self.paths.items():
+            other.path(number, [prefix], gbps, named)
         other.solve()
         return other
 
     def seen(self) -> tuple[dict[Prefix, Any], dict[int, dict[Prefix, Any]]]:
-        """Weights by prefix and interface; routes by neighbor and prefix."""
+        """What all paths carry, weights by interface; routes by neighbor and prefix."""
         routes = self.router.solver.routes
         weights = {
-            prefix: {hop.interface: hop.weight for hop in route.nexthops.hops}
+            prefix: (
+                self.router.solver.path_capacity(prefix),
+                {hop.interface: hop.weight for hop in route.nexthops.hops},
+            )
             for prefix, route in routes.items()
         }
         return weights, {number: self.known[number] for number in self.links}

@@ -163,7 +163,7 @@ def _read(plain: bytes, coding: Coding) -> AttributeBlock:
 
 def _attribute(flags: int, code: int, value: bytes, coding: Coding) -> Attribute | Finding | None:
     cls = KNOWN.get(code)
-    if cls is None:
+    if cls is None or not cls.claims(flags, value):
         if not flags & OPTIONAL:
             # RFC 4271 §6.3
             what = f"unrecognized well-known attribute {code}"

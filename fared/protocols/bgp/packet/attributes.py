@@ -29,7 +29,9 @@ from fared.protocols.bgp.packet.communities import (
     COMMUNITY,
     EXTENDED_COMMUNITY,
     LARGE_COMMUNITY,
+    SHARED_LIMIT,
     LargeCommunity,
+    SharedLimit,
     link_bandwidth,
 )
 
@@ -62,6 +64,12 @@ class Attribute(Coded, frozen=True, gc=False):
     flags: ClassVar[int] = OPTIONAL | TRANSITIVE
     malformed: ClassVar[Action] = Action.WITHDRAW
     internal_only: ClassVar[bool] = False
+
+    @classmethod
+    def claims(cls, flags: int, value: bytes, /) -> bool:
+        """Whether it is this attribute; else it counts as unknown."""
+        del flags, value
+        return True
 
 
 class OriginType(enum.IntEnum):
@@ -243,6 +251,36 @@ class LargeCommunities(Attribute, frozen=True, gc=False):
     communities: tuple[LargeCommunity, ...]
 
 
+class SharedLimits(Attribute, frozen=True, gc=False):
+    """Routers that all paths of the sender pass through, the sender first, and what each carries.
+
+    Optional and not transitive: who does not know it ignores it, and nobody passes it on (RFC 4271
+    §5), so that it always is the word of the neighbor itself. The code is the one for development
+    (RFC 2042), so that its value begins with four octets that others do not use.
+    """
+
+    code, label, flags = 255, "shared_limits", OPTIONAL
+    shape, many, malformed = SHARED_LIMIT, True, Action.DISCARD
+    limits: tuple[SharedLimit, ...]
+
+    @classmethod
+    def claims(cls, flags: int, value: bytes, /) -> bool:
+        """Whether it is not the attribute of somebody else."""
+        return not flags & TRANSITIVE and value.startswith(_OURS)
+
+    @classmethod
+    def decode(cls, value: bytes, coding: Coding, /) -> SharedLimits:
+        """Decode sixteen octets for each router."""
+        return super().decode(value[len(_OURS) :], coding)
+
+    def encode(self, coding: Coding, /) -> bytes:
+        """Encode them."""
+        return _OURS + super().encode(coding)
+
+
+_OURS: Final = b"FARE"
+
+
 class UnknownAttribute(Attribute, frozen=True, gc=False):
     """An optional attribute carried as bytes; ``bits`` are its flags.
 
@@ -294,6 +332,12 @@ class PathAttributes(msgspec.Struct, frozen=True, gc=False):
         """The lowest valid Link Bandwidth, bytes/s (RFC 10005 §4); None without one."""
         found = self.find(ExtendedCommunities)
         return None if found is None else link_bandwidth(found.communities)
+
+    @property
+    def shared_limits(self) -> tuple[SharedLimit, ...]:
+        """The routers that all paths pass through, as far as the neighbor said so."""
+        found = self.find(SharedLimits)
+        return () if found is None else tuple([one for one in found.limits if one.valid])
 
     def replaced(self, *items: Attribute) -> PathAttributes:
         """Return these with others in place of those of the same classes."""

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from fared.core.ids import dotted
 from fared.core.json_text import render_number
 from fared.core.wire import U32, Format
 from fared.protocols.bgp.packet.coded import AS_TRANS, MAX_TWO_OCTET_AS, Json
@@ -104,6 +105,44 @@ def _extended_document(raw: bytes) -> Json:
     }
 
 
+class SharedLimit(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A router that all paths of a route pass through: AS, identifier, what it carries in bytes/s.
+
+    ``reach``: what its sender carries to there, whatever that router carries on; infinite: it is
+    the sender itself. Not a community, but beside Link Bandwidth: ``attributes.SharedLimits``.
+    """
+
+    number: int
+    identifier: int
+    bandwidth: float
+    reach: float = math.inf
+
+    @property
+    def speaker(self) -> tuple[int, int]:
+        """The router (RFC 6286 §2.1)."""
+        return self.number, self.identifier
+
+    @property
+    def valid(self) -> bool:
+        """Whether it limits anything."""
+        return math.isfinite(self.bandwidth) and self.bandwidth >= 0 and self.reach >= 0
+
+
+def _limit_document(limit: SharedLimit) -> Json:
+    return {
+        "as": limit.number,
+        "router_id": dotted(limit.identifier),
+        "bandwidth": render_number(limit.bandwidth),
+        "reach": render_number(limit.reach) if math.isfinite(limit.reach) else None,
+    }
+
+
+SHARED_LIMIT: Final = Format(
+    "16s",
+    lambda raw: SharedLimit(*struct.unpack(">IIff", raw)),
+    lambda one: struct.pack(">IIff", one.number, one.identifier, one.bandwidth, one.reach),
+    _limit_document,
+)
 COMMUNITY: Final = U32.shown(community_text)
 EXTENDED_COMMUNITY: Final = Format("8s", text=_extended_document)
 LARGE_COMMUNITY: Final = Format(

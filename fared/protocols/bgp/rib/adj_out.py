@@ -7,6 +7,7 @@ waits until that matters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
@@ -25,9 +26,10 @@ from fared.protocols.bgp.packet.attributes import (
     Med,
     OriginatorId,
     PathAttributes,
+    SharedLimits,
     UnknownAttribute,
 )
-from fared.protocols.bgp.packet.communities import LinkBandwidth
+from fared.protocols.bgp.packet.communities import LinkBandwidth, SharedLimit
 from fared.protocols.bgp.packet.messages import RouteGroup, Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.adj_in import AdjRibIn, Numbers
@@ -92,10 +94,11 @@ class ExportedRoute:
 
 
 class Outgoing(NamedTuple):
-    """A route for a neighbor, and its Link Bandwidth in bytes/s."""
+    """A route for a neighbor, its Link Bandwidth in bytes/s, and routers that all paths pass."""
 
     route: ExportedRoute
     bandwidth: float | None
+    limits: tuple[SharedLimit, ...] = ()
 
 
 def exported(attributes: PathAttributes, local_as: int, *, internal: bool) -> PathAttributes | None:
@@ -126,6 +129,28 @@ def exported(attributes: PathAttributes, local_as: int, *, internal: bool) -> Pa
         some = tuple([raw for raw in extended.communities if not raw[0] & _NON_TRANSITIVE])
         attributes = with_communities(attributes, some)
     return attributes.replaced(AsPath(longer))
+
+
+def _widest(old: Outgoing, new: Outgoing) -> tuple[float | None, float | None]:
+    """Return the bandwidth of two routes that changes most, None for none."""
+    pairs = [(old.bandwidth, new.bandwidth)]
+    before, after = ({one.speaker: one for one in each.limits} for each in (old, new))
+    for speaker in {**before, **after}:
+        was, now = before.get(speaker), after.get(speaker)
+        if was is None or now is None:
+            return None, new.bandwidth
+        pairs += [(was.bandwidth, now.bandwidth), (was.reach, now.reach)]
+    return max(pairs, key=_change)
+
+
+def _change(pair: tuple[float | None, float | None]) -> float:
+    """How much a bandwidth changes, in proportion: infinite where there is none before or after."""
+    old, new = pair
+    if old == new:
+        return 0.0
+    if old is None or new is None:
+        return math.inf
+    return abs(new - old) / old if old else math.inf
 
 
 class AdjRibOut:
@@ -244,7 +269,7 @@ class AdjRibOut:
         if old is None or new is None or old.route != new.route or not new.bandwidth:
             # a route that comes, goes or is another, and one that carries nothing any more
             return False
-        return not self._announces(old.bandwidth, new.bandwidth)
+        return not self._announces(*_widest(old, new))
 
     def _number(self, group: int) -> int:
         outgoing = self._wanted(group) if group else None
@@ -273,7 +298,8 @@ class AdjRibOut:
             return outgoing.route.attributes
         types = {"transitive": (True,), "non-transitive": (False,)}.get(send, (True, False))
         own = [LinkBandwidth(self.settings.local_as, bandwidth, each) for each in types]
-        return with_bandwidth(outgoing.route.attributes, *own)
+        found = with_bandwidth(outgoing.route.attributes, *own)
+        return found.replaced(SharedLimits(outgoing.limits)) if outgoing.limits else found
 
     def _fit(self, size: int) -> None:
         if size > len(self.sent):

@@ -1,7 +1,8 @@
 """What the chosen paths to a prefix carry (draft-ietf-idr-fare): bytes/s, infinite for no limit.
 
 A neighbor n carries the lesser of C(n), the links to it, and B(n), what it announces. Several
-sessions with one router count together, and its bandwidth is divided among them.
+sessions with one router count together, and its bandwidth is divided among them. Neighbors whose
+paths all pass through one router carry no more together than it does (``shared``).
 """
 
 from __future__ import annotations
@@ -12,16 +13,30 @@ from typing import NamedTuple
 
 from fared.protocols.bgp.rib.decision import PeerPath
 from fared.protocols.bgp.rib.paths import OWN
+from fared.protocols.bgp.rib.shared import (
+    Chain,
+    SharedPart,
+    common,
+    reached,
+    shared_parts,
+    told,
+)
 
 Shares = dict[tuple[int, ...], float]
 """By the numbers of sessions with one router, ascending: the limit B of what they carry."""
 
 
 class PathBandwidth(NamedTuple):
-    """The shares of neighbors, and what all of them carry; None: nothing to announce."""
+    """The shares of neighbors, and what all of them carry; None: nothing to announce.
+
+    ``parts``: neighbors that carry less together than alone. ``chain``: routers that all paths pass
+    through, to be named to others.
+    """
 
     shares: Shares
     total: float | None
+    parts: tuple[SharedPart, ...] = ()
+    chain: Chain = ()
 
 
 def path_bandwidth(chosen: Sequence[PeerPath], links: Mapping[int, float]) -> PathBandwidth:
@@ -29,17 +44,19 @@ def path_bandwidth(chosen: Sequence[PeerPath], links: Mapping[int, float]) -> Pa
     if chosen and chosen[0].peer.number <= OWN:
         own = chosen[0].path.bandwidth
         return PathBandwidth({}, math.inf if own is None else own)
-    speakers: dict[tuple[int, int], tuple[list[int], list[float]]] = {}
+    speakers: dict[tuple[int, int], tuple[list[int], list[float], list[Chain]]] = {}
     equal = False
     for peer, path, _ in chosen:
-        numbers, known = speakers.setdefault((peer.remote_as, peer.identifier), ([], []))
+        numbers, known, chains = speakers.setdefault(peer.speaker, ([], [], []))
         numbers.append(peer.number)
+        chains.append(path.limits)
         if path.bandwidth is not None:
             known.append(path.bandwidth)
         elif peer.missing == "ecmp":
             equal = True
     found = {
-        tuple(sorted(numbers)): min(known, default=math.inf) for numbers, known in speakers.values()
+        tuple(sorted(numbers)): min(known, default=math.inf)
+        for numbers, known, _ in speakers.values()
     }
     if equal:
         # RFC 10005 §4: equally, and there is no value to announce (draft-ietf-bess-ebgp-dmz)
@@ -47,11 +64,21 @@ def path_bandwidth(chosen: Sequence[PeerPath], links: Mapping[int, float]) -> Pa
     if found and not any(found.values()):
         # RFC 10005 §3.2: all zero, by local policy equally
         return PathBandwidth(_equal(found, links), 0.0)
-    parts = [
-        min(limit, sum([links.get(number, math.inf) for number in numbers]))
+    carried = {
+        numbers: min(limit, sum([links.get(number, math.inf) for number in numbers]))
         for numbers, limit in found.items()
+    }
+    named = {tuple(sorted(numbers)): told(chains) for numbers, _, chains in speakers.values()}
+    parts = shared_parts(carried, named)
+    together = {sessions for part in parts for sessions in part.members}
+    alone = [value for sessions, value in carried.items() if sessions not in together]
+    total = sum([*alone, *[part.total for part in parts]]) if carried else None
+    ways = [
+        reached(chain, sum([links.get(number, math.inf) for number in sessions]))
+        for sessions, chain in named.items()
+        if carried[sessions] > 0
     ]
-    return PathBandwidth(found, sum(parts) if parts else None)
+    return PathBandwidth(found, total, parts, common(ways))
 
 
 def _equal(shares: Shares, links: Mapping[int, float]) -> Shares:

@@ -2,32 +2,80 @@
 
 The link to a neighbor carries C(n), the one from there to a group what it announces, B(n). A
 neighbor with several sessions is a node for each set of them by which it reaches groups: links of
-one node share its bandwidth. Prefixes belong to the group's node, which forwards to none.
+one node share its bandwidth. Neighbors that share a limit lead to a node for it, which leads to the
+group. Prefixes belong to the group's node, which forwards to none.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core.ids import FAMILY_IPV4, GROUP_NODE, SESSIONS_NODE, NodeId, Prefix
+from fared.core.ids import (
+    FAMILY_IPV4,
+    GROUP_NODE,
+    SESSIONS_NODE,
+    SHARED_NODE,
+    SHARED_SHIFT,
+    NodeId,
+    Prefix,
+)
 from fared.paths.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
 from fared.protocols.bgp.rib.bandwidth import Shares
+from fared.protocols.bgp.rib.shared import SharedPart
 
 _METRIC: Final = 1
 GraphOutput = TedUpdated | PrefixesUpdated | LocalLinksChanged
-_Row = tuple[NodeId, float, int]
-"""Of a block: node, capacity, local and remote id."""
+_Row = tuple[NodeId, float, int, int]
+"""Of a block: node, capacity, local and remote id, metric."""
+_Edge = tuple[NodeId, float, int]
+"""To a group: the next node, what is carried there, metric."""
 
 
 def group_node(group: int) -> NodeId:
     """Return the node of a group."""
     return NodeId(GROUP_NODE | group)
+
+
+class _Reach(NamedTuple):
+    """How a group is reached: by sessions with one router, and the limits that some share."""
+
+    edges: dict[tuple[int, ...], _Edge]
+    shared: dict[NodeId, SharedPart]
+
+    @property
+    def heads(self) -> dict[tuple[int, ...], NodeId]:
+        """The next nodes."""
+        return {sessions: edge[0] for sessions, edge in self.edges.items()}
+
+
+def _reach(group: int, shares: Shares, parts: tuple[SharedPart, ...]) -> _Reach:
+    if not parts:
+        node = group_node(group)
+        return _Reach({one: (node, limit, _METRIC) for one, limit in shares.items()}, {})
+    shared: dict[NodeId, SharedPart] = {}
+    by_sessions: dict[tuple[int, ...], _Edge] = {}
+    for part in parts:
+        node = NodeId(SHARED_NODE | group << SHARED_SHIFT | part.identifier)
+        if node not in shared:
+            shared[node] = part
+            for sessions, reach in zip(part.members, part.reaches, strict=True):
+                by_sessions[sessions] = node, reach, _METRIC
+    alone = group_node(group)
+    edges = {
+        # all paths are equally long
+        sessions: by_sessions.get(sessions, (alone, limit, 2 * _METRIC))
+        for sessions, limit in shares.items()
+    }
+    return _Reach(edges, shared)
+
+
+_NOWHERE: Final = _Reach({}, {})
 
 
 class GroupGraph:
@@ -43,9 +91,11 @@ class GroupGraph:
         self._availables: dict[int, float] = {}
         self._identifiers: dict[int, int] = {}
         self._nodes: dict[tuple[int, ...], NodeId] = {}
-        self._groups: dict[int, Shares] = {}
+        self._groups: dict[int, _Reach] = {}
         self._tags: dict[int, int] = {}
-        self._beyond: dict[tuple[int, ...], dict[int, float]] = {}
+        self._beyond: dict[tuple[int, ...], dict[int, _Edge]] = {}
+        self._shared: dict[int, dict[NodeId, SharedPart]] = {}
+        """By group, the nodes of limits that the graph has."""
         self._changed: set[int] = set()
         self._touched: dict[tuple[int, ...], None] = {}
         self._prefixes: dict[int, dict[Hashable, PrefixReachability | None]] = {}
@@ -72,19 +122,19 @@ class GroupGraph:
             self._availables[peer] = available
         self._links_changed = True
 
-    def set_shares(self, group: int, shares: Shares) -> None:
+    def set_shares(self, group: int, shares: Shares, parts: tuple[SharedPart, ...] = ()) -> None:
         """Set by whom a group is reached; by none: it is no part of the graph."""
-        before = self._groups.pop(group, {})
+        before, reach = self._groups.pop(group, _NOWHERE), _reach(group, shares, parts)
         if shares:
-            self._groups[group] = shares
-        if before.keys() != shares.keys():
+            self._groups[group] = reach
+        if before.heads != reach.heads or before.shared != reach.shared:
             self._changed.add(group)
-        for sessions in before.keys() - shares.keys():
+        for sessions in before.edges.keys() - reach.edges.keys():
             del self._beyond[sessions][group]
             self._touched[sessions] = None
-        for sessions, limit in shares.items():
-            if before.get(sessions) != limit:
-                self._beyond.setdefault(sessions, {})[group] = limit
+        for sessions, edge in reach.edges.items():
+            if before.edges.get(sessions) != edge:
+                self._beyond.setdefault(sessions, {})[group] = edge
                 self._touched[sessions] = None
 
     def tag(self, group: int) -> int:
@@ -146,34 +196,56 @@ class GroupGraph:
                 link = self._links.get(peer)
                 if link is not None:
                     known = math.nan if link.bandwidth is None else link.bandwidth
-                    rows.append((node, known, peer))
+                    rows.append((node, known, peer, _METRIC))
                     free[peer] = self._availables.get(peer, math.nan)
                     links.append(replace(link, neighbor=node, local_id=peer, metric=_METRIC))
         block = _block(self.root, rows)
-        block = replace(block, availables=np.array([free[peer] for _, _, peer in rows]))
+        block = replace(block, availables=np.array([free[peer] for _, _, peer, _ in rows]))
         yield TedUpdated(self.area, self.root, block, cause, since, self.family)
         links.sort(key=lambda link: (link.ifindex, link.local_id))
         yield LocalLinksChanged(self.area, tuple(links), cause, since, self.family)
 
     def _neighbor(self, sessions: tuple[int, ...]) -> NodeBlock:
-        rows = [(self.root, math.nan, peer) for peer in sessions if peer in self._links]
-        beyond = sorted(self._beyond[sessions].items())
-        rows += [(group_node(group), limit, 0) for group, limit in beyond]
+        rows = [(self.root, math.nan, peer, _METRIC) for peer in sessions if peer in self._links]
+        beyond = self._beyond[sessions].values()
+        rows += [(node, limit, 0, metric) for node, limit, metric in beyond]
         return _block(self._nodes[sessions], rows)
 
     def _changed_groups(self, cause: str, since: float) -> Iterator[GraphOutput]:
         for group in self._changed:
-            shares, node = self._groups.get(group), group_node(group)
+            reach, node = self._groups.get(group, _NOWHERE), group_node(group)
             block = None
-            if shares is not None:
-                rows = [(self._nodes[sessions], math.nan, 0) for sessions in shares]
+            if reach.edges:
+                rows = [
+                    (self._nodes[sessions], math.nan, 0, metric)
+                    for sessions, (head, _, metric) in reach.edges.items()
+                    if head == node
+                ]
+                rows += [(one, math.nan, 0, _METRIC) for one in reach.shared]
                 block = _block(node, rows, transit=False)
+            for one, limit in self._limits(group, reach.shared).items():
+                yield TedUpdated(self.area, one, limit, cause, since, self.family)
             prefixes = self._prefixes.pop(group, {})
             yield TedUpdated(self.area, node, block, cause, since, self.family, prefixes)
         for group, prefixes in self._prefixes.items():
             node = group_node(group)
             yield PrefixesUpdated(self.area, node, prefixes, cause, since, self.family)
         self._changed, self._prefixes = set(), {}
+
+    def _limits(
+        self, group: int, shared: dict[NodeId, SharedPart]
+    ) -> dict[NodeId, NodeBlock | None]:
+        """Return the nodes of limits of a group that are others, None for those that are gone."""
+        before = self._shared.pop(group, {})
+        if shared:
+            self._shared[group] = shared
+        found: dict[NodeId, NodeBlock | None] = dict.fromkeys(before.keys() - shared.keys())
+        for node, part in shared.items():
+            if before.get(node) != part:
+                rows = [(self._nodes[one], math.nan, 0, _METRIC) for one in part.members]
+                rows.append((group_node(group), part.total, 0, _METRIC))
+                found[node] = _block(node, rows)
+        return found
 
 
 def _block(node: NodeId, rows: list[_Row], *, transit: bool = True) -> NodeBlock:
@@ -183,7 +255,7 @@ def _block(node: NodeId, rows: list[_Row], *, transit: bool = True) -> NodeBlock
     return NodeBlock(
         node=node,
         neighbors=np.array([row[0] for row in rows], np.int64),
-        metrics=np.full(count, _METRIC, np.int64),
+        metrics=np.array([row[3] for row in rows], np.int64),
         capacities=np.array([row[1] for row in rows], np.float64),
         availables=np.full(count, math.nan),
         local_ids=ids,

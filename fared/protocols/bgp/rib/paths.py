@@ -1,7 +1,7 @@
 """Neighbors, and the paths that they announce, each kept once and named by a small integer.
 
-A path holds its Link Bandwidth apart from its other attributes: it is no part of the decision
-(RFC 10005 §3.2), and changes more often.
+A path holds its Link Bandwidth, and whose limit that is, apart from its other attributes: it is no
+part of the decision (RFC 10005 §3.2), and changes more often.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ from fared.protocols.bgp.packet.attributes import (
     Origin,
     OriginType,
     PathAttributes,
+    SharedLimits,
     attributes_of,
 )
-from fared.protocols.bgp.packet.communities import LinkBandwidth, with_link_bandwidth
+from fared.protocols.bgp.packet.communities import (
+    LinkBandwidth,
+    SharedLimit,
+    with_link_bandwidth,
+)
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.origins import origin_tag
 
@@ -60,6 +65,8 @@ class BgpPeer(msgspec.Struct, frozen=True):
 class BgpPath(msgspec.Struct, frozen=True, gc=False):
     """A path; ``attributes`` are those without Link Bandwidth, ``bandwidth`` is bytes/s.
 
+    ``limits``: routers that all paths behind the neighbor pass through, itself included.
+
     ``preference`` is what the decision compares first, the lowest wins: LOCAL_PREF negated, length
     of the AS path, origin.
     """
@@ -74,6 +81,7 @@ class BgpPath(msgspec.Struct, frozen=True, gc=False):
     """The same for paths that differ in bandwidth only."""
     origin: int = 0
     """The tag of the protocol that it was redistributed from, 0 for none."""
+    limits: tuple[SharedLimit, ...] = ()
 
 
 def with_bandwidth(attributes: PathAttributes, *own: LinkBandwidth) -> PathAttributes:
@@ -144,7 +152,7 @@ class PathTable:
         self.kinds = np.zeros(_ROOM, np.int32)
         """By the number of a path, its kind: paths of one differ in bandwidth only."""
         self._paths: list[BgpPath | None] = [None]
-        self._numbers: dict[tuple[int, float | None], int] = {}
+        self._numbers: dict[tuple[int, float | None, tuple[SharedLimit, ...]], int] = {}
         self._bases: dict[tuple[PathAttributes, BgpNextHop], BgpPath] = {}
         self._last = 0
         self._free: list[int] = []
@@ -160,16 +168,17 @@ class PathTable:
     def number(self, attributes: PathAttributes, next_hop: BgpNextHop, *, receive: bool) -> int:
         """Return the number of a path with these attributes, a new one if need be."""
         bandwidth = attributes.link_bandwidth if receive else None
-        plain = with_bandwidth(attributes)
+        limits = attributes.shared_limits if receive else ()
+        plain = without(with_bandwidth(attributes), SharedLimits)
         base = self._bases.get((plain, next_hop))
         if base is None:
             self._last += 1
             base = make_path(plain, next_hop, kind=self._last)
             self._bases[plain, next_hop] = base
-        found = self._numbers.get((base.kind, bandwidth))
+        found = self._numbers.get((base.kind, bandwidth, limits))
         if found is None:
-            found = self._numbers[base.kind, bandwidth] = self._place()
-            self._paths[found] = msgspec.structs.replace(base, bandwidth=bandwidth)
+            found = self._numbers[base.kind, bandwidth, limits] = self._place()
+            self._paths[found] = msgspec.structs.replace(base, bandwidth=bandwidth, limits=limits)
             self.kinds[found] = base.kind
         return found
 
@@ -191,5 +200,5 @@ class PathTable:
                 del self._numbers[key]
                 self._paths[number] = None
                 self._free.append(number)
-        kinds = {kind for kind, _ in self._numbers}
+        kinds = {key[0] for key in self._numbers}
         self._bases = {key: base for key, base in self._bases.items() if base.kind in kinds}

@@ -8,6 +8,7 @@ of the ledger, ``tests/bgp_rib/test_choices.py``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from fared.core.ids import NodeId, Prefix
 from fared.paths.ted.model import LocalLink
 from fared.protocols.bgp.packet.attributes import AsPath, Origin, OriginType, PathAttributes
-from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN
+from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN, SharedLimit
 from fared.protocols.bgp.packet.messages import Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.adj_in import AdjRibIn
@@ -40,6 +41,7 @@ from fared.protocols.bgp.rib.paths import (
     is_acceptable,
     with_community,
 )
+from fared.protocols.bgp.rib.shared import Chain
 
 OWN_ATTRIBUTES: Final = PathAttributes((Origin(OriginType.IGP), AsPath(())))
 """Those of a network of this router."""
@@ -52,6 +54,8 @@ class GroupPaths(NamedTuple):
     total: float | None
     numbers: frozenset[int] = frozenset()
     """Those of the neighbors that told the paths."""
+    chain: Chain = ()
+    """Routers that all paths pass through."""
 
 
 _WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
@@ -78,6 +82,8 @@ class BgpRib:
         self.outs: dict[int, AdjRibOut] = {}
         """By neighbor."""
         self._peers: dict[int, BgpPeer] = {}
+        self._passing: set[int] = set()
+        """Neighbors that pass routes of others on: only these need to know shared limits."""
         self._again: dict[int, None] = {}
         self._places: dict[bytes, tuple[int, ...]] = {}
         self._siblings: dict[int, frozenset[int]] = {}
@@ -117,6 +123,7 @@ class BgpRib:
     def lose(self, peer: int) -> None:
         """Forget a neighbor."""
         self.table.lose(peer)
+        self._passing.discard(peer)
         self.set_link(peer, None)
         self.outs.pop(peer, None)
         del self._peers[peer]
@@ -161,12 +168,22 @@ class BgpRib:
                 continue
             if is_acceptable(update.attributes, self._peers[peer], self.local_as):
                 self.table.announce(peer, routes.prefixes, update.attributes, routes.next_hop)
+                self._note_passing(peer, update.attributes)
             else:
                 lost += routes.prefixes
         if lost:
             self.table.withdraw(peer, lost)
         if update.end_of_rib == self.family:
             self.table.end_of_rib(peer)
+
+    def _note_passing(self, peer: int, attributes: PathAttributes) -> None:
+        """Note that a neighbor passes on what others told it; a leaf never does."""
+        path = attributes.find(AsPath)
+        if peer in self._passing or path is None or path.length < 2:
+            return
+        self._passing.add(peer)
+        if peer in self.outs:
+            self.outs[peer].mark(self.table.groups.nonzero()[0])
 
     def originate(
         self,
@@ -237,12 +254,13 @@ class BgpRib:
         """Choose paths; return whether they or what they carry are others than before."""
         paths = self._choose(group)
         found = path_bandwidth(paths, self.graph.capacities)
-        self.graph.set_shares(group, found.shares)
+        self.graph.set_shares(group, found.shares, found.parts)
         tag = paths[0].path.origin if found.shares else 0
         if tag != self.graph.tag(group):
             names = self.table.prefixes
             self.graph.set_tag(group, tag, [names[at] for at in self.table.members[group]])
-        chosen = GroupPaths(paths, found.total, frozenset([one.peer.number for one in paths]))
+        numbers = frozenset([one.peer.number for one in paths])
+        chosen = GroupPaths(paths, found.total, numbers, found.chain)
         if chosen == self.chosen.get(group):
             return False
         self.chosen[group] = chosen
@@ -264,7 +282,8 @@ class BgpRib:
 
     def _outgoing(self, peer: BgpPeer, export: ExportSettings, group: int) -> Outgoing | None:
         """Return the route of a group for a neighbor; None if it is not to be told."""
-        paths, total, numbers = self.chosen.get(group, _NOTHING)
+        chosen = self.chosen.get(group, _NOTHING)
+        paths, total, numbers, _ = chosen
         # RFC 4271 §9.2: what an internal neighbor told is not told to another one
         if not paths or (peer.internal and paths[0].peer.internal):
             return None
@@ -278,7 +297,23 @@ class BgpRib:
             return None
         if export.drained:
             return Outgoing(route, 0.0)
-        return Outgoing(route, announced(total, self._capacity(peer.number)))
+        told = announced(total, self._capacity(peer.number))
+        return Outgoing(route, told, self._limits(peer, chosen))
+
+    def _limits(self, peer: BgpPeer, chosen: GroupPaths) -> Chain:
+        """Return the routers that all paths pass through: this one, and those beyond it.
+
+        Not of own networks, which are not limited. Internal neighbors are not told, since they
+        tell no other internal ones.
+        """
+        total = chosen.total
+        passing = peer.number in self._passing and not peer.internal
+        if not passing or total is None or math.isinf(total):
+            return ()
+        if chosen.paths[0].peer.number == OWN:
+            return ()
+        own = SharedLimit(self.local_as, int(self.graph.root) & 0xFFFF_FFFF, total)
+        return (own, *chosen.chain)
 
     def _export(self, path: BgpPath, *, internal: bool, drained: bool) -> ExportedRoute | None:
         """Return what is told of a path, once made for all paths of a kind."""
