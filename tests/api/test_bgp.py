@@ -151,6 +151,12 @@ def test_groups_of_prefixes_are_no_routers(fabric):
         assert "group:" not in text
 
 
+def test_neighbors_have_the_names_that_they_send(fabric):
+    (area,) = show(fabric, "show topology")["areas"]
+    for nodes in (show(fabric, "show fabric")["nodes"], area["nodes"]):
+        assert sorted(node["hostname"] for node in nodes) == ["L1", "S1", "S2"]
+
+
 def test_a_lost_link_is_missing_with_its_reason_and_counted(fabric):
     fabric.network.set_link("S1", "L1", up=False)
     fabric.network.run_for(1.0)

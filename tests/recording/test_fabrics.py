@@ -12,14 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from fared.extensions.sim.fabric import clos3
+from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
 from fared.extensions.sim.levels import clos3_isis
+from fared.extensions.sim.protocols import BgpBuilder
 from fared.management.recording import files
+from tests.bgp.fabrics import NEIGHBOR
 from tests.recording.taped_network import TapedNetwork, random_failures
 
 pytestmark = pytest.mark.slow
 
-MAKE = {"ospf": clos3, "isis": clos3_isis}
+
+def clos3_bgp(spines: int, leaves: int, *, network: TapedNetwork) -> Fabric:
+    builder = FabricBuilder(network, protocols=[BgpBuilder(NEIGHBOR, BgpBuilder().common)])
+    return clos3(spines, leaves, builder=builder)
+
+
+MAKE = {"ospf": clos3, "isis": clos3_isis, "bgp": clos3_bgp}
 SEEDS = [0, *(pytest.param(n, marks=pytest.mark.soak) for n in range(1, 20))]
 ROOT = Path(__file__).parents[2]
 
@@ -59,6 +67,9 @@ def test_random_failures_replay_to_the_same_databases_and_routes(proto, seed, tm
     network.start_all()
     network.run_until_quiet(60)
     random_failures(fabric, random.Random(seed), 15)
+    network.next_segment("L1")
+    network.set_link("L1", "S1", up=False)
+    network.run_for(1)
     network.end()
     texts = network.texts()
     assert all(len(routes) > 1000 for _, routes in texts.values())

@@ -6,6 +6,7 @@ turn. cloudpickle does it, for engines hold closures; some objects need help:
 - structs refer to each other in circles, and pickle creates a struct only once its fields are
   known: here it is created blank, and filled later;
 - weak dictionaries, whose entries live as long as something else in the router holds them;
+- caches of functions that a router made, which begin empty: what is cached follows from arguments;
 - constants of modules, such as the next hops of a discard route, which are recognized by identity.
 
 A state is code: it fits one version of fared and of Python, and loading that of a stranger runs
@@ -14,6 +15,7 @@ what the stranger wrote (``signature``).
 
 from __future__ import annotations
 
+import functools
 import importlib
 import io
 import pickle
@@ -21,7 +23,7 @@ import struct
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -38,6 +40,7 @@ _STACK = 1 << 29
 """Bytes of the stack on which objects are followed: a database is deeper than the main one's."""
 _DEPTH = 1_000_000
 _ATOMS = frozenset({int, float, str, bytes, bool, type(None)})
+_CACHE = type(functools.lru_cache(repr))
 
 ResultT = TypeVar("ResultT")
 
@@ -60,6 +63,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # cloudpickle has no 
             return struct.Struct, (obj.format,)
         if type(obj) is weakref.WeakValueDictionary:
             return weakref.WeakValueDictionary, (), None, None, iter(list(obj.items()))
+        if type(obj) is _CACHE and not hasattr(obj, "__qualname__"):
+            return _cached, (obj.cache_parameters(), obj.__wrapped__)
         return super().reducer_override(obj)
 
 
@@ -73,6 +78,10 @@ def _constants() -> dict[int, tuple[str, str]]:
         if not isinstance(value, type | FunctionType | ModuleType | Enum)
         and type(value).__module__.startswith("fared.")
     }
+
+
+def _cached(parameters: Mapping[str, Any], function: Callable[..., Any]) -> Any:  # noqa: ANN401
+    return functools.lru_cache(**parameters)(function)
 
 
 def _constant(module: str, name: str) -> Any:  # noqa: ANN401 - whatever it is

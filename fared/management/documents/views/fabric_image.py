@@ -225,7 +225,7 @@ def _blocks(context: ViewContext) -> dict[NodeId, list[NodeBlock]]:
         seen: set[tuple[int, NodeId]] = set()
         for solver in instance.solvers.values():
             for area in solver.areas:
-                known = router_blocks(instance, solver.ted(area).blocks)
+                known = router_blocks(context, instance, solver.ted(area).blocks)
                 for node, block in known.items():
                     if (area, node) not in seen:
                         seen.add((area, node))

@@ -78,7 +78,7 @@ def _area(
     teds = {
         family_name(family): (
             solver.ted(area).graph(),
-            router_blocks(instance, solver.ted(area).blocks),
+            router_blocks(context, instance, solver.ted(area).blocks),
         )
         for family, solver in instance.solvers.items()
         if area in solver.areas

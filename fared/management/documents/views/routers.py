@@ -13,6 +13,7 @@ from fared.paths.ted.model import NodeBlock
 from fared.router.protocols import BGP
 
 if TYPE_CHECKING:
+    from fared.management.documents.context import ViewContext
     from fared.router.instance import ProtocolInstance
 
 
@@ -24,20 +25,26 @@ def routers(instance: ProtocolInstance, nodes: Iterable[NodeId]) -> list[NodeId]
 
 
 def router_blocks(
-    instance: ProtocolInstance, blocks: Mapping[NodeId, NodeBlock]
+    context: ViewContext, instance: ProtocolInstance, blocks: Mapping[NodeId, NodeBlock]
 ) -> Mapping[NodeId, NodeBlock]:
-    """Return the blocks of routers, without their links to groups."""
+    """Return the blocks of routers, with their hostnames, without their links to groups."""
     if instance.name != BGP:
         return blocks
-    return {node: _without_groups(block) for node, block in blocks.items() if not is_group(node)}
+    names = context.hostnames
+    return {
+        node: _of_router(block, names.get(node))
+        for node, block in blocks.items()
+        if not is_group(node)
+    }
 
 
-def _without_groups(block: NodeBlock) -> NodeBlock:
+def _of_router(block: NodeBlock, hostname: str | None) -> NodeBlock:
     kept = block.neighbors & GROUP_NODE == 0
-    if np.all(kept):
+    if np.all(kept) and hostname == block.hostname:
         return block
     return replace(
         block,
+        hostname=hostname,
         neighbors=block.neighbors[kept],
         metrics=block.metrics[kept],
         capacities=block.capacities[kept],
