@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from fared.protocols.bgp.packet.communities import LinkBandwidth
+from fared.protocols.bgp.packet.messages import RouteGroup, Update
+from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.paths import with_bandwidth
 from tests.bgp_rib.routers import GBPS, LEAF_AS, NET, Router, attributes, feed, link, nets, peer
 
@@ -179,12 +181,32 @@ def test_own_prefixes_need_no_route_of_bgp():
     assert router.weights() == [1, 1, 1, 1]
 
 
-def test_a_loop_or_another_first_as_withdraws_the_route():
+@pytest.mark.rfc("RFC 4271 §9.1.2")
+def test_a_loop_withdraws_the_route():
     router = four_spines(told=(400,) * 4)
     router.announce(peer(1), [NET], attributes(65100, 65001, LEAF_AS))
-    router.announce(peer(2), [NET], attributes(65300, LEAF_AS))
     router.solve()
-    assert len(router.weights()) == 2
+    assert len(router.weights()) == 3
+
+
+@pytest.mark.rfc("RFC 4271 §6.3")
+def test_a_path_that_begins_with_another_as_is_used_unless_that_is_enforced():
+    """With ``enforce-first-as`` it does not come this far: the decoder withdraws it."""
+    router = Router()
+    router.add(peer(1))
+    router.announce(peer(1), [NET], attributes(65300, LEAF_AS))
+    router.solve()
+    assert router.weights() == [1]
+
+
+@pytest.mark.rfc("RFC 4271 §4.3")
+def test_a_prefix_both_withdrawn_and_announced_in_a_message_is_announced():
+    router = four_spines(told=(400,) * 4)
+    group = RouteGroup(BgpNextHop(4, peer(1).address), (NET,))
+    better = attributes(peer(1).remote_as)
+    router.rib.update(1, Update(withdrawn=(NET,), routes=(group,), attributes=better))
+    router.solve()
+    assert len(router.weights()) == 1
 
 
 def test_bandwidth_of_a_neighbor_is_ignored_if_it_is_to_be():

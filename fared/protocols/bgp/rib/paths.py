@@ -116,15 +116,11 @@ def without(attributes: PathAttributes, *kinds: type[Attribute]) -> PathAttribut
     return attributes_of(kept, [code for code in attributes.partial if code not in codes])
 
 
-def is_acceptable(attributes: PathAttributes, peer: BgpPeer, local_as: int) -> bool:
-    """Whether a path may be used: no loop, and of an external neighbor its own AS comes first."""
+def has_loop(attributes: PathAttributes, local_as: int) -> bool:
+    """Whether this AS is in the path, which is not used then (RFC 4271 §9.1.2)."""
     found = attributes.find(AsPath)
     path = () if found is None else found.path
-    # RFC 4271 §9.1.2: own AS in the path
-    if any(local_as in segment.numbers for segment in path):
-        return False
-    # RFC 4271 §6.3
-    return peer.internal or (bool(path) and path[0].numbers[0] == peer.remote_as)
+    return any(local_as in segment.numbers for segment in path)
 
 
 def make_path(

@@ -38,7 +38,7 @@ from fared.protocols.bgp.rib.paths import (
     REDISTRIBUTED,
     BgpPath,
     BgpPeer,
-    is_acceptable,
+    has_loop,
     with_community,
 )
 from fared.protocols.bgp.rib.shared import Chain
@@ -163,16 +163,16 @@ class BgpRib:
     def update(self, peer: int, update: Update) -> None:
         """Learn what an UPDATE says about this family."""
         lost = [prefix for prefix in update.withdrawn if prefix.family == self.family]
-        for routes in update.routes:
-            if routes.prefixes[0].family != self.family:
-                continue
-            if is_acceptable(update.attributes, self._peers[peer], self.local_as):
-                self.table.announce(peer, routes.prefixes, update.attributes, routes.next_hop)
-                self._note_passing(peer, update.attributes)
-            else:
-                lost += routes.prefixes
+        routes = [one for one in update.routes if one.prefixes[0].family == self.family]
+        if routes and has_loop(update.attributes, self.local_as):
+            lost += [prefix for one in routes for prefix in one.prefixes]
+            routes = []
         if lost:
             self.table.withdraw(peer, lost)
+        # RFC 4271 §4.3: a prefix that is withdrawn as well is announced
+        for one in routes:
+            self.table.announce(peer, one.prefixes, update.attributes, one.next_hop)
+            self._note_passing(peer, update.attributes)
         if update.end_of_rib == self.family:
             self.table.end_of_rib(peer)
 
