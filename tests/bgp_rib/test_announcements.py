@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
@@ -12,8 +13,9 @@ from fared.protocols.bgp.packet.attributes import (
     Med,
     UnknownAttribute,
 )
-from fared.protocols.bgp.packet.communities import LinkBandwidth
+from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN, LinkBandwidth
 from fared.protocols.bgp.packet.messages import Update
+from fared.protocols.bgp.rib.paths import REDISTRIBUTED
 from tests.bgp_rib.routers import GBPS, LEAF_AS, NET, OWN_AS, Router, attributes, link, nets, peer
 
 ONE, TWO, THREE = peer(1), peer(2), peer(3)
@@ -186,3 +188,28 @@ def test_routes_that_no_neighbor_knows_any_more_are_forgotten():
         mine.settle()
         assert gbps(mine.told(TWO)[NET]) == pytest.approx(1 + at / 10)
     assert len(mine.rib.outs[2]._routes) < 100
+
+
+@pytest.mark.rfc("RFC 4271 §5.1.4")
+def test_the_med_of_this_router_is_told_and_that_of_a_neighbor_is_not():
+    mine = router(ONE, TWO)
+    mine.rib.originate([NET], attributes(more=[Med(50)]), REDISTRIBUTED)
+    mine.announce(ONE, nets(1, 0x0B000000), attributes(ONE.remote_as, more=[Med(60)]))
+    mine.solve()
+    told = mine.told(TWO)
+    assert told[NET].find(Med) == Med(50)
+    assert told[nets(1, 0x0B000000)[0]].find(Med) is None
+
+
+@pytest.mark.rfc("RFC 8326 §4")
+def test_a_drained_router_tells_internal_neighbors_the_least_local_pref():
+    inner = peer(3, internal=True, remote_as=OWN_AS)
+    mine = router(ONE, inner)
+    mine.path(ONE)
+    mine.solve()
+    assert mine.told(inner)[NET].find(LocalPref) == LocalPref(100)
+    out = mine.rib.outs[inner.number]
+    out.change(replace(out.settings, drained=True), mine.rib.table)
+    told = mine.told(inner)[NET]
+    assert told.find(LocalPref) == LocalPref(0)
+    assert told.find(Communities) == Communities((GRACEFUL_SHUTDOWN,))

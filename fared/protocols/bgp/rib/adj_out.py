@@ -101,8 +101,13 @@ class Outgoing(NamedTuple):
     limits: tuple[SharedLimit, ...] = ()
 
 
-def exported(attributes: PathAttributes, local_as: int, *, internal: bool) -> PathAttributes | None:
-    """Return the attributes of a route for a neighbor; None if it may not be told of it."""
+def exported(
+    attributes: PathAttributes, local_as: int, *, internal: bool, own: bool
+) -> PathAttributes | None:
+    """Return the attributes of a route for a neighbor; None if it may not be told of it.
+
+    ``own``: this router originates it, and its MED is for all neighbors.
+    """
     communities = attributes.find(Communities)
     limits = () if communities is None else communities.communities
     if _NO_ADVERTISE in limits or not (internal or set(limits).isdisjoint(_NO_EXPORT)):
@@ -122,7 +127,7 @@ def exported(attributes: PathAttributes, local_as: int, *, internal: bool) -> Pa
     path = attributes.find(AsPath)
     # RFC 4271 §5.1.2, §5.1.4, §5.1.5; RFC 4456 §8
     longer = join_paths(sequence(local_as), () if path is None else path.path)
-    attributes = without(attributes, Med, LocalPref, OriginatorId, ClusterList)
+    attributes = without(attributes, LocalPref, OriginatorId, ClusterList, *() if own else (Med,))
     extended = attributes.find(ExtendedCommunities)
     if extended is not None:
         # RFC 4360 §6

@@ -17,7 +17,13 @@ import numpy as np
 
 from fared.core.ids import NodeId, Prefix
 from fared.paths.ted.model import LocalLink
-from fared.protocols.bgp.packet.attributes import AsPath, Origin, OriginType, PathAttributes
+from fared.protocols.bgp.packet.attributes import (
+    AsPath,
+    LocalPref,
+    Origin,
+    OriginType,
+    PathAttributes,
+)
 from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN, SharedLimit
 from fared.protocols.bgp.packet.messages import Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
@@ -36,7 +42,6 @@ from fared.protocols.bgp.rib.graph import GroupGraph
 from fared.protocols.bgp.rib.paths import (
     OWN,
     REDISTRIBUTED,
-    BgpPath,
     BgpPeer,
     has_loop,
     with_community,
@@ -90,7 +95,7 @@ class BgpRib:
         """By neighbor, the sessions with the same router, its own included."""
         self._carried: dict[int, float | None] = {}
         """C of the router of a neighbor, as far as it is known what that is."""
-        self._exported: dict[tuple[int, bool, bool], ExportedRoute | None] = {}
+        self._exported: dict[tuple[int, bool, bool, bool], ExportedRoute | None] = {}
         for number in (OWN, REDISTRIBUTED):
             self.table.add(BgpPeer(number, local_as, int(root) & 0xFFFF_FFFF, 0))
 
@@ -292,7 +297,7 @@ class BgpRib:
         if not numbers.isdisjoint(self._siblings[peer.number]):
             # it would not use a longer path beside its own
             return None
-        route = self._export(paths[0].path, internal=peer.internal, drained=export.drained)
+        route = self._export(paths[0], internal=peer.internal, drained=export.drained)
         if route is None:
             return None
         if export.drained:
@@ -315,14 +320,18 @@ class BgpRib:
         own = SharedLimit(self.local_as, int(self.graph.root) & 0xFFFF_FFFF, total)
         return (own, *chosen.chain)
 
-    def _export(self, path: BgpPath, *, internal: bool, drained: bool) -> ExportedRoute | None:
+    def _export(self, one: PeerPath, *, internal: bool, drained: bool) -> ExportedRoute | None:
         """Return what is told of a path, once made for all paths of a kind."""
-        key = (path.kind, internal, drained)
+        own, path = one.peer.number <= OWN, one.path
+        key = (path.kind, own, internal, drained)
         if key in self._exported:
             return self._exported[key]
-        attributes = exported(path.attributes, self.local_as, internal=internal)
+        attributes = exported(path.attributes, self.local_as, internal=internal, own=own)
         if attributes is not None and drained:
             attributes = with_community(attributes, GRACEFUL_SHUTDOWN)
+            if internal:
+                # RFC 8326 §4.2: who does not know the community prefers others, too
+                attributes = attributes.replaced(LocalPref(0))
         if len(self._exported) == _EXPORTED:
             self._exported.clear()
         found = None if attributes is None else ExportedRoute(attributes)
