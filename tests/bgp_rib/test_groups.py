@@ -181,3 +181,14 @@ def test_a_path_and_a_prefix_of_many_neighbors_take_four_bytes():
     finally:
         tracemalloc.stop()
     assert used < 2e6
+
+
+def test_neighbors_that_come_and_go_without_a_path_take_no_memory():
+    rib = table(1)
+    learn(rib, 1, PREFIXES)
+    regroup(rib)
+    before = rib._table.shape
+    for _ in range(100):
+        rib.add(peer(2))
+        rib.lose(2)
+    assert rib._table.shape == before

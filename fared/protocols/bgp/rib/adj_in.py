@@ -83,6 +83,7 @@ class AdjRibIn:
         """Take in a neighbor, or its other settings, which count for what comes from now on."""
         place = self._places.get(peer.number)
         if place is None:
+            self._vacate()
             if None not in self._peers:
                 self._widen()
             place = self._peers.index(None)
@@ -177,6 +178,13 @@ class AdjRibIn:
         self._numbers[prefix] = found
         return found
 
+    def _vacate(self) -> None:
+        """Have the places of neighbors that were lost again, once no row has paths of them."""
+        if self._vacant and self.settled:
+            for place in self._vacant:
+                self._peers[place] = None
+            self._vacant.clear()
+
     def _widen(self) -> None:
         """Make room for as many neighbors again."""
         width = len(self._peers)
@@ -203,11 +211,6 @@ class AdjRibIn:
             self._move(group, row, some, done)
         done.changed.difference_update(done.gone)
         self._unused += done.gone
-        if self._vacant and self.settled:
-            # only now no row of a group has paths of neighbors that were lost
-            for place in self._vacant:
-                self._peers[place] = None
-            self._vacant.clear()
         return done
 
     def _move(self, before: int, row: bytes, some: list[int], done: Regrouped) -> None:
