@@ -109,3 +109,21 @@ def test_a_restart_ends_though_a_neighbor_does_not_return():
     logs = fabric.network.nodes["S1"].logs
     (ended,) = [one for one in logs if one.event == "graceful-restart-ended"]
     assert ended.fields["result"] == "not all neighbors have told their routes: L2"
+
+
+@pytest.mark.rfc("RFC 4724 §4.1")
+def test_neighbors_that_restart_together_do_not_wait_for_each_other():
+    fabric = spines()
+    for name in ("S1", "L1"):
+        fabric.network.kill(name)
+    fabric.network.run_for(1.0)
+    for name in ("S1", "L1"):
+        fabric.network.start(name, BEGUN)
+    fabric.network.run_for(8.0)
+    assert not engine(fabric, "S1").restarting
+    assert not engine(fabric, "L1").restarting
+    for name in ("S1", "L1"):
+        logs = fabric.network.nodes[name].logs
+        (ended,) = [one for one in logs if one.event == "graceful-restart-ended"]
+        assert ended.fields["result"] == COMPLETED
+    assert shares(fabric, "L1", "L2") == shares(fabric, "L2", "L1") == EVEN

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from fared.core.timers import Timer
 from fared.protocols.bgp.instance import BgpInstance
+from fared.protocols.bgp.neighbor import BgpSpeaker
+from fared.protocols.bgp.packet.capabilities import RestartFlags
 from fared.protocols.igp.events import GracefulRestartBegun
 from fared.protocols.igp.restart import COMPLETED, RestartEnded, end_restart
 
@@ -47,15 +49,11 @@ class BgpRestarter:
         if instance.restarting_until is None or not instance.neighbors:
             return
         expected = [one for one in instance.neighbors.values() if one.settings.enabled]
-        if all(one.agreed is not None and not one.unended for one in expected):
+        if not any(map(_awaited, expected)):
             self._end(COMPLETED)
 
     def _expired(self) -> None:
-        late = [
-            one.name
-            for one in self._instance.neighbors.values()
-            if one.agreed is None or one.unended
-        ]
+        late = [one.name for one in self._instance.neighbors.values() if _awaited(one)]
         self._end(f"not all neighbors have told their routes: {', '.join(late)}")
 
     def _end(self, result: str) -> None:
@@ -68,3 +66,15 @@ class BgpRestarter:
                 neighbor.session.settings = replace(settings, restarting=False)
         self.last = end_restart(instance.process, self.began, result, planned=self.planned)
         instance.wake()
+
+
+def _awaited(neighbor: BgpSpeaker) -> bool:
+    """Whether a neighbor is to come, or to say that it has told all (RFC 4724 §4.1).
+
+    One that restarts, too, waits for this router; one without graceful restart need not say it.
+    """
+    if neighbor.agreed is None:
+        return True
+    restart = neighbor.agreed.restart
+    says = restart is not None and not restart.flags & RestartFlags.RESTARTED
+    return says and bool(neighbor.unended)
