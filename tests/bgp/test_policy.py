@@ -6,6 +6,7 @@ import pytest
 
 from fared.core.filters import Filter, parse_item
 from fared.core.ids import ipv4_prefix, parse_prefix
+from fared.core.routes import LocalRoute, RouteSource
 from fared.core.streams import StreamReceived
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.protocols.bgp.packet.attributes import Communities
@@ -15,6 +16,8 @@ from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN
 from fared.protocols.bgp.packet.messages import RouteGroup, Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.session.fsm import BgpState
+from fared.protocols.bgp.settings import BgpRedistribution
+from fared.protocols.igp.events import ExternalRoutes
 from fared.router.events import RouterSettingsApplied, To
 from tests.bgp.fabrics import (
     GBPS,
@@ -228,3 +231,23 @@ def test_the_capacity_of_an_own_network_limits_all_paths_to_it(fabric):
     assert carried(fabric, "L1", "L2") == pytest.approx(200 * GBPS)
     hosts.capacity = None
     fabric.network._notify(hosts)
+
+
+def test_a_static_default_route_is_redistributed_only_if_a_filter_permits_it(fabric):
+    """It often is that of a management network; ``networks`` has one that is always advertised."""
+    default, other = parse_prefix("0.0.0.0/0"), parse_prefix("192.0.2.0/24")
+    static = {(RouteSource.STATIC, prefix): LocalRoute() for prefix in (default, other)}
+    apply(fabric, "L1", redistribute={"static": BgpRedistribution()})
+    fabric.network.input("L1", To("bgp", ExternalRoutes(static)))
+    fabric.network.run_for(0.5)
+    known = engine(fabric, "L2").instance.ribs[4]
+    assert known.paths(other)
+    assert not known.paths(default)
+    (why,) = engine(fabric, "L1").withheld(default)
+    assert why.reason == "a default route needs prefixes or a filter that permits it"
+    filters = (Filter("yes", (parse_item("permit 0.0.0.0/0"),)),)
+    apply(fabric, "L1", redistribute={"static": BgpRedistribution(filters=filters)})
+    fabric.network.run_for(0.5)
+    assert known.paths(default)
+    assert not known.paths(other)
+    fabric.network.input("L1", To("bgp", ExternalRoutes(dict.fromkeys(static))))

@@ -104,6 +104,9 @@ def _refusal(prefix: Prefix, rule: BgpRedistribution, route: LocalRoute) -> str 
     """Say why a route is not announced; None: it is."""
     if ORIGIN_TAGS[RouteSource.BGP] in route.tags:
         return "its tag says that it comes from BGP, and it is not taken back"
+    if not prefix.length and not rule.filters:
+        # as in the IGPs, never by the way: often it is that of a management network
+        return "a default route needs prefixes or a filter that permits it"
     if rule.tag is not None and rule.tag not in (route.tags or (0,)):
         return f"it has not the tag {rule.tag}"
     tag = route.tags[0] if route.tags else 0
