@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.management.documents.registry import SHOWN, narrowed
+from fared.management.documents.registry import SHOWN, document_of, narrowed
 from tests.live.daemons import LINKS, RIGHT_STUB, Json, Pair, running_pair
 from tests.waiting import wait_for
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.netns
 LEVEL = "level-2"
 RIGHT6, RIGHT6_STUB = "2001:db8:0:92::1/64", "2001:db8:0:92::/64"
 COMMANDS = [
-    *(("show", name) for name in SHOWN),
+    *(("show", name) for name in SHOWN if not document_of(name).proto),
     *(("show", "isis", name) for name in narrowed()),
     ("show", "isis", "database", "right"),
     ("show", "routes", "--af", "ipv4"),

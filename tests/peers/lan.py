@@ -23,6 +23,7 @@ from fared.extensions.lab.kinds import kind_of
 from fared.extensions.lab.kinds.base import Command
 from fared.extensions.lab.namespaces import Netns
 from fared.management.api.client import DaemonUnreachableError
+from fared.router.protocols import ISIS, OSPF
 from tests.peers.peers import fared
 from tests.waiting import wait_for
 
@@ -62,7 +63,12 @@ class Member:
         return SimpleNamespace(
             name=self.name,
             isis=self.isis,
-            node=SimpleNamespace(kind=self.kind, startup_config=None, ina=False),
+            node=SimpleNamespace(
+                kind=self.kind,
+                startup_config=None,
+                ina=False,
+                protocol=ISIS if self.isis else OSPF,
+            ),
         )
 
     def cli(self, *arguments: str) -> str:
