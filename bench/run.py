@@ -59,6 +59,7 @@ SECTIONS = {
     "held": "Held: bytes of Python objects of one of a hundred thousand externals",
     "bgp": "BGP: messages read and written, without a routing table",
     "bgp_sessions": "BGP: a leaf with 64 sessions and 10,000 prefixes, beside FRR",
+    "bgp_values": "BGP: a link carries less, until the kernel of another leaf weighs it so",
     "externals": "Externals: a hundred thousand of BIRD through a row of three",
     "beside": "Beside C: the same database in fared, FRR and BIRD",
     "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
