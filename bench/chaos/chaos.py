@@ -29,9 +29,11 @@ from typing import Any, NamedTuple
 import yaml
 
 from bench import OUTPUT, ROOT
-from bench.chaos.checks import REFUSED, Complaints, Plane, planes
+from bench.chaos.bgp import BGP
+from bench.chaos.checks import REFUSED, Complaints, Plane
 from bench.chaos.faults import REPLAY, Fault, Faults
 from bench.chaos.peers import Peers
+from bench.chaos.planes import planes
 from bench.lab.sandboxed import required, skipped
 from fared.extensions.lab import sandbox
 from fared.extensions.lab.addressing import PortAddresses
@@ -209,14 +211,16 @@ class Chaos:
 
 @contextmanager
 def running(file: Path, directory: Path) -> Iterator[Fabric]:
-    """A fabric with graceful restart at every router that supports it."""
+    """A fabric with graceful restart at every router of an IGP that supports it."""
     with Fabric.from_file(file, directory=directory) as fabric:
         for plan in fabric.plan.routers:
-            node = fabric.node(plan.name)
+            node, protocol = fabric.node(plan.name), plan.node.protocol
+            if protocol == BGP:
+                continue
             if plan.node.kind == "fared":
                 path = node.directory / "fared.yaml"
                 config = yaml.safe_load(path.read_text("utf-8"))
-                section = config["isis" if plan.isis else "ospf"]
+                section = config[protocol]
                 section["graceful-restart"] = {"helper": True}
                 if not plan.isis:
                     section["graceful-restart"]["enabled"] = True

@@ -34,7 +34,7 @@ _SYSCTLS6 = ("ipv6/conf/all/forwarding", "ipv6/fib_multipath_hash_policy")
 _MOST = 300
 """Characters of a reason."""
 _TRACES = (b"Traceback (most recent call last)", b'"internal-error"')
-_NO_ANSWER = (
+NO_ANSWER = (
     AssertionError,
     DaemonRefusedError,
     DaemonUnreachableError,
@@ -47,7 +47,7 @@ _NO_ANSWER = (
 
 REFUSED = "hellos are accepted"
 """The check that fails while hellos are refused, and for a minute after."""
-_LINKS = "links have an adjacency"
+LINKS = "links have an adjacency"
 """The check that fails while a link is down."""
 
 
@@ -82,7 +82,7 @@ class Plane:
         """Wait until every kernel has the oracle's routes; return when, None: not in time."""
         try:
             return await_kernels(self, self._wanted(down), seconds)
-        except _NO_ANSWER:
+        except NO_ANSWER:
             return None
 
     def problem(
@@ -92,23 +92,28 @@ class Plane:
 
         ``excused``: checks of the daemons that a fault makes fail on purpose.
         """
+        for name, check in self.checks(down, excused):
+            try:
+                check()
+            except NO_ANSWER as error:
+                return f"{name}: {type(error).__name__} {error}"[:_MOST]
+        return None
+
+    def checks(
+        self, down: Collection[PortAddresses], excused: Collection[str]
+    ) -> tuple[tuple[str, Callable[[], object]], ...]:
+        """The invariants, by name."""
         wanted = self._wanted(down)
-        checks: tuple[tuple[str, Callable[[], object]], ...] = (
+        return (
             ("processes", self._alive),
             ("kernels", lambda: await_kernels(self, wanted, 0.0)),
             ("adjacencies", lambda: self._adjacent(down)),
             ("daemons' routes", lambda: self._computed(wanted)),
             ("databases", self._agree),
-            ("plan", lambda: self._planned((*excused, _LINKS) if down else excused)),
+            ("plan", lambda: self._planned((*excused, LINKS) if down else excused)),
             ("weights", lambda: self._weighted(down)),
             ("sysctls", self._set),
         )
-        for name, check in checks:
-            try:
-                check()
-            except _NO_ANSWER as error:
-                return f"{name}: {type(error).__name__} {error}"[:_MOST]
-        return None
 
     def _wanted(self, down: Collection[PortAddresses]) -> dict[str, dict[str, Any]]:
         links = [frozenset((port.node, port.peer)) for port in down]
@@ -242,21 +247,6 @@ class Complaints:
             lines = [line for line in text.splitlines() if any(mark in line for mark in _TRACES)]
             found += [f"{plan.name}: {_short(line)}" for line in lines]
         return found
-
-
-def planes(fabric: Fabric) -> list[Plane]:
-    """The planes of a fabric that runs: its routers and hosts, by protocol."""
-    found = []
-    for isis in (False, True):
-        names = {plan.name for plan in fabric.plan.routers if plan.isis == isis}
-        nodes = {
-            name: node
-            for name, node in fabric.plan.nodes.items()
-            if name in names or any(port.peer in names for port in node.ports)
-        }
-        if names:
-            found.append(Plane(fabric, AddressPlan(nodes)))
-    return found
 
 
 def _without(plan: AddressPlan, down: Collection[PortAddresses]) -> AddressPlan:
