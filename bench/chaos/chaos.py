@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from bench import OUTPUT, ROOT
-from bench.chaos.bgp import BGP
+from bench.chaos.bgp_plane import BGP
 from bench.chaos.checks import REFUSED, Complaints, Plane
 from bench.chaos.faults import REPLAY, Fault, Faults
 from bench.chaos.peers import Peers

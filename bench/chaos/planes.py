@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.chaos.bgp import BGP, BgpPlane
+from bench.chaos.bgp_plane import BGP, BgpPlane
 from bench.chaos.checks import Plane
 from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.fabric import Fabric
