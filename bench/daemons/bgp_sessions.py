@@ -30,6 +30,8 @@ LOST = 5
 _QUIET = 0.5
 """Seconds without a change in the kernel after which there is none any more."""
 _PATIENCE = 300.0
+_REST = 30.0
+"""Seconds after which modules that are needed later are loaded, and neighbors count as quiet."""
 GOALS = {"learnt": 3.0, "memory": 60.0, "idle": 2.0, "lost": 20.0}
 
 
@@ -53,7 +55,7 @@ class BgpDevice(Device):
         last, count = since, 0
         deadline = since + _PATIENCE
         while True:
-            self.neighbors.serve(0.02 if quiet >= _QUIET else 0.001)
+            self.neighbors.serve(0.002)
             now, found = time.monotonic(), self.changes()
             if found:
                 last, count = now, count + found
@@ -92,7 +94,7 @@ def _measure(device: BgpDevice, messages: list[bytes], idle: float) -> dict[str,
     found["learnt"], changes = device.last_change(began, 2.0)
     found["learnt cpu"] = device.cpu() - cpu
     found["changes"] = changes
-    neighbors.serve(5.0)
+    neighbors.serve(_REST)
     found["memory"], found["resident"] = device.resident() - memory, device.resident()
     cpu, began = device.cpu(), time.monotonic()
     neighbors.serve(idle)
