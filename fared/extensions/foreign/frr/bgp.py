@@ -14,6 +14,7 @@ from fared.extensions.foreign.frr.context import (
     FrrPeerLists,
     Given,
 )
+from fared.extensions.foreign.frr.interface import bfd
 from fared.extensions.foreign.frr.lines import FrrStatement
 from fared.extensions.foreign.rules import (
     NO_SETTING,
@@ -181,20 +182,7 @@ def _hops(at: FrrBgpFamily, line: FrrStatement, name: str, hops: str) -> str | N
 
 
 def _bfd(at: FrrBgpFamily, line: FrrStatement, name: str, *words: str) -> str | None:
-    settings = at.peer(name, line).settings
-    settings["bfd", "enabled"] = Given(True, line)
-    match words:
-        case ():
-            return None
-        case ("profile", profile):
-            settings["bfd", "profile"] = Given(profile, line)
-        case (multiplier, receive, transmit) if multiplier.isdigit():
-            settings["bfd", "multiplier"] = Given(number(multiplier), line)
-            settings["bfd", "min-rx"] = Given(f"{number(receive)}ms", line)
-            settings["bfd", "min-tx"] = Given(f"{number(transmit)}ms", line)
-        case _:
-            return f"BFD is taken, {' '.join(words)} is not"
-    return None
+    return bfd(at.peer(name, line).settings, line, words)
 
 
 def _shutdown(at: FrrBgpFamily, line: FrrStatement, name: str, *words: str) -> None:

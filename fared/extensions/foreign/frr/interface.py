@@ -68,10 +68,10 @@ def _ospf_passive(port: FrrPort, line: FrrStatement, *_rest: str) -> None:
 
 
 def _ospf_bfd(port: FrrPort, line: FrrStatement, *words: str) -> str | None:
-    return _bfd(port.ospf.settings, line, words)
+    return bfd(port.ospf.settings, line, words)
 
 
-def _bfd(settings: Settings, line: FrrStatement, words: tuple[str, ...]) -> str | None:
+def bfd(settings: Settings, line: FrrStatement, words: tuple[str, ...]) -> str | None:
     """``bfd``, ``bfd profile NAME``, and of older releases multiplier and intervals in ms."""
     settings["bfd", "enabled"] = Given(True, line)
     match words:
@@ -79,7 +79,7 @@ def _bfd(settings: Settings, line: FrrStatement, words: tuple[str, ...]) -> str 
             return None
         case ("profile", name):
             settings["bfd", "profile"] = Given(name, line)
-        case (multiplier, receive, transmit):
+        case (multiplier, receive, transmit) if multiplier.isdigit():
             settings["bfd", "multiplier"] = Given(number(multiplier), line)
             settings["bfd", "min-rx"] = Given(f"{number(receive)}ms", line)
             settings["bfd", "min-tx"] = Given(f"{number(transmit)}ms", line)
@@ -147,7 +147,7 @@ def isis_key(form: str, text: str, line: FrrStatement) -> Key:
 
 
 def _isis_bfd(port: FrrPort, line: FrrStatement, *words: str) -> str | None:
-    return _bfd(port.isis.settings, line, words)
+    return bfd(port.isis.settings, line, words)
 
 
 def _both(name: str, action: Action) -> tuple[Rule, ...]:
