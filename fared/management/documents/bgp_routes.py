@@ -75,16 +75,9 @@ class BgpRoutes(Answer, tag="fared-bgp-routes/1"):
         if len(self.routes) == 1 and self.routes[0].advertised_to is not UNSET:
             _one(paper, self.routes[0])
             return
-        families: dict[bool, list[BgpRouteEntry]] = {}
-        for route in self.routes:
-            families.setdefault(":" in route.prefix, []).append(route)
-        if not families:
-            paper.line("none")
-        for index, found in enumerate(families.values()):
-            if index:
-                paper.line()
+        for found in paper.by_family(self.routes):
             paper.grid(_COLUMNS, (row for route in found for row in _rows(route)))
-        if families:
+        if self.routes:
             paper.line(dim(f"* used, > best; {human.RATES}"))
 
 

@@ -216,6 +216,18 @@ class Paper:
         if not found:
             self.line("none")
 
+    def by_family(self, rows: Iterable[R]) -> Iterator[list[R]]:
+        """Yield the rows of each family (``prefix``), the lengths of whose addresses differ."""
+        found: dict[bool, list[R]] = {}
+        for row in rows:
+            found.setdefault(":" in getattr(row, "prefix"), []).append(row)  # noqa: B009 - likewise
+        for index, members in enumerate(found.values()):
+            if index:
+                self.line()
+            yield members
+        if not found:
+            self.line("none")
+
 
 def _text(shown: Shown) -> Text:
     """Assemble what rich prints."""

@@ -124,24 +124,17 @@ class Routes(Answer, tag="fared-routes/1"):
     summary: Sequence[RouteCount] | UnsetType = UNSET
 
     def show(self, paper: Paper) -> None:
-        """Print a table for each family, since the lengths of addresses differ much."""
+        """Print a table for each family."""
         if self.summary is not UNSET:
             paper.table(self.summary, _COUNTS)
             return
-        families: dict[bool, list[RouteEntry]] = {}
-        for route in self.routes:
-            families.setdefault(":" in route.prefix, []).append(route)
-        if not families:
-            paper.line("none")
-        for index, found in enumerate(families.values()):
-            if index:
-                paper.line()
+        for found in paper.by_family(self.routes):
             live = found[0].installed is not UNSET
             rows = (row for route in found for row in _rows(route, paper))
             paper.grid(_LIVE if live else _COLUMNS, rows)
         if any(route.installed is True for route in self.routes):
             paper.line(dim(f"* in the kernel; {human.RATES}"))
-        elif families:
+        elif self.routes:
             paper.rates()
 
 
