@@ -20,7 +20,9 @@ from fared.core.streams import (
 )
 from fared.protocols.bgp.packet.capabilities import GracefulRestartCapability
 from fared.protocols.bgp.packet.messages import RouteRefresh, Update
-from fared.protocols.bgp.settings import EXTERNAL
+from fared.protocols.bgp.settings import BgpNeighborSettings
+
+_DEFAULT = BgpNeighborSettings()
 
 
 class NeighborSettings(msgspec.Struct, frozen=True):
@@ -34,15 +36,15 @@ class NeighborSettings(msgspec.Struct, frozen=True):
     local_as: int
     identifier: int
     transport: Transport
-    remote_as: int | str = EXTERNAL
-    families: tuple[int, ...] = (4, 6)
-    hold_time: int = 9
-    keepalive: float = 3.0
-    connect_retry: float = 1.0
-    passive: bool = False
+    remote_as: int | str = _DEFAULT.remote_as
+    families: tuple[int, ...] = _DEFAULT.families
+    hold_time: int = _DEFAULT.hold_time
+    keepalive: float = _DEFAULT.keepalive
+    connect_retry: float = _DEFAULT.connect_retry
+    passive: bool = _DEFAULT.passive
     extended_next_hop: bool = False
     restart_time: int | None = None
-    enforce_first_as: bool = True
+    enforce_first_as: bool = _DEFAULT.enforce_first_as
     keeps: bool = True
     restarting: bool = False
     hostname: str = ""
