@@ -7,7 +7,6 @@ alone, since it accepts no path with its own AS.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -15,13 +14,13 @@ from bench.chaos.checks import LINKS, NO_ANSWER, Plane
 from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
 from fared.extensions.lab.expected import expected_shares, path_capacities
 from fared.extensions.lab.fabric import RunningNode
-from fared.extensions.lab.waiting import interfaces
+from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.waiting import interfaces, wait_until
 from tests.peers.peers import fared, vtysh_json
 
 BGP = "bgp"
 ESTABLISHED = "sessions are established"
 """A check that fails while a link is down, as does that of its carrier."""
-_LOOK = 0.05
 _UP = re.compile(r"^\w+ +BGP .* Established", re.MULTILINE)
 
 
@@ -30,17 +29,15 @@ class BgpPlane(Plane):
 
     def kernels(self, down: Collection[PortAddresses], seconds: float) -> float | None:
         """Wait until every kernel has all routes; return when, None: not in time."""
-        deadline = time.monotonic() + seconds
         wanted = self._wanted(down)
-        while True:
-            try:
-                self._routed(wanted)
-            except NO_ANSWER:
-                if time.monotonic() > deadline:
-                    return None
-                time.sleep(_LOOK)
-            else:
-                return time.monotonic()
+
+        def accepts(name: str, view: KernelView) -> bool:
+            return not _wrong(view, wanted[name])
+
+        try:
+            return wait_until(self.views(self.plan.routers), accepts, seconds)
+        except NO_ANSWER:
+            return None
 
     def checks(
         self, down: Collection[PortAddresses], excused: Collection[str]
@@ -82,10 +79,8 @@ class BgpPlane(Plane):
 
     def _routed(self, wanted: Mapping[str, Mapping[str, frozenset[str]]]) -> None:
         for name, table in wanted.items():
-            routes = self.view(name).routes()
-            for prefix, hops in table.items():
-                held = frozenset(interfaces(routes.get(prefix, ())))
-                assert held == hops, f"{name} {prefix}: {sorted(held)}, not {sorted(hops)}"
+            found = _wrong(self.view(name), table)
+            assert not found, f"{name} {found}"
 
     def _sessions(self, down: Collection[PortAddresses]) -> None:
         lost = {frozenset((port.node, port.peer)) for port in down}
@@ -119,3 +114,13 @@ class BgpPlane(Plane):
             return min([one for one in known if one is not None], default=None)
 
         return expected_shares(path_capacities(plan, rate, source, target))
+
+
+def _wrong(view: KernelView, table: Mapping[str, frozenset[str]]) -> str:
+    """Say which route of a kernel has other interfaces; empty: all are as they should be."""
+    routes = view.routes()
+    for prefix, hops in table.items():
+        held = frozenset(interfaces(routes.get(prefix, ())))
+        if held != hops:
+            return f"{prefix}: {sorted(held)}, not {sorted(hops)}"
+    return ""

@@ -15,6 +15,7 @@ from fared.extensions.lab.kernel_view import KernelView
 from fared.extensions.lab.shipped import files
 from fared.extensions.lab.topology import LabTopology
 from fared.extensions.lab.waiting import await_paths, wait_until
+from tests.lab import two_leaves
 
 
 def shipped(name: str) -> LabTopology:
@@ -43,19 +44,7 @@ def test_the_cable_of_the_first_spine_to_the_far_leaf_slows_down():
     assert len(cast.watched) == 7
 
 
-MIXED = """
-name: small
-topology:
-  defaults: {labels: {fared-lab.rate: 100M, fared-lab.protocol: bgp}}
-  nodes: {S1: {kind: frr}, S2: {kind: bird}, L1: {kind: fared}, L2: {kind: fared}, h1: {}, h2: {}}
-  links:
-    - endpoints: ["S1:L1", "L1:S1"]
-    - endpoints: ["S2:L1", "L1:S2"]
-    - endpoints: ["S1:L2", "L2:S1"]
-    - endpoints: ["S2:L2", "L2:S2"]
-    - endpoints: ["L1:h1", "h1:L1"]
-    - endpoints: ["L2:h2", "h2:L2"]
-"""
+MIXED = two_leaves.topology("small", protocol="bgp", rate="100M", S1="frr", S2="bird")
 
 
 @pytest.mark.netns
