@@ -321,7 +321,7 @@ def _addresses(link: Link, family: int | None = None) -> list[InterfaceAddress]:
 def _local(address: InterfaceAddress) -> bool:
     if address.family == FAMILY_IPV4:
         return address.address >> 24 in (0, 127) or address.address >> 16 == 0xA9FE
-    return address.address <= 1 or address.address >> 118 == 0xFE80 >> 6
+    return address.address <= 1 or address.link_local
 
 
 def _shown_addresses(link: Link) -> list[str]:

@@ -42,6 +42,8 @@ SHARED_SHIFT = 36
 ISIS_NODE = 1 << 60
 FAMILY_IPV4 = 4
 FAMILY_IPV6 = 6
+LINK_LOCAL6 = 0xFE80 >> 6
+"""The first ten bits of fe80::/10."""
 ADDRESS_BITS: Mapping[int, int] = MappingProxyType({FAMILY_IPV4: 32, FAMILY_IPV6: 128})
 """The length of an address by family."""
 
@@ -164,6 +166,11 @@ def parse_prefix(text: str) -> Prefix:
     """Parse ``10.0.0.0/24`` (or a bare address as a host prefix). Raises ValueError."""
     net = ipaddress.ip_network(text, strict=False)
     return Prefix(net.version, int(net.network_address), net.prefixlen)
+
+
+def is_link_local(family: int, address: int) -> bool:
+    """Whether an address is in fe80::/10: IPv6, and meaningful on one link only."""
+    return family == FAMILY_IPV6 and address >> 118 == LINK_LOCAL6
 
 
 def format_address(family: int, address: int) -> str:

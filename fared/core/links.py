@@ -7,10 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fared.core.ids import ADDRESS_BITS, ipv4_prefix
+from fared.core.ids import ADDRESS_BITS, Prefix, ipv4_prefix, is_link_local
 from fared.core.routes import is_martian
-
-_LINK_LOCAL = 0xFE80 >> 6
 
 
 class InterfaceAddress(msgspec.Struct, frozen=True):
@@ -35,6 +33,17 @@ class InterfaceAddress(msgspec.Struct, frozen=True):
     def network(self) -> int:
         """An address in its network: that of the far end where the kernel knows it."""
         return self.address if self.peer is None else self.peer
+
+    @property
+    def prefix(self) -> Prefix:
+        """Its network, as a prefix."""
+        width = ADDRESS_BITS[self.family] - self.prefix_length
+        return Prefix(self.family, self.network >> width << width, self.prefix_length)
+
+    @property
+    def link_local(self) -> bool:
+        """Whether it is in fe80::/10, as on every IPv6 link."""
+        return is_link_local(self.family, self.address)
 
     def contains(self, far: int) -> bool:
         """Whether an address of the same family is in its network."""
@@ -119,7 +128,7 @@ class Link(msgspec.Struct, frozen=True):
     def link_local(self) -> InterfaceAddress | None:
         """The oldest IPv6 link-local address (fe80::/10): the next hop that neighbors use."""
         for address in self.addresses:
-            if address.family == 6 and address.address >> 118 == _LINK_LOCAL:
+            if address.link_local:
                 return address
         return None
 

@@ -12,13 +12,12 @@ from types import MappingProxyType
 
 import msgspec
 
-from fared.core.ids import FAMILY_IPV4, NodeId, Prefix, ipv4_prefix
+from fared.core.ids import FAMILY_IPV4, LINK_LOCAL6, NodeId, Prefix, ipv4_prefix
 
 _LINK_LOCAL = ipv4_prefix(169 << 24 | 254 << 16, 16)
 """IPv4 link-local: the same prefix on every link, so never routed (RFC 3927 §7)."""
 _MARTIAN_OCTETS = frozenset({0, 127, *range(224, 256)})
 """The first octets of 0.0.0.0/8, 127.0.0.0/8 and 224.0.0.0/3."""
-_LINK_LOCAL6 = 0xFE80 >> 6
 _MULTICAST6 = 0xFF
 _SPECIAL = 0xFFFF_FFFF_FFFF
 """The highest of ::, ::1 and the IPv6 addresses that contain an IPv4 address."""
@@ -61,6 +60,11 @@ class LocalRoute(msgspec.Struct, frozen=True):
     metric: int = 0
     tags: tuple[int, ...] = ()
 
+    @property
+    def tag(self) -> int:
+        """The tag that filters see; 0: none."""
+        return self.tags[0] if self.tags else 0
+
 
 RouteKey = tuple[RouteSource, Prefix]
 TagOf = Callable[[Prefix, int | None, tuple[NodeId, ...]], int | None]
@@ -79,7 +83,7 @@ def is_martian(prefix: Prefix) -> bool:
         return network >> 24 in _MARTIAN_OCTETS and (network >> 24 != 0 or length >= 8)
     if network >> 120 == _MULTICAST6:
         return True
-    return (network >> 118 == _LINK_LOCAL6 and length >= 10) or (network <= 1 and length == 128)
+    return (network >> 118 == LINK_LOCAL6 and length >= 10) or (network <= 1 and length == 128)
 
 
 def redistributable(prefix: Prefix) -> bool:

@@ -45,7 +45,6 @@ _GAP = 0.02
 _PATIENCE = 10
 _DOUBLINGS, _LONGEST_GAP = 8, 5.0
 """The gap doubles while reads fail, up to this many seconds."""
-_LINK_LOCAL = 0xFE80 >> 6
 _AF = tuple(bytes([af]) for af in FAMILY)
 _STATIC = (bytes([_RTPROT_BOOT]), bytes([_RTPROT_STATIC]))
 
@@ -182,12 +181,8 @@ def connected(links: Mapping[int, Link]) -> dict[Prefix, LocalRoute]:
     found: dict[Prefix, dict[tuple[int, int], None]] = {}
     for ifindex, link in sorted(links.items()):
         for address in link.addresses if link.up else ():
-            if address.family == FAMILY_IPV6 and address.address >> 118 == _LINK_LOCAL:
-                continue
-            end = address.address if address.peer is None else address.peer
-            width = 8 * BYTES[address.family] - address.prefix_length
-            prefix = Prefix(address.family, end >> width << width, address.prefix_length)
-            found.setdefault(prefix, {})[ifindex, 0] = None
+            if not address.link_local:
+                found.setdefault(address.prefix, {})[ifindex, 0] = None
     return {prefix: LocalRoute(tuple(hops)) for prefix, hops in found.items()}
 
 

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from fared.core.ids import FAMILY_IPV6, is_link_local
 from fared.core.streams import FROM_LINK, StreamKey, Transport
 from fared.kernel.packet_sockets import PRIORITY_CONTROL
 
@@ -37,7 +38,6 @@ _MD5SIG = struct.Struct(f"={_ADDRESS_SIZE}sBBHi{MOST_KEY}s")
 """struct tcp_md5sig: the address of the neighbor, no flags, the key's length, no interface."""
 _LIKE_RESET = struct.pack("=ii", 1, 0)
 _TTL_OFFSET: Final = {4: 8, 6: 7}
-_IPV6_LINK_LOCAL: Final = 0xFE80 >> 6
 
 
 def family_of(address: str) -> int:
@@ -50,9 +50,9 @@ def packed(address: str) -> bytes:
     return socket.inet_pton(family_of(address), address)
 
 
-def is_link_local(address: bytes) -> bool:
+def of_one_link(address: bytes) -> bool:
     """Whether a packed address is meaningful on one link only (fe80::/10)."""
-    return len(address) > 4 and int.from_bytes(address[:2]) >> 6 == _IPV6_LINK_LOCAL
+    return len(address) > 4 and is_link_local(FAMILY_IPV6, int.from_bytes(address))
 
 
 def listening(make: MakeSocket, family: int, port: int) -> socket.socket:
@@ -77,7 +77,7 @@ def connecting(make: MakeSocket, transport: Transport, ifindex: int) -> socket.s
     made = _made(make, family)
     with _closed_on_error(made):
         scope = 0
-        if is_link_local(packed(transport.remote)):
+        if of_one_link(packed(transport.remote)):
             scope = ifindex
         elif ifindex:
             made.setsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX, ifindex)
@@ -178,7 +178,7 @@ def _set_ttl(sock: socket.socket, ttl: int) -> None:
 def _endpoint(address: str, port: int, scope: int) -> tuple[str, int] | tuple[str, int, int, int]:
     if family_of(address) == socket.AF_INET:
         return address, port
-    return address, port, 0, scope if is_link_local(packed(address)) else 0
+    return address, port, 0, scope if of_one_link(packed(address)) else 0
 
 
 @contextlib.contextmanager

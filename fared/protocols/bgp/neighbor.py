@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix, format_address
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix, format_address, is_link_local
 from fared.core.links import InterfaceAddress, Link
 from fared.core.streams import FROM_LINK, ReadStream, StreamId, Transport
 from fared.core.timers import Timer
@@ -26,8 +26,6 @@ from fared.protocols.bgp.settings import (
     BgpRestartSettings,
     BgpSettings,
 )
-
-_LINK_LOCAL = 0xFE80 >> 6
 
 
 class NeighborPlace(NamedTuple):
@@ -52,11 +50,6 @@ def parse_address(text: str) -> tuple[int, int]:
     """Parse an address: family and number. Raises ValueError."""
     found = ipaddress.ip_address(text)
     return found.version, int(found)
-
-
-def is_link_local(family: int, address: int) -> bool:
-    """Whether an address is in fe80::/10."""
-    return family == FAMILY_IPV6 and address >> 118 == _LINK_LOCAL
 
 
 class BgpSpeaker:
@@ -191,7 +184,7 @@ class BgpSpeaker:
             found = next(iter(link.ipv4()), None)
             return None if found is None else BgpNextHop(FAMILY_IPV4, found.address)
         mine = [one for one in link.addresses if one.family == FAMILY_IPV6]
-        wide = [one.address for one in mine if not is_link_local(one.family, one.address)]
+        wide = [one.address for one in mine if not one.link_local]
         near = link.link_local()
         second = 0 if near is None else near.address
         if wide:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from fared.core.ids import ADDRESS_BITS, Prefix
-from fared.core.links import InterfaceAddress, Link
+from fared.core.ids import Prefix
+from fared.core.links import Link
 from fared.paths.ted.events import PrefixesUpdated
 from fared.paths.ted.model import PrefixReachability
 from fared.protocols.bgp.instance import BgpInstance, BgpLink
-from fared.protocols.bgp.neighbor import is_link_local
 from fared.protocols.bgp.packet.attributes import PathAttributes
 from fared.protocols.bgp.packet.communities import LinkBandwidth
 from fared.protocols.bgp.rib.paths import OWN, with_bandwidth
@@ -32,7 +31,7 @@ class Networks:
         """A link, or settings, are others."""
         self._stale = True
         if link is not None:
-            self._every.update([network_of(one) for one in link.addresses])
+            self._every.update([one.prefix for one in link.addresses])
 
     def settle(self) -> None:
         """Originate what is to be, and withdraw the rest."""
@@ -66,8 +65,8 @@ class Networks:
     def _of_links(self) -> Iterator[tuple[BgpLink, Prefix]]:
         for _, link in sorted(self._instance.links.items()):
             for own in link.link.addresses:
-                if not is_link_local(own.family, own.address):
-                    yield link, network_of(own)
+                if not own.link_local:
+                    yield link, own.prefix
 
     def publish(self) -> None:
         """Tell the networks of links, to which no route of BGP is used: packets go there directly.
@@ -120,12 +119,6 @@ def carrying(
     if capacity is None:
         return attributes
     return with_bandwidth(attributes, LinkBandwidth(instance.settings.local_as, capacity))
-
-
-def network_of(own: InterfaceAddress) -> Prefix:
-    """Return the network of an address of a link."""
-    bits = ADDRESS_BITS[own.family] - own.prefix_length
-    return Prefix(own.family, own.network >> bits << bits, own.prefix_length)
 
 
 def _more(one: float | None, other: float | None) -> float | None:

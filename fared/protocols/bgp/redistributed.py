@@ -109,6 +109,5 @@ def _refusal(prefix: Prefix, rule: BgpRedistribution, route: LocalRoute) -> str 
         return "a default route needs prefixes or a filter that permits it"
     if rule.tag is not None and rule.tag not in (route.tags or (0,)):
         return f"it has not the tag {rule.tag}"
-    tag = route.tags[0] if route.tags else 0
-    denied = denying(rule.filters, prefix, tag)
-    return None if denied is None else denied.told(prefix, tag)
+    denied = denying(rule.filters, prefix, route.tag)
+    return None if denied is None else denied.told(prefix, route.tag)

@@ -170,7 +170,7 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
                 return None
             return RouteSource.STATIC, wanted.default, route
         for source, settings, route in self._redistributed(prefix, wanted):
-            if denying(settings.filters, prefix, _first(route.tags)) is not None:
+            if denying(settings.filters, prefix, route.tag) is not None:
                 continue
             if source is RouteSource.CONNECTED and any(
                 ifindex in self.local_interfaces.ifindexes for ifindex, _ in route.hops
@@ -184,10 +184,9 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
     ) -> Iterator[Withheld]:
         """Yield the filters and tags that keep a prefix of redistributed sources out."""
         for source, settings, route in self._redistributed(prefix, wanted):
-            tag = _first(route.tags)
-            denied = denying(settings.filters, prefix, tag)
+            denied = denying(settings.filters, prefix, route.tag)
             if denied is not None:
-                yield Withheld(f"redistribution of {source} routes", denied.told(prefix, tag))
+                yield Withheld(f"redistribution of {source} routes", denied.told(prefix, route.tag))
         for source, settings, route in self._routes_to(prefix, wanted):
             for tag in _returning(settings, route):
                 reason = f"tag {tag} says that it comes from here, and it is not taken back"
@@ -215,8 +214,3 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
 def _returning(settings: SourceSettings, route: LocalRoute) -> tuple[int, ...]:
     """Return the tags of a route that say that it comes from the protocol that would take it."""
     return tuple(tag for tag in route.tags if tag in settings.refused)
-
-
-def _first(tags: tuple[int, ...]) -> int:
-    """The tag that filters see; 0: none."""
-    return tags[0] if tags else 0

@@ -5,25 +5,21 @@ Hellos, LSPs and next hops read them here, so that all three describe the same l
 
 from __future__ import annotations
 
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, is_link_local
 from fared.core.links import InterfaceAddress, needs_onlink
 from fared.protocols.isis.circuit import Adjacency, Circuit
 from fared.protocols.isis.instance import Instance
 from fared.protocols.isis.pdu.tlvs import NLPIDS
 
-_LINK_LOCAL = 0xFE80 >> 6
-
 
 def link_local(address: int) -> bool:
     """Whether an IPv6 address is in fe80::/10."""
-    return address >> 118 == _LINK_LOCAL
+    return is_link_local(FAMILY_IPV6, address)
 
 
 def global_addresses(circuit: Circuit, family: int) -> list[InterfaceAddress]:
     """The addresses of a circuit that may be advertised beyond the link."""
-    return [
-        a for a in circuit.addresses(family) if family == FAMILY_IPV4 or not link_local(a.address)
-    ]
+    return [a for a in circuit.addresses(family) if not a.link_local]
 
 
 def router_addresses(instance: Instance, family: int) -> tuple[int, ...]:

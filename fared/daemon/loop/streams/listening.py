@@ -199,7 +199,7 @@ class Listening:
     def _judge(self, made: socket.socket, address: tuple[Any, ...]) -> tuple[Listener | None, str]:
         """The neighbor at an address, or why the connection is refused. Raises OSError."""
         source = tcp.packed(address[0])
-        link = self._link_name(address[3]) if tcp.is_link_local(source) else None
+        link = self._link_name(address[3]) if tcp.of_one_link(source) else None
         found = self._neighbors.get((source, link))
         if found is None:
             return None, "no-neighbor"
@@ -219,4 +219,4 @@ class Listening:
 def who(listener: Listener) -> _Who:
     """By what a neighbor is known that connects."""
     address = tcp.packed(listener.transport.remote)
-    return address, listener.transport.link if tcp.is_link_local(address) else None
+    return address, listener.transport.link if tcp.of_one_link(address) else None

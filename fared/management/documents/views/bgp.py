@@ -26,7 +26,6 @@ from fared.management.documents.views.restart import ended_restart, running_rest
 from fared.protocols.bgp.counted import COUNTABLE
 from fared.protocols.bgp.instance import BgpInstance, BgpLink
 from fared.protocols.bgp.neighbor import BgpSpeaker
-from fared.protocols.bgp.networks import network_of
 from fared.protocols.bgp.rib.paths import OWN, REDISTRIBUTED
 from fared.protocols.bgp.rib.tables import BgpRib
 from fared.protocols.bgp.settings import BgpLinkSettings
@@ -96,7 +95,7 @@ def _interface(
 
 def _announced(instance: BgpInstance, link: BgpLink) -> list[str]:
     """Return the networks of a link that are announced as our own."""
-    networks = dict.fromkeys(network_of(own) for own in link.link.addresses)
+    networks = dict.fromkeys(own.prefix for own in link.link.addresses)
     return [
         str(prefix)
         for prefix in networks
