@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from bench.chaos.checks import LINKS, NO_ANSWER, Plane
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.expected import expected_shares, path_capacities
 from fared.extensions.lab.fabric import RunningNode
 from fared.extensions.lab.kernel_view import KernelView
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.waiting import interfaces, wait_until
 from tests.peers.peers import fared, vtysh_json
 

@@ -36,8 +36,8 @@ from bench.chaos.peers import Peers
 from bench.chaos.planes import planes
 from bench.lab.sandboxed import required, skipped
 from fared.extensions.lab import sandbox
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.port import PortAddresses
 from tests.lab.stream import Stream
 
 FABRIC = ROOT / "containerlab" / "planes-mixed.clab.yml"

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import expected_shares, path_capacities
 from fared.extensions.lab.fabric import Fabric, RunningNode
 from fared.extensions.lab.kernel_view import KernelView, shares
+from fared.extensions.lab.port import PortAddresses
 from fared.management.api.client import DaemonRefusedError, DaemonUnreachableError
 from tests.peers import isis_oracle, isis_peers, oracle
 from tests.peers.agreement import await_agreement

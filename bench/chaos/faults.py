@@ -22,9 +22,10 @@ from dataclasses import dataclass
 
 import yaml
 
-from fared.extensions.lab.addressing import NodePlan, PortAddresses
+from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.fabric import Fabric, RunningNode
 from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.processes import send_signal
 from fared.kernel import socketfilter as bpf
 
@@ -91,11 +92,8 @@ class Faults:
             "CPU hog": self._hog,
             "netlink overrun": self._overrun,
         }
-        if self._bgp:
-            # nobody takes a packet of another time for one of a TCP connection, and the
-            # configurations of the lab do not restart BGP gracefully
-            for kind in (REPLAY, "graceful restart"):
-                del self.kinds[kind]
+        if self._bgp:  # nobody takes a packet of another time for one of a TCP connection
+            del self.kinds[REPLAY]
 
     def __iter__(self) -> Iterator[Fault]:
         """Yield faults for ever: every kind once in each round, in an order of its own."""
@@ -193,7 +191,7 @@ class Faults:
         )
 
     def _graceful(self) -> Fault:
-        """OSPF only: a spine of the IS-IS plane is FRR, which does not help there."""
+        """Not in IS-IS: a spine of its plane is FRR, which does not help there."""
         able = [plan for plan in self.ours if not plan.isis]
         plan = self.draw.choice(able or self.ours)
         cli = self._node(plan).cli

@@ -49,9 +49,10 @@ from typing import Any
 from bench import ROOT
 from bench.fib.replay import Prefix, Switch, Use, Watcher
 from bench.lab.sandboxed import measured, skipped
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kinds import NodeKind
+from fared.extensions.lab.port import PortAddresses
 
 READY = 90.0
 SEED = 6

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.port import PortAddresses
 
 NEWLINK, NEWROUTE, DELROUTE, GETROUTE = 16, 24, 25, 26
 NEWNEXTHOP, DELNEXTHOP, GETNEXTHOP = 104, 105, 106

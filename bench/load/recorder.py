@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import Self
 
 from fared.core.units import BytesPerSecond
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.expected import VETH_RATE
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView, Queue, shares
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.workloads.bounds import kernel_rates
 from fared.management.api.client import ControlClient
 

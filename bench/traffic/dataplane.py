@@ -75,10 +75,10 @@ from bench.traffic.dataplane_runs import (
     short,
 )
 from fared.extensions.lab import sandbox
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.expected import Rate, expected_shares, path_capacities
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.kernel_view import KernelView, shares
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.steady import steady, through
 from fared.extensions.lab.waiting import await_paths, wait_until
 from fared.extensions.lab.workloads.bounds import bound, kernel_rates

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from fared.core.streams import AdvertiseRouter, RouterHeard
 from fared.daemon.loop.streams import advertising
 from fared.kernel import router_advertisements as advertisements
-from tests.daemon.stream_ends import End, Ends
+from tests.daemon.stream_ends import End
 from tests.waiting import loop_until
 
 pytestmark = pytest.mark.netns
 
 LINK_LOCAL = 0xFE80 << 112
-
-
-@pytest.fixture
-def ends() -> Iterator[Ends]:
-    made = Ends()
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def advertise(end: End, host: int, *, mac: int = 0) -> None:

@@ -12,7 +12,6 @@ import socket
 import struct
 import sys
 import termios
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -30,7 +29,7 @@ from fared.core.streams import (
 )
 from fared.daemon.loop.streams import edge, leaving, listening, stream
 from fared.kernel.errors import PrivilegeError
-from tests.daemon.stream_ends import PORT, End, Ends
+from tests.daemon.stream_ends import PORT, End
 from tests.waiting import loop_until
 
 pytestmark = pytest.mark.netns
@@ -42,15 +41,6 @@ FAMILIES = [
 ]
 KEY, OTHER = StreamKey(b"secret"), StreamKey(b"another")
 MEGABYTE = bytes(range(256)) * 4096
-
-
-@pytest.fixture
-def ends() -> Iterator[Ends]:
-    made = Ends()
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def stranger(end: End, remote: str = "10.0.0.2") -> socket.socket:

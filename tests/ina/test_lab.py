@@ -15,11 +15,12 @@ from fared.extensions.ina.plan.bounds import least_cut
 from fared.extensions.ina.plan.planner import plan_job
 from fared.extensions.ina.plan.stripes import stripe_weights
 from fared.extensions.lab import topology
-from fared.extensions.lab.addressing import AddressPlan, PortAddresses, make_plan
+from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.fabric import Fabric
 from fared.extensions.lab.ina_job import LabJob, capacities, lab_tree, summing_job
 from fared.extensions.lab.ina_workload import run_ina, run_jobs
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.waiting import await_paths
 
 ROOT = Path(__file__).parents[2]

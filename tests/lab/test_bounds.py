@@ -9,8 +9,9 @@ import pytest
 
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab import topology
-from fared.extensions.lab.addressing import AddressPlan, PortAddresses, make_plan
+from fared.extensions.lab.addressing import AddressPlan, make_plan
 from fared.extensions.lab.expected import Rate
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.workloads.bounds import least_seconds
 
 MBIT = 1e6 / 8

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
 
 from fared.extensions.lab.fabric import Fabric, RunningNode
+from fared.extensions.lab.labels import PREFIX
 
 ROUTERS = ("S1", "S2", "L1", "L2")
 WAYS = (("h1", "h2"), ("h2", "h1"))
 """Traffic in both directions."""
 
 
-def topology(name: str, *, protocol: str = "ospf", rate: str | None = None, **kinds: str) -> str:
+def topology(
+    name: str,
+    *,
+    protocol: str = "ospf",
+    rate: str | None = None,
+    more: Mapping[str, str] | None = None,
+    **kinds: str,
+) -> str:
     """Return its file. ``rate`` is that of the routers' ports; ``kinds``: routers of other makes.
+
+    ``more``: labels of all nodes, without the prefix of the lab's.
 
     ``topology("mixed", S1="frr")`` has a spine of FRR.
     """
+    told = {"protocol": protocol, **(more or {})}
+    defaults = {f"{PREFIX}{key}": value for key, value in told.items()}
     labels = {} if rate is None else {"labels": {"fared-lab.rate": rate}}
     routers = {router: {"kind": kinds.get(router, "fared"), **labels} for router in ROUTERS}
     cables = (("S1", "L1"), ("S1", "L2"), ("S2", "L1"), ("S2", "L2"), ("L1", "h1"), ("L2", "h2"))
     document = {
-        "defaults": {"labels": {"fared-lab.protocol": protocol}},
+        "defaults": {"labels": defaults},
         "nodes": {**routers, "h1": {}, "h2": {}},
         "links": [{"endpoints": [f"{a}:{b}", f"{b}:{a}"]} for a, b in cables],
     }

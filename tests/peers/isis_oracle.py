@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.port import PortAddresses
 from tests.peers.isis_peers import LEVELS, link_levels, runs
 from tests.peers.oracle import Link
 from tests.peers.peers import vtysh_json

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import networkx as nx
 
 from fared.core.ids import format_system_id
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.fabric import RunningNode
+from fared.extensions.lab.port import PortAddresses
 from fared.protocols.isis.ids import format_lsp_id
 from fared.protocols.isis.pdu.codec import decode_pdu
 from fared.protocols.isis.pdu.model import Lsp

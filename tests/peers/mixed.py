@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.port import PortAddresses
 from tests.peers import oracle
 from tests.peers.agreement import Part, await_agreement, read_by_bird, read_by_fared
 from tests.peers.conftest import Peers

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import networkx as nx
 
 from fared.core.ids import BACKBONE, AreaId
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan, NodePlan
+from fared.extensions.lab.port import PortAddresses
 
 Gateways = frozenset[tuple[str, str]]
 """The (interface, gateway) pairs of a route; none where the prefix is the router's own."""

@@ -17,8 +17,9 @@ from fared.config import Config, load_text
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.links import InterfaceAddress
 from fared.daemon.change.settings import LINK_SETTINGS, router_settings
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses, make_plan
+from fared.extensions.lab.addressing import AddressPlan, NodePlan, make_plan
 from fared.extensions.lab.kinds.fared import configuration
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.topology import from_document
 from fared.extensions.sim import invariants
 from fared.extensions.sim.fabric import GIGABIT, Fabric

@@ -7,8 +7,10 @@
   hosts, whose gateway is the first router
 - addresses that the file gives (``addresses`` of links, the label ``fared-lab.loopback``) take the
   place of these; subnets that overlap them are passed over
-- where IS-IS runs, also fd00::N/128 on the loopback of router N, and 2001:db8:K::/64 toward the
-  host with the router ::1 and the host ::2; links between routers have link-local addresses only
+- where IS-IS runs, or BGP for IPv6, also fd00::N/128 on the loopback of router N, and
+  2001:db8:K::/64 toward the host with the router ::1 and the host ::2; links between routers have
+  link-local addresses only, and fd00:0:0:1::A.B.C.D/127 where sessions of BGP are ``dual``
+- links of ``unnumbered`` sessions of BGP have no addresses but link-local ones
 - AS numbers, where BGP runs: as ``systems`` says
 - BFR-ids, where BIER runs: hosts from 1 in the order of their addresses, then routers
 - interface indexes are distinct over the whole fabric: with equal indexes at both ends of a
@@ -22,7 +24,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import (
     IPv4Address,
-    IPv4Interface,
     IPv4Network,
     IPv6Address,
     IPv6Interface,
@@ -31,16 +32,18 @@ from ipaddress import (
 
 from fared.core.bier import LENGTHS
 from fared.core.ids import BACKBONE, AreaId
-from fared.core.units import BytesPerSecond
 from fared.extensions.lab.errors import LabError, TopologyError
-from fared.extensions.lab.labels import ISIS
+from fared.extensions.lab.labels import DUAL, ISIS
 from fared.extensions.lab.model import LabLink, LabNode, LabTopology
+from fared.extensions.lab.port import PortAddresses
+from fared.extensions.lab.sessions import PeerPlan, bgp_peers, unnumbered
 from fared.extensions.lab.subnets import Ends, SubnetPools
 from fared.extensions.lab.systems import AsNumber, autonomous_systems
 
 _LOOPBACKS = IPv4Network("10.255.0.0/16")
 _HOSTS = IPv4Network("10.0.0.0/9")
 _LOOPBACKS6 = IPv6Network("fd00::/64")
+_FABRIC6 = IPv6Network("fd00:0:0:1::/96")
 _HOSTS6 = IPv6Network("2001:db8::/32")
 _HOST_BITS6 = 80  # 2001:db8:K::
 SUB_DOMAIN = 1
@@ -48,40 +51,6 @@ SUB_DOMAIN = 1
 _FIRST_INDEX = 10
 _HASH_SPREAD = 2654435761
 _MTU = 1500
-
-
-@dataclass(frozen=True)
-class PortAddresses:
-    """One end of a link, from the view of its node.
-
-    ``rate`` is its egress shaper, bytes/s; ``delay`` that of the link, seconds. The peer of a
-    router at a LAN segment (``lan``) is the segment, the peer of a host there its gateway.
-    ``to_host``: no other router is there; ``serves``: hosts are, and have it as their gateway.
-    ``peer_system``: the AS of the peer, where both run BGP.
-    ``mtu`` is that of links which the lab makes; not ``mtu_given``: the file names none, and leaves
-    it to who makes the link.
-    """
-
-    node: str
-    name: str
-    index: int
-    address: IPv4Interface
-    peer: str
-    peer_port: str
-    peer_address: IPv4Address
-    to_host: bool
-    rate: BytesPerSecond | None
-    area: AreaId
-    cost: int
-    mtu: int
-    level: str
-    delay: float = 0.0
-    mtu_given: bool = True
-    address6: IPv6Interface | None = None
-    peer_address6: IPv6Address | None = None
-    lan: bool = False
-    serves: bool = False
-    peer_system: AsNumber | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +66,7 @@ class BfrPlan:
 class NodePlan:
     """The addresses and ports of one node. Hosts have no number and no loopback.
 
-    ``system``: its AS, where BGP runs.
+    ``system``: its AS, where BGP runs, ``bgp_peers`` its neighbors there.
     """
 
     node: LabNode
@@ -106,6 +75,7 @@ class NodePlan:
     ports: tuple[PortAddresses, ...]
     bfr: BfrPlan | None = None
     system: AsNumber | None = None
+    bgp_peers: tuple[PeerPlan, ...] = ()
 
     @property
     def name(self) -> str:
@@ -121,13 +91,13 @@ class NodePlan:
 
     @property
     def isis(self) -> bool:
-        """Whether IS-IS runs here, which also routes IPv6."""
+        """Whether IS-IS runs here."""
         return self.node.protocol == ISIS
 
     @property
     def loopback6(self) -> IPv6Address | None:
-        """The IPv6 address of the loopback, where IS-IS runs."""
-        return _LOOPBACKS6[self.number] if self.isis and self.number else None
+        """The IPv6 address of the loopback, where IPv6 is routed."""
+        return _LOOPBACKS6[self.number] if self.node.ipv6 and self.number else None
 
     @property
     def net(self) -> str:
@@ -153,14 +123,20 @@ class NodePlan:
         return tuple(port for port in self.ports if not port.to_host)
 
     @property
-    def bgp_ports(self) -> tuple[PortAddresses, ...]:
-        """The ports to other routers with BGP at both ends."""
-        return tuple(port for port in self.ports if port.peer_system is not None)
+    def own_ports(self) -> tuple[PortAddresses, ...]:
+        """The ports whose subnets a router tells others by BGP: those to hosts, and to LANs."""
+        return tuple(port for port in self.ports if port.serves or port.lan)
 
     @property
     def own_prefixes(self) -> tuple[IPv4Network, ...]:
-        """What a router tells others by BGP: its loopback, and the subnets of its hosts."""
-        return (IPv4Network(self.router_id), *self.host_prefixes)
+        """What a router tells others by BGP: its loopback, and the subnets of its own ports."""
+        return (IPv4Network(self.router_id), *(port.address.network for port in self.own_ports))
+
+    @property
+    def own_prefixes6(self) -> tuple[IPv6Network, ...]:
+        """The IPv6 prefixes of those, where it is routed."""
+        loopback = () if self.loopback6 is None else (IPv6Network(self.loopback6),)
+        return (*loopback, *(p.address6.network for p in self.own_ports if p.address6))
 
     @property
     def host_prefixes(self) -> tuple[IPv4Network, ...]:
@@ -169,7 +145,7 @@ class NodePlan:
 
     @property
     def host_prefixes6(self) -> tuple[IPv6Network, ...]:
-        """The IPv6 subnets of the hosts behind this router, where IS-IS runs."""
+        """The IPv6 subnets of the hosts behind this router, where it is routed."""
         return tuple(p.address6.network for p in self.ports if p.serves and p.address6)
 
 
@@ -296,7 +272,9 @@ def make_plan(topology: LabTopology) -> AddressPlan:
     _check_distinct(topology, plans.values())
     plans = {name: _with_home_area(plan) for name, plan in plans.items()}
     systems = autonomous_systems(topology)
-    plans |= {name: _with_system(plans[name], systems) for name in systems}
+    for name, system in systems.items():
+        peers = tuple(bgp_peers(name, ports, systems))
+        plans[name] = replace(plans[name], system=system, bgp_peers=peers)
     return AddressPlan({**plans, **_with_bfr_ids(plans)})
 
 
@@ -306,7 +284,7 @@ def _check_distinct(topology: LabTopology, plans: Iterable[NodePlan]) -> None:
     for plan in plans:
         if plan.node.is_segment:
             continue
-        own = [port.address.ip for port in plan.ports]
+        own = [port.address.ip for port in plan.ports if port.numbered]
         for address in (*own, *([plan.loopback] if plan.loopback else [])):
             other = known.setdefault(address, plan.name)
             if other != plan.name:
@@ -368,19 +346,32 @@ def _port(
         peer_address6=six and six[1].ip,
         lan=ends.lan,
         serves=ends.serves,
+        numbered=not all(unnumbered(topology.nodes[name]) for name in (here.node, there.node)),
     )
 
 
 def _addresses6(topology: LabTopology, ends: Ends) -> tuple[IPv6Interface, IPv6Interface] | None:
-    """The IPv6 addresses where hosts are, derived from the IPv4 ones; None without IPv6."""
-    if not ends.hosts or not any(topology.nodes[name].protocol == ISIS for name in ends.nodes):
+    """The IPv6 addresses of a subnet, derived from the IPv4 ones.
+
+    None without IPv6, and where link-local addresses suffice: between routers, unless sessions of
+    BGP are with addresses.
+    """
+    nodes = [topology.nodes[name] for name in ends.nodes]
+    dual = any(node.bgp_sessions == DUAL for node in nodes)
+    if not (dual or (ends.hosts and any(node.ipv6 for node in nodes))):
         return None
+    both = ends.address, ends.far
+    if not ends.hosts and not ends.lan:
+        base = int(_FABRIC6.network_address)
+        length = _FABRIC6.prefixlen + ends.address.network.prefixlen
+        mine, far = (IPv6Interface((base | int(a.ip), length)) for a in both)
+        return mine, far
     network = int(ends.address.network.network_address)
     first = network >> 24
     base = int(_HOSTS6.network_address) | (network >> 8 & 0xFFFF) << _HOST_BITS6
     if first != int(_HOSTS.network_address) >> 24:
         base |= first << _HOST_BITS6 - 16
-    mine, far = (IPv6Interface((base | int(a.ip) & 0xFF, 64)) for a in (ends.address, ends.far))
+    mine, far = (IPv6Interface((base | int(a.ip) & 0xFF, 64)) for a in both)
     return mine, far
 
 
@@ -389,8 +380,3 @@ def _with_home_area(plan: NodePlan) -> NodePlan:
     home = plan.home_area
     ports = tuple(replace(port, area=home) if port.to_host else port for port in plan.ports)
     return replace(plan, ports=ports)
-
-
-def _with_system(plan: NodePlan, systems: Mapping[str, AsNumber]) -> NodePlan:
-    ports = tuple(replace(port, peer_system=systems.get(port.peer)) for port in plan.ports)
-    return replace(plan, ports=ports, system=systems[plan.name])

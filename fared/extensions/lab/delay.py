@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kinds.base import Command
 from fared.extensions.lab.namespaces import CurrentNetns, Netns
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.processes import NodeProcess, end, start_in_turn
 
 _DEVICE: Final = Path("/dev/net/tun")

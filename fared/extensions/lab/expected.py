@@ -13,8 +13,9 @@ from collections.abc import Callable
 import networkx as nx
 
 from fared.core.units import BytesPerSecond
-from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.labels import BGP
+from fared.extensions.lab.port import PortAddresses
 
 VETH_RATE: BytesPerSecond = 10e9 / 8
 """The speed that an unshaped veth reports: 10 Gbit/s."""

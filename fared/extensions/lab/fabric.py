@@ -23,7 +23,7 @@ from typing import Any, Self
 import fared
 from fared.core.units import BytesPerSecond
 from fared.extensions.lab import sandbox, topology
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses, make_plan
+from fared.extensions.lab.addressing import AddressPlan, NodePlan, make_plan
 from fared.extensions.lab.delay import DelayedLinks
 from fared.extensions.lab.errors import LabError
 from fared.extensions.lab.kernel_view import KernelView
@@ -31,6 +31,7 @@ from fared.extensions.lab.kinds import NodeKind, kind_of
 from fared.extensions.lab.kinds.base import Command
 from fared.extensions.lab.namespaces import Netns
 from fared.extensions.lab.node import configure_interfaces, node_sysctls
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.processes import NodeProcess, end, send_signal, start_in_turn
 from fared.extensions.lab.shaping import shape_command
 

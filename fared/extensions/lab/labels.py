@@ -30,6 +30,7 @@ HOST_KIND: Final = "linux"
 SEGMENT_KIND: Final = "bridge"
 OSPF, ISIS, BGP = PROTOCOLS = ("ospf", "isis", "bgp")
 ON, OFF, PHP = "on", "off", "php"
+IPV4, DUAL, UNNUMBERED = SESSIONS = ("ipv4", "dual", "unnumbered")
 SINGLE, OFFLOAD = "single", "offload"
 LEVELS: Final = ("level-1", "level-2", "level-1-2")
 _NONE: Final = "none"
@@ -125,6 +126,13 @@ RATE = Label(
     read_rate,
 )
 PROTOCOL = _one_of("protocol", PROTOCOLS, OSPF, "of a router; IS-IS routes IPv6 too")
+BGP_SESSIONS = _one_of(
+    "bgp-sessions",
+    SESSIONS,
+    IPV4,
+    "of a BGP router: with IPv4 addresses, for IPv4; with addresses of both families, each for its"
+    " own; between link-local addresses, for both (RFC 8950)",
+)
 HELLO = Label(
     "hello-interval",
     "seconds",
@@ -170,6 +178,7 @@ LABELS: Final[tuple[Label[Any], ...]] = (
     KIND,
     RATE,
     PROTOCOL,
+    BGP_SESSIONS,
     HELLO,
     LEVEL,
     AREA,

@@ -160,6 +160,19 @@ class LabNode:
         return labels.PROTOCOL.of(self.labels)
 
     @property
+    def bgp_sessions(self) -> str | None:
+        """Which sessions a BGP router has, a word of ``labels.SESSIONS``; None: it has none."""
+        speaks = self.is_router and self.protocol == labels.BGP
+        return labels.BGP_SESSIONS.of(self.labels) if speaks else None
+
+    @property
+    def ipv6(self) -> bool:
+        """Whether its daemon routes IPv6 too."""
+        if self.bgp_sessions is not None:
+            return self.bgp_sessions != labels.IPV4
+        return self.is_router and self.protocol == labels.ISIS
+
+    @property
     def isis_level(self) -> str:
         """The levels of an IS-IS router."""
         return labels.LEVEL.of(self.labels)

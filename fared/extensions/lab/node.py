@@ -137,7 +137,7 @@ def _own_sysctls(plan: NodePlan) -> list[Wanted]:
 def _sysctls_of_fared(plan: NodePlan) -> list[Wanted]:
     if plan.node.kind != "fared" or plan.node.startup_config is not None:
         return []
-    return wanted_sysctls(int(plan.router_id), ipv6=plan.isis)
+    return wanted_sysctls(int(plan.router_id), ipv6=plan.node.ipv6)
 
 
 def _wanted(key: str, value: object) -> Wanted:
@@ -258,7 +258,8 @@ def _address_commands(plan: NodePlan) -> Iterator[str]:
     if plan.loopback6 is not None:
         yield f"addr replace {plan.loopback6}/128 dev lo"
     for port in plan.ports:
-        yield f"addr replace {port.address} dev {port.name}"
+        if port.numbered:
+            yield f"addr replace {port.address} dev {port.name}"
         if port.address6 is not None:
             yield f"addr replace {port.address6} dev {port.name} nodad"
         if plan.node.single_segments:

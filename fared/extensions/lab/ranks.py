@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
-from fared.extensions.lab.addressing import AddressPlan, NodePlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan, NodePlan
 from fared.extensions.lab.errors import LabError
+from fared.extensions.lab.port import PortAddresses
 
 Pair = tuple[str, str]
 """A sending and a receiving rank."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fared.core.units import BytesPerSecond
-from fared.extensions.lab.addressing import PortAddresses
+from fared.extensions.lab.port import PortAddresses
 
 _QUEUE_SECONDS = 0.05
 _BURST_SECONDS = 0.005

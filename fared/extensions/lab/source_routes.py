@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from fared.extensions.lab.addressing import NodePlan, PortAddresses
+from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.namespaces import Netns
+from fared.extensions.lab.port import PortAddresses
 
 _FIRST = 1000
 """Above the tables that iproute2 names, before the rule of the main table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from rich.table import Table
 from fared.extensions.lab.fabric import Fabric, RunningNode
 from fared.extensions.lab.namespaces import Netns
 from fared.extensions.lab.processes import NodeProcess
+from fared.extensions.lab.sessions import unnumbered
 
 _RIGHT: Final = ("AS", "neighbors", "links", "memory")
 _BGP_PORT, _ESTABLISHED = 179, "01"
@@ -40,7 +41,7 @@ def show_status(fabric: Fabric) -> int:
     return 0 if all(one.alive() for one in (*everything, *processes)) else 1
 
 
-def connected(netns: Netns) -> set[IPv4Address]:
+def connected(netns: Netns) -> set[IPv4Address | IPv6Address]:
     """Return the far ends of connections of BGP, as the kernel has them, whatever daemon runs."""
     with netns.entered():
         files = (Path(f"/proc/thread-self/net/{name}") for name in ("tcp", "tcp6"))
@@ -48,8 +49,8 @@ def connected(netns: Netns) -> set[IPv4Address]:
     return set(_far_ends(lines))
 
 
-def _far_ends(lines: Sequence[str]) -> Iterator[IPv4Address]:
-    """Yield the IPv4 addresses of lines ``N: LOCAL:PORT REMOTE:PORT STATE ...``.
+def _far_ends(lines: Sequence[str]) -> Iterator[IPv4Address | IPv6Address]:
+    """Yield the addresses of lines ``N: LOCAL:PORT REMOTE:PORT STATE ...``.
 
     Words of addresses are in the machine's byte order; in tcp6 IPv4 is the last one of four.
     """
@@ -57,17 +58,23 @@ def _far_ends(lines: Sequence[str]) -> Iterator[IPv4Address]:
         _, local, remote, state, *_ = line.split()
         ports = (int(end.partition(":")[2], 16) for end in (local, remote))
         if state == _ESTABLISHED and _BGP_PORT in ports:
-            word = remote.partition(":")[0][-8:]
-            yield IPv4Address(int(word, 16).to_bytes(4, sys.byteorder))
+            digits = remote.partition(":")[0]
+            words = [int(digits[at : at + 8], 16) for at in range(0, len(digits), 8)]
+            content = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
+            address = ip_address(content)
+            yield getattr(address, "ipv4_mapped", None) or address
 
 
 def _peering(node: RunningNode) -> tuple[str, str]:
     """Return the AS of a router, and how many of its neighbors it has a connection with."""
-    wanted = {port.peer_address for port in node.plan.bgp_ports}
     if not node.plan.system:
         return "", ""
-    up = len(wanted & connected(node.netns))
-    return str(node.plan.system), f"{up} of {len(wanted)}"
+    peers, found = node.plan.bgp_peers, connected(node.netns)
+    wanted = {end for peer in peers for end in (peer.address, peer.address6) if end is not None}
+    up, sessions = len(wanted & found), len(wanted)
+    if unnumbered(node.plan.node):
+        up, sessions = sum(far.is_link_local for far in found), len(peers)
+    return str(node.plan.system), f"{up} of {sessions}"
 
 
 def _processes(processes: Sequence[NodeProcess]) -> tuple[str, str]:

@@ -11,7 +11,8 @@ The AS has the number of the first of its routers, in the order of the file: 650
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import permutations
 
 from fared.extensions.lab.labels import BGP
 from fared.extensions.lab.model import LabTopology
@@ -29,19 +30,31 @@ def autonomous_systems(topology: LabTopology) -> dict[str, AsNumber]:
         name: set() for name in routers if topology.nodes[name].protocol == BGP
     }
     leaves = set()
-    for link in topology.links:
-        ends = tuple(end.node for end in link.ends)
-        for here, far in (ends, ends[::-1]):
-            if here in neighbors and far in neighbors:
-                neighbors[here].add(far)
-            elif here in neighbors and not topology.nodes[far].is_router:
-                leaves.add(here)
+    for here, far in _adjacent(topology):
+        if here in neighbors and far in neighbors:
+            neighbors[here].add(far)
+        elif here in neighbors and topology.nodes[far].is_host:
+            leaves.add(here)
     found: dict[str, AsNumber] = {}
     for group in _groups(neighbors, leaves):
         first = min(numbers[name] for name in group)
         number = first + (_SHORT if first <= _LAST_SHORT else _LONG)
         found |= dict.fromkeys(group, number)
     return found
+
+
+def _adjacent(topology: LabTopology) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of nodes that a link joins, or a LAN, in both orders."""
+    at_lans: dict[str, list[str]] = {}
+    for link in topology.links:
+        one, other = (end.node for end in link.ends)
+        lan = next((name for name in (one, other) if topology.nodes[name].is_segment), None)
+        if lan is None:
+            yield from ((one, other), (other, one))
+        else:
+            at_lans.setdefault(lan, []).append(other if lan == one else one)
+    for members in at_lans.values():
+        yield from permutations(members, 2)
 
 
 def _groups(neighbors: _Neighbors, leaves: set[str]) -> list[set[str]]:

@@ -31,7 +31,7 @@ import pydantic
 
 from fared.core.ids import BACKBONE, AreaId, parse_area
 from fared.core.units import BytesPerSecond
-from fared.extensions.lab import labels
+from fared.extensions.lab import labels, sessions
 from fared.extensions.lab.clab import addresses, ignored, roles, text, wires
 from fared.extensions.lab.clab.faults import Faults
 from fared.extensions.lab.clab.text import STDIN, FileLines
@@ -257,9 +257,7 @@ def _link_faults(topology: LabTopology, link: LabLink) -> Iterator[str]:
         yield f"both ends are at {a.name}"
     elif a.is_host and b.is_host:
         yield f"connects two hosts; a host requires a router ({a.name} and {b.name})"
-    for router, far in ((a, b), (b, a)):
-        if router.is_router and router.protocol == labels.BGP and far.is_segment:
-            yield f"BGP runs over links between two routers, and {far.name} is a LAN"
+    yield from sessions.faults(topology, link)
     for fault in _address_faults(link, segment=a.is_segment or b.is_segment):
         yield f"addresses: {fault}"
 

@@ -73,7 +73,7 @@ def has_all_paths(fabric: Fabric) -> Accepts:
 
     def accepts(name: str, view: KernelView) -> bool:
         routes = view.routes()
-        if plan.nodes[name].isis:
+        if plan.nodes[name].node.ipv6:
             routes |= view.routes6()
         return all(
             interfaces(routes.get(prefix, ()))

@@ -29,7 +29,7 @@ SETTLED = 0.5
 _READY_DEADLINE = 40.0
 _READY_DEADLINE_A_ROUTER = 1.0
 _WIDTH = 80
-_FAMILIES = {OSPF: "OSPFv2 for IPv4", ISIS: "IS-IS for IPv4 and IPv6", BGP: "BGP for IPv4"}
+_NAMES = {OSPF: "OSPFv2", ISIS: "IS-IS", BGP: "BGP"}
 
 
 class DemoError(LabError):
@@ -177,5 +177,9 @@ class DemoStage:
 
 def _protocols(routers: Sequence[NodePlan]) -> str:
     """The protocols in use, and their address families."""
-    spoken = {router.node.protocol for router in routers}
-    return " and ".join(text for protocol, text in _FAMILIES.items() if protocol in spoken)
+    told = []
+    for protocol, name in _NAMES.items():
+        nodes = [router.node for router in routers if router.node.protocol == protocol]
+        six = " and IPv6" if any(node.ipv6 for node in nodes) else ""
+        told += [f"{name} for IPv4{six}"] if nodes else []
+    return " and ".join(told)

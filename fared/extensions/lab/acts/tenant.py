@@ -19,8 +19,9 @@ from fared.extensions.lab.acts.cast import SHARE_TOLERANCE, Cast, choose, measur
 from fared.extensions.lab.acts.changed import JUMBO, changed
 from fared.extensions.lab.acts.panels import Panel
 from fared.extensions.lab.acts.stage import DemoError, DemoStage
-from fared.extensions.lab.addressing import AddressPlan, PortAddresses
+from fared.extensions.lab.addressing import AddressPlan
 from fared.extensions.lab.expected import Rate, expected_shares, path_capacities
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.ranks import ranks_at
 from fared.extensions.lab.steady import steady, through
 from fared.extensions.lab.topology import LabTopology

@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import click
 
 from fared.core.units import parse_bandwidth
-from fared.extensions.lab.labels import BGP, HELLO, ISIS, OSPF, PROTOCOLS
+from fared.extensions.lab.labels import BGP, HELLO, IPV4, ISIS, OSPF, PROTOCOLS, SESSIONS
 from fared.extensions.lab.shipped import SUFFIX
 
 HOST = "host"
@@ -87,6 +87,9 @@ class Generator(ABC):
     """A topology; these parameters are those of all. Impossible ones raise LabError."""
 
     protocol: Annotated[str, Option(click.Choice(PROTOCOLS), "IS-IS routes IPv6 too.")] = OSPF
+    sessions: Annotated[
+        str, Option(click.Choice(SESSIONS), "Of BGP; those other than ipv4 route IPv6 too.")
+    ] = IPV4
     rate: Annotated[str, Option(rate, "Of every link between routers, bit/s.")] = "100M"
     hello: Annotated[int, Option(SIZE, "Hello interval, seconds.")] = int(HELLO.default)
     name: Annotated[

@@ -20,13 +20,17 @@ from fared.extensions.lab.generate.model import HOST, Generator, LinkEntry, Node
 from fared.extensions.lab.labels import (
     AREA,
     BGP,
+    BGP_SESSIONS,
+    DUAL,
     HELLO,
+    IPV4,
     ISIS,
     KIND,
     LEVEL,
     OSPF,
     PROTOCOL,
     RATE,
+    UNNUMBERED,
 )
 from fared.extensions.lab.node import container_sysctls
 from fared.extensions.lab.topology import from_document
@@ -49,6 +53,11 @@ _UNPRIVILEGED = """\
       cap-add: [NET_ADMIN, NET_RAW]
 """
 _OVER = {OSPF: "", ISIS: " over IS-IS, IPv4 and IPv6", BGP: " over BGP"}
+_SESSIONS = {
+    IPV4: "",
+    DUAL: ", IPv4 and IPv6",
+    UNNUMBERED: ", IPv4 and IPv6, without addresses on links between routers",
+}
 _SYSTEMS = "Each router with hosts is an AS, routers above one router share an AS (RFC 7938 §5.2). "
 _WIDTH = 100
 _LONGEST_INTERFACE = 15
@@ -60,6 +69,10 @@ def text(generator: Generator) -> str:
     """Return the topology file. Raises LabError if the parameters make no fabric."""
     nodes, links = list(generator.all_nodes()), list(generator.all_links())
     labels = {HELLO.key: str(generator.hello)}
+    if generator.sessions != IPV4:
+        if not generator.bgp:
+            raise LabError(f"sessions are of BGP, and the protocol is {generator.protocol}")
+        labels = {BGP_SESSIONS.key: generator.sessions, **labels}
     if generator.protocol != OSPF:
         labels = {PROTOCOL.key: generator.protocol, **labels}
     kinds = _KINDS.format(name=generator.lab, file=generator.file, labels=_flow(labels))
@@ -109,7 +122,8 @@ def _sysctls(plan: AddressPlan, nodes: Iterable[NodeEntry]) -> _Sysctls:
 
 
 def _head(generator: Generator, plan: AddressPlan) -> Iterator[str]:
-    told = f"{generator.title()}{_OVER[generator.protocol]}: {generator.size()}; "
+    over = _OVER[generator.protocol] + _SESSIONS[generator.sessions]
+    told = f"{generator.title()}{over}: {generator.size()}; "
     systems = _SYSTEMS if generator.bgp else ""
     yield from _comment(f"{told}{generator.links()}. {systems}{generator.remarks()}")
     yield "#"

@@ -74,7 +74,7 @@ def router_sysctls(plan: NodePlan) -> dict[str, object]:
     Every node gets its own multipath hash seed: namespaces of one host share the kernel's secret,
     and a fabric whose tiers all select alike uses only one link of each tier.
     """
-    six = ipv6_sysctls() if plan.isis else {}
+    six = ipv6_sysctls() if plan.node.ipv6 else {}
     return {
         **six,
         "ipv4.ip_forward": 1,

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fared.core.ids import dotted
-from fared.extensions.lab.addressing import NodePlan, PortAddresses
+from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.kinds.base import Command, router_sysctls
 from fared.extensions.lab.labels import BGP
+from fared.extensions.lab.port import PortAddresses
+from fared.extensions.lab.sessions import unnumbered
 
 _CONFIG = "bird.conf"
 
@@ -36,12 +38,17 @@ class Bird:
         return {_CONFIG: "\n".join(_config(plan)) + "\n"}
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Start the daemon in the foreground, so that the started process is the daemon."""
+        """Start the daemon in the foreground, so that the started process is the daemon.
+
+        A socket that is there was left by one that was killed: what that has put into the kernel
+        stays until neighbors have told their routes again.
+        """
         del plan
         socket = directory / "bird.ctl"
         arguments = ("bird", "-f", "-c", str(directory / _CONFIG), "-s", str(socket))
         pid_file = ("-P", str(directory / "bird.pid"))
-        return (Command("bird", (*arguments, *pid_file), socket),)
+        recovers = ("-R",) if socket.exists() else ()
+        return (Command("bird", (*arguments, *pid_file, *recovers), socket),)
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
         """Run birdc."""
@@ -52,10 +59,11 @@ def _config(plan: NodePlan) -> Iterator[str]:
     yield f"router id {plan.router_id};"
     yield "log stderr all;"
     yield "protocol device { scan time 10; }"
-    yield "protocol kernel {"
-    yield "  ipv4 { export where source != RTS_DEVICE; import none; };"
-    yield "  merge paths yes limit 64;"
-    yield "}"
+    for family in _families(plan):
+        yield "protocol kernel {"
+        yield f"  {family} {{ export where source != RTS_DEVICE; import none; }};"
+        yield "  merge paths yes limit 64; graceful restart on;"
+        yield "}"
     yield from _bgp(plan) if plan.node.protocol == BGP else _ospf(plan)
 
 
@@ -83,17 +91,45 @@ def _interface(port: PortAddresses, hello: int) -> str:
 
 
 def _bgp(plan: NodePlan) -> Iterator[str]:
-    """Yield a protocol for each neighbor. BIRD merges paths of different AS by itself."""
-    own = ", ".join(f'"{name}"' for name in ("lo", *(p.name for p in plan.ports if p.serves)))
-    yield f"protocol direct own {{ ipv4; interface {own}; }}"
+    """Yield a protocol for each session. BIRD merges paths of different AS by itself.
+
+    An unnumbered one waits for a neighbor to connect, which hears of the router by ``radv``.
+    """
+    own = ", ".join(f'"{name}"' for name in ("lo", *(port.name for port in plan.own_ports)))
+    families = _families(plan)
+    yield f"protocol direct own {{ {' '.join(f'{one};' for one in families)} interface {own}; }}"
     timers = f"hold time {plan.node.hold_time}; keepalive time {plan.node.keepalive_interval};"
     yield "template bgp fabric {"
     yield f"  {timers} connect delay time 0; connect retry time 1; error wait time 1, 4;"
-    yield "  check link on;"
-    yield '  ipv4 { import all; export where source = RTS_BGP || proto = "own"; };'
+    yield "  check link on; graceful restart on;"
     yield "}"
-    for port in plan.bgp_ports:
-        yield f"protocol bgp '{port.name}' from fabric {{"
-        yield f"  local {port.address.ip} as {plan.system};"
-        yield f"  neighbor {port.peer_address} as {port.peer_system};"
-        yield "}"
+    hop = " extended next hop on;" if unnumbered(plan.node) else ""
+    channels = {
+        one: f'  {one} {{ import all; export where source = RTS_BGP || proto = "own";{hop} }};'
+        for one in families
+    }
+    for peer in plan.bgp_peers:
+        if unnumbered(plan.node):
+            yield f"protocol bgp '{peer.name}' from fabric {{"
+            yield f'  local as {plan.system}; interface "{peer.interface}";'
+            yield f"  neighbor range fe80::/10 as {peer.system};"
+            yield from (*channels.values(), "}")
+            continue
+        for family, local, far in (
+            ("ipv4", peer.local, peer.address),
+            ("ipv6", peer.local6, peer.address6),
+        ):
+            if far is None:
+                continue
+            word = peer.name if family == "ipv4" else f"{peer.name}-{family}"
+            yield f"protocol bgp '{word}' from fabric {{"
+            yield f"  local {local} as {plan.system};"
+            yield f"  neighbor {far} as {peer.system};"
+            yield from (channels[family], "}")
+    if unnumbered(plan.node):
+        links = ", ".join(f'"{peer.interface}"' for peer in plan.bgp_peers)
+        yield f"protocol radv {{ interface {links} {{ max ra interval 4; default lifetime 0; }}; }}"
+
+
+def _families(plan: NodePlan) -> tuple[str, ...]:
+    return ("ipv4", "ipv6") if plan.node.ipv6 else ("ipv4",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 import yaml
 
 from fared.core.ids import dotted
-from fared.extensions.lab.addressing import SUB_DOMAIN, BfrPlan, NodePlan, PortAddresses
+from fared.extensions.lab.addressing import SUB_DOMAIN, BfrPlan, NodePlan
 from fared.extensions.lab.kinds.base import Command, hash_sysctls, ipv6_sysctls
 from fared.extensions.lab.labels import BGP, ISIS, OSPF
+from fared.extensions.lab.port import PortAddresses
+from fared.extensions.lab.sessions import PeerPlan, unnumbered
 
 _CONFIG = "fared.yaml"
 _SOCKET = "fared.sock"
@@ -31,7 +33,7 @@ class Fared:
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
         """Return only the sysctls that the daemon does not set itself."""
-        six = ipv6_sysctls() if plan.isis else {}
+        six = ipv6_sysctls() if plan.node.ipv6 else {}
         rest = {"ipv4.conf.all.rp_filter": 0, "ipv4.conf.default.rp_filter": 0}
         return {**six, **hash_sysctls("ipv4"), **rest}
 
@@ -145,21 +147,35 @@ def _ospf(plan: NodePlan) -> dict[str, Any]:
 
 def _bgp(plan: NodePlan) -> dict[str, Any]:
     neighbors = {
-        str(port.peer_address): {
-            "remote-as": port.peer_system,
-            "description": port.peer,
+        key: {
+            "remote-as": peer.system,
+            "description": peer.peer,
             "import": ["all"],
             "export": ["own", "bgp"],
             "hold-time": plan.node.hold_time,
+            **more,
         }
-        for port in plan.bgp_ports
+        for peer in plan.bgp_peers
+        for key, more in _keys(plan, peer)
     }
     return {
         "as": plan.system,
-        "address-families": ["ipv4"],
-        "networks": [str(prefix) for prefix in plan.own_prefixes],
+        "address-families": ["ipv4", "ipv6"] if plan.node.ipv6 else ["ipv4"],
+        "networks": [str(prefix) for prefix in (*plan.own_prefixes, *plan.own_prefixes6)],
+        "graceful-restart": {"enabled": True},
         "neighbors": neighbors,
     }
+
+
+def _keys(plan: NodePlan, peer: PeerPlan) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the keys of a neighbor, with what is of that session alone."""
+    if unnumbered(plan.node):
+        yield peer.interface, {}
+    elif peer.address6 is None:
+        yield str(peer.address), {}
+    else:
+        yield str(peer.address), {"address-families": ["ipv4"]}
+        yield str(peer.address6), {"address-families": ["ipv6"]}
 
 
 _PROTOCOLS = {OSPF: _ospf, ISIS: _isis, BGP: _bgp}

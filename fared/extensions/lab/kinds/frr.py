@@ -7,13 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fared.core.ids import dotted
-from fared.extensions.lab.addressing import NodePlan, PortAddresses
+from fared.extensions.lab.addressing import NodePlan
 from fared.extensions.lab.kinds.base import Command, router_sysctls
 from fared.extensions.lab.labels import BGP, ISIS, OSPF
+from fared.extensions.lab.port import PortAddresses
+from fared.extensions.lab.sessions import PeerPlan, unnumbered
 
 _STARTUP = "startup.conf"
 _DAEMONS = Path("/usr/lib/frr")
 _VETH_RATE = 10e9 / 8
+_KEPT = "60"
+"""Seconds for which zebra keeps routes of one that was killed, until BGP has told them again."""
 _FRR_LEVELS = {"level-2": "level-2-only"}
 _PROTOCOLS = {OSPF: "ospfd", ISIS: "isisd", BGP: "bgpd"}
 
@@ -65,6 +69,7 @@ class Frr:
                     *("-z", str(socket)),
                     *("--vty_socket", str(directory)),
                     *("-P", "0", "--log", "stdout"),
+                    *(("-K", _KEPT) if name == "zebra" and protocol == "bgpd" else ()),
                 ),
                 socket if name == "zebra" else directory / f"{name}.vty",
             )
@@ -187,11 +192,31 @@ def _bgpd(plan: NodePlan) -> Iterator[str]:
     yield " no bgp ebgp-requires-policy"
     yield " bgp bestpath as-path multipath-relax"
     yield f" timers bgp {node.keepalive_interval} {node.hold_time}"
-    for port in plan.bgp_ports:
-        yield f" neighbor {port.peer_address} remote-as {port.peer_system}"
-        yield f" neighbor {port.peer_address} description {port.peer}"
-        yield f" neighbor {port.peer_address} timers connect 1"
+    yield " bgp graceful-restart"
+    yield " bgp graceful-restart preserve-fw-state"
+    named = [(word, peer) for peer in plan.bgp_peers for word in _words(plan, peer)]
+    for word, peer in named:
+        by = f"{word} interface" if unnumbered(node) else word
+        yield f" neighbor {by} remote-as {peer.system}"
+        yield f" neighbor {word} description {peer.peer}"
+        yield f" neighbor {word} timers connect 1"
     yield " address-family ipv4 unicast"
+    yield from (f"  no neighbor {word} activate" for word, _ in named if ":" in word)
     yield from (f"  network {prefix}" for prefix in plan.own_prefixes)
     yield "  maximum-paths 64"
     yield " exit-address-family"
+    if not node.ipv6:
+        return
+    yield " address-family ipv6 unicast"
+    of_ipv6 = (word for word, _ in named if unnumbered(node) or ":" in word)
+    yield from (f"  neighbor {word} activate" for word in of_ipv6)
+    yield from (f"  network {prefix}" for prefix in plan.own_prefixes6)
+    yield "  maximum-paths 64"
+    yield " exit-address-family"
+
+
+def _words(plan: NodePlan, peer: PeerPlan) -> list[str]:
+    """Return the neighbors that a router at the far end is: an interface, or its addresses."""
+    if unnumbered(plan.node):
+        return [peer.interface]
+    return [str(address) for address in (peer.address, peer.address6) if address is not None]

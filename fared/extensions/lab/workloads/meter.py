@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 from fared.core.units import BytesPerSecond
-from fared.extensions.lab.addressing import PortAddresses
 from fared.extensions.lab.expected import VETH_RATE, Rate
 from fared.extensions.lab.fabric import Fabric
+from fared.extensions.lab.port import PortAddresses
 from fared.extensions.lab.workloads.report import LinkUse
 
 
