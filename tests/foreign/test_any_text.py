@@ -50,6 +50,11 @@ password "@";|id @;|algorithm hmac sha256;|algorithm @;|stub yes;|stub @;|networ
 export where net !~ @ && net = @;|if source = RTS_STATIC || net ~ @ then reject;|net ~ [ @+, @- ];
 export filter {|if net ~ @ then accept;|if source = RTS_STATIC then {|accept;|reject;
 ospf_metric1 = @;|define A = @;|A;|interval @ ms;|passwords {|generate from "@";
+protocol bgp {|local as @;|local @ as 65000;|neighbor @ as @;|neighbor @%eth0 external;|import all;
+local as 65000; neighbor 10.9.1.2 as 65001; ipv4 {|import filter {|import limit @ action restart;
+neighbor range @ as @;|interface "@";|hold time @;|keepalive time @;|ttl security on;|multihop @;
+protocol static s {|route @ blackhole;|route @ via @;|protocol direct d {|export where proto = "s";
+ipv6 {|merge paths on limit @;|protocol kernel {|learn;|allow local as @;|description "@";
 ecmp yes limit @;|graceful restart time @;|bfd yes;|bfd {|"x";|include "none";|default cost @;
 """
 

@@ -205,6 +205,6 @@ def test_what_fared_does_not_have():
     )
     reasons = {remark.source.number: remark.reason for remark in draft.left}
     assert "OSPFv3" in reasons[1]
-    assert "no BGP" in reasons[2]
+    assert "no 'local as'" in reasons[2]
     assert "one instance" in reasons[5]
     assert "s3cret" not in "".join(map(str, draft.left))

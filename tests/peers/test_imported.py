@@ -110,6 +110,20 @@ def bird_conf(plan: NodePlan) -> str:
     return f"{text}\nprotocol bfd {{ }}\n"
 
 
+def bird_bgp_conf(plan: NodePlan) -> str:
+    """The file of a router, with keys, GTSM and a template; L1 has static networks and a filter."""
+    more = '  password "fabric"; ttl security on;\n}\nprotocol bgp'
+    text = "\n".join(bird._config(plan)).replace("}\nprotocol bgp", more, 1)
+    if plan.name == "L1":
+        routes = " ".join(f"route {prefix} unreachable;" for prefix in STATIC)
+        told = "net ~ [ 10.0.0.0/8+, 198.51.100.0/24, 192.0.2.0/24 ]"
+        text = f"protocol static nets {{ ipv4; {routes} }}\n" + text.replace(
+            'source = RTS_BGP || proto = "own";',
+            f'{told} && (source = RTS_BGP || proto = "own" || proto = "nets");',
+        )
+    return text
+
+
 def write_files(
     directory: Path, plans: list[NodePlan], fabric: Path, conf: Callable[[NodePlan], str]
 ) -> None:
@@ -187,42 +201,58 @@ def states(client: ControlClient) -> dict[tuple[str, str], int]:
     return Counter((row["state"], ", ".join(map(str, of.values()))) for row, of in found)
 
 
+def test_a_fabric_of_imported_bgp_has_the_next_hops_of_bird(directory: Path):
+    """With keys, GTSM, a template, static networks and a filter."""
+    kept = compare(directory, (2, 2), "bird", "bgp", bird_bgp_conf)
+    assert kept & set(STATIC) == set(STATIC[:2])
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize(
     ("kind", "proto"),
-    [("frr", "ospf"), ("frr", "isis"), ("bird", "ospf")],
-    ids=["frr-ospf", "frr-isis", "bird-ospf"],
+    [("frr", "ospf"), ("frr", "isis"), ("bird", "ospf"), ("bird", "bgp")],
+    ids=["frr-ospf", "frr-isis", "bird-ospf", "bird-bgp"],
 )
 def test_fared_has_the_next_hops_of_the_other_make_in_every_kernel_of_4x8(
     kind: str, proto: str, directory: Path
 ):
-    daemons = ({"ospf": "ospfd", "isis": "isisd"}[proto],)
+    def conf(plan: NodePlan) -> str:
+        if kind == "frr":
+            return frr_conf(plan, ({"ospf": "ospfd", "isis": "isisd"}[proto],))
+        return bird_bgp_conf(plan) if proto == "bgp" else bird_conf(plan)
+
+    kept = compare(directory, (4, 8), kind, proto, conf)
+    assert proto == "isis" or kept & set(STATIC) == set(STATIC[:2])
+
+
+def compare(
+    directory: Path, size: tuple[int, int], kind: str, proto: str, conf: Callable[[NodePlan], str]
+) -> set[str]:
+    """Run a fabric of the other make, then fared from its files; return the prefixes of both."""
     planned = directory / "planned.clab.yml"
-    planned.write_text(topology(4, 8, kind, proto))
+    planned.write_text(topology(*size, kind, proto))
     plans = Fabric.from_file(planned, directory=directory / "planned").plan.routers
     theirs, ours = directory / kind, directory / "fared"
     for place in (theirs, ours):
         place.mkdir()
-        write_files(
-            *(place, plans, place / "state"),
-            bird_conf if kind == "bird" else lambda plan: frr_conf(plan, daemons),
-        )
-    with running(theirs, topology(4, 8, kind, proto, "conf")) as fabric:
+        write_files(place, plans, place / "state", conf)
+    with running(theirs, topology(*size, kind, proto, "conf")) as fabric:
         if kind == "frr":
             add_static(fabric)
         await_all_paths(fabric, 90.0)
-        if proto == "ospf":
+        if proto != "isis":
             wait_for(lambda: static_known(fabric), 60.0, "all routers have the routes of L1")
         wanted = next_hops(fabric, proto)
-    assert proto != "ospf" or {p for _, p in wanted} & set(STATIC) == set(STATIC[:2])
-    with running(ours, topology(4, 8, "fared", proto, "yaml")) as fabric:
-        add_static(fabric)
+    with running(ours, topology(*size, "fared", proto, "yaml")) as fabric:
+        if proto != "bgp":
+            add_static(fabric)
         await_all_paths(fabric, 90.0)
         wait_for(
             lambda: next_hops(fabric, proto) == wanted,
             30.0,
             lambda: f"{kind}'s next hops, but {next_hops(fabric, proto).items() ^ wanted.items()}",
         )
+    return {prefix for _, prefix in wanted}
 
 
 def add_static(fabric: Fabric) -> None:

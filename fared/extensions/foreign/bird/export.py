@@ -1,4 +1,4 @@
-"""What a protocol of BIRD exports into OSPF, as far as sources and prefixes express it.
+"""What a protocol of BIRD exports, as far as sources and prefixes express it.
 
 A filter is a chain of conditions: for each source that it may accept, the prefixes that reach
 ``accept`` are one filter of fared.
@@ -21,14 +21,16 @@ from fared.extensions.foreign.draft import Draft
 from fared.extensions.foreign.filters import EVERYTHING, ChainEntry, all_of, in_turn, put_filter
 from fared.extensions.foreign.rules import number
 
-_SOURCES: Final = {"RTS_STATIC": "static", "RTS_INHERIT": "static", "RTS_DEVICE": "connected"}
+_SOURCES: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
+    {"RTS_STATIC": ["static"], "RTS_INHERIT": ["static"], "RTS_DEVICE": ["connected"]}
+)
 _KINDS: Final = {"static": "static", "direct": "connected", "kernel": "static"}
 _UNSET: Final[Mapping[str, Any]] = MappingProxyType({"metric": 10000, "metric-type": 2})
 """Of BIRD, for a route that sets none."""
 _DEFAULT: Final = Prefix(FAMILY_IPV4, 0, 0)
 _ALL: Final = (EVERYTHING[FAMILY_IPV4],)
 _PREFIX: Final = re.compile(r"([\w.:]+/\d+)(\+|-|\{\s*(\d+)\s*,\s*(\d+)\s*\})?")
-_KERNEL_ONLY: Final = (
+KERNEL_ONLY: Final = (
     "fared makes no static routes: those of BIRD must be the kernel's, 'ip route add PREFIX via"
     " ADDRESS proto static'"
 )
@@ -46,21 +48,40 @@ class Others(msgspec.Struct):
     static_default: bool = False
 
 
-class _ExportStep(NamedTuple):
+class ExportStep(NamedTuple):
     """A statement that accepts or rejects some routes, and what it sets.
 
-    ``sources`` None: all; ``items`` is a list of prefixes.
+    ``items`` is a list of prefixes; ``sources`` None: all.
     """
 
     accept: bool
+    items: Sequence[FilterItem]
     sources: Sequence[str] | None = None
-    items: Sequence[FilterItem] = _ALL
     options: dict[str, Any] = {}  # noqa: RUF012 - never changed
+
+
+class Meanings(NamedTuple):
+    """What the words of a filter stand for.
+
+    ``kinds``: what ``source = RTS_...`` means, ``protocols``: what ``proto = "..."`` means.
+    """
+
+    kinds: Mapping[str, Sequence[str]]
+    protocols: Mapping[str, str]
+    filters: Mapping[str, BirdStatement]
+    family: int = FAMILY_IPV4
+
+    @property
+    def everything(self) -> Sequence[FilterItem]:
+        """The list of all prefixes."""
+        return (EVERYTHING[self.family],)
 
 
 def redistribute(draft: Draft, line: BirdStatement, others: Others) -> None:
     """Put what ``export ...`` of a channel says into the draft. Raises ValueError."""
-    name, steps = _export(line, others)
+    protocols = {name: _KINDS[kind] for name, kind in others.kinds.items() if kind in _KINDS}
+    meanings = Meanings(_SOURCES, protocols, others.filters)
+    name, steps = read_steps(line, meanings)
     known = [_KINDS[kind] for kind in others.kinds.values() if kind in _KINDS]
     named = [source for step in steps if step.accept for source in step.sources or ()]
     for source in dict.fromkeys([*known, *named]):
@@ -73,7 +94,7 @@ def redistribute(draft: Draft, line: BirdStatement, others: Others) -> None:
             raise ValueError(f"the filter sets different values for prefixes of {source} routes")
         value = dict(settings[0])
         if source == "static":
-            draft.differ(line.source, _KERNEL_ONLY)
+            draft.differ(line.source, KERNEL_ONLY)
             if others.static_default and Filter("", tuple(items)).permits(_DEFAULT):
                 draft.put(("ospf", "redistribute", "default"), value, line.source)
         if items[0] not in _ALL:
@@ -81,32 +102,35 @@ def redistribute(draft: Draft, line: BirdStatement, others: Others) -> None:
         draft.put(("ospf", "redistribute", source), value, line.source)
 
 
-def _export(line: BirdStatement, others: Others) -> tuple[str, list[_ExportStep]]:
-    """Return a name for the filter, and its steps."""
+def read_steps(line: BirdStatement, meanings: Meanings) -> tuple[str, list[ExportStep]]:
+    """Return a name for the filter of ``export ...`` or ``import ...``, and its steps.
+
+    Raises ValueError for what they cannot express.
+    """
     match line.words[1:]:
         case ["none"]:
             return "", []
         case ["all"]:
-            return "", [_ExportStep(True)]
+            return "", [ExportStep(True, meanings.everything)]
         case ["where", *_]:
-            return "exported", [_condition(line.tokens[2:], others)]
+            return f"{line.words[0]}ed", [_condition(line.tokens[2:], meanings)]
         case ["filter"]:
-            return "exported", list(_steps(line.inside or [], others))
-        case ["filter", name] if name in others.filters:
-            return name, list(_steps(others.filters[name].inside or [], others))
+            return f"{line.words[0]}ed", list(_steps(line.inside or [], meanings))
+        case ["filter", name] if name in meanings.filters:
+            return name, list(_steps(meanings.filters[name].inside or [], meanings))
     raise ValueError(f"'{line.source.text}' {_UNKNOWN}")
 
 
-def _steps(body: Sequence[BirdStatement], others: Others) -> Iterator[_ExportStep]:
+def _steps(body: Sequence[BirdStatement], meanings: Meanings) -> Iterator[ExportStep]:
     """Read ``if CONDITION then accept; reject;`` and the like."""
     for each in body:
         match each.words:
             case ["accept" | "reject" as end]:
-                yield _ExportStep(end == "accept")
+                yield ExportStep(end == "accept", meanings.everything)
                 return
             case ["if", *_] if "then" in each.words:
                 then = each.words.index("then")
-                found = _condition(each.tokens[1:then], others)
+                found = _condition(each.tokens[1:then], meanings)
                 rest = each.words[then + 1 :]
                 if each.inside is None and rest in (["accept"], ["reject"]):
                     yield found._replace(accept=rest == ["accept"])
@@ -133,7 +157,7 @@ def _options(inside: Sequence[BirdStatement]) -> dict[str, Any]:
     return {**_UNSET, **options}
 
 
-def _condition(tokens: Sequence[Token], others: Others) -> _ExportStep:
+def _condition(tokens: Sequence[Token], meanings: Meanings) -> ExportStep:
     """Read ``source = RTS_STATIC && net ~ [ 10.0.0.0/8+ ]``, also in parentheses."""
     _check_order(tokens)
     words = [token.text for token in tokens if token.text not in "()"]
@@ -142,13 +166,13 @@ def _condition(tokens: Sequence[Token], others: Others) -> _ExportStep:
     for part in _split(words, "&&"):
         match part:
             case ["net", "~" | "!~" | "=" | "!=" as sign, *prefixes] if "||" not in part:
-                found = list(_prefixes(prefixes, inside="~" in sign))
-                lists.append(_others(found) if sign[0] == "!" else found)
+                found = list(_prefixes(prefixes, meanings.family, inside="~" in sign))
+                lists.append(_others(found, meanings) if sign[0] == "!" else found)
             case _:
                 alternatives = _split(part, "||")
-                named = [source for each in alternatives for source in _sources(each, others)]
+                named = [source for each in alternatives for source in _sources(each, meanings)]
                 sources = named if sources is None else [s for s in sources if s in named]
-    return _ExportStep(True, sources, all_of(lists or [_ALL]))
+    return ExportStep(True, all_of(lists or [meanings.everything]), sources)
 
 
 def _check_order(tokens: Sequence[Token]) -> None:
@@ -161,9 +185,9 @@ def _check_order(tokens: Sequence[Token]) -> None:
             raise ValueError(f"'{token.text}' {_UNKNOWN}")
 
 
-def _others(items: Sequence[FilterItem]) -> list[FilterItem]:
+def _others(items: Sequence[FilterItem], meanings: Meanings) -> list[FilterItem]:
     """Return the list of what none of some prefixes matches."""
-    return [*(msgspec.structs.replace(item, permit=False) for item in items), *_ALL]
+    return [*(msgspec.structs.replace(item, permit=False) for item in items), *meanings.everything]
 
 
 def _split(words: Sequence[str], sign: str) -> Iterator[list[str]]:
@@ -177,24 +201,24 @@ def _split(words: Sequence[str], sign: str) -> Iterator[list[str]]:
     yield part
 
 
-def _sources(words: Sequence[str], others: Others) -> Iterator[str]:
+def _sources(words: Sequence[str], meanings: Meanings) -> Iterator[str]:
     match words:
         case ["source", "=", name]:
             names = [name]
         case ["source", "~", "[", *listed, "]"]:
             names = [name for name in listed if name != ","]
-        case ["proto", "=", name] if others.kinds.get(name) in _KINDS:
-            yield _KINDS[others.kinds[name]]
+        case ["proto", "=", name] if name in meanings.protocols:
+            yield meanings.protocols[name]
             return
         case _:
             raise ValueError(f"'{' '.join(words)}' {_UNKNOWN}")
     for name in names:
-        if name not in _SOURCES:
+        if name not in meanings.kinds:
             raise ValueError(f"fared redistributes no {name}: connected, static and default")
-        yield _SOURCES[name]
+        yield from meanings.kinds[name]
 
 
-def _prefixes(words: Sequence[str], *, inside: bool) -> Iterator[FilterItem]:
+def _prefixes(words: Sequence[str], family: int, *, inside: bool) -> Iterator[FilterItem]:
     """Yield what a set of prefixes matches; ``inside``: a prefix alone has what is inside too."""
     listed = words[:1] == ["["]
     for word in words:
@@ -205,8 +229,8 @@ def _prefixes(words: Sequence[str], *, inside: bool) -> Iterator[FilterItem]:
             raise ValueError(f"'{word}' {_UNKNOWN}")
         prefix = parse_prefix(found[1])
         length, bits = prefix.length, ADDRESS_BITS[prefix.family]
-        if prefix.family != FAMILY_IPV4:
-            raise ValueError(f"'{word}' is no prefix of IPv4")
+        if prefix.family != family:
+            raise ValueError(f"'{word}' is no prefix of IPv{family}")
         least, most = length, length
         if found[3]:
             least, most = number(found[3]), min(number(found[4]), bits)

@@ -1,4 +1,4 @@
-"""``bird.conf`` as a draft of fared's configuration: OSPF for IPv4 and what it needs."""
+"""``bird.conf`` as a draft of fared's configuration: OSPF for IPv4, BGP, and what they need."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from fared.extensions.foreign.bird.bgp import read_peer
+from fared.extensions.foreign.bird.bgp_assemble import assemble_bgp, merged_paths, route_classes
+from fared.extensions.foreign.bird.bgp_policy import BirdBgp
 from fared.extensions.foreign.bird.export import Others, is_on, static_default
 from fared.extensions.foreign.bird.interface import read_bfd
 from fared.extensions.foreign.bird.ospf import RULES, BirdOspf
@@ -39,17 +42,25 @@ def read_bird(text: str, path: Path, read: Files) -> Draft:
     statements = read_statements(text, path, read)
     others = _others(statements)
     bfd = _bfd(draft, statements)
-    running = False
+    running, peers, rest = False, [], []
     for each in statements:
         words = each.words
         if words[:2] == ["protocol", "ospf"]:
             running = _ospf(draft, each, others, bfd, running=running)
+        elif words[:2] == ["protocol", "bgp"]:
+            peers.append(read_peer(draft, each))
         elif words[0] == "protocol":
-            _protocol(draft, each)
+            rest.append(each)
         elif reader := _HEADS.get(words[0]):
             reader(draft, each)
         elif words[0] not in _CONFIGURED:
             draft.leave(each.source, block(each, NO_SETTING))
+    classes, merges = route_classes(statements), merged_paths(statements)
+    told = assemble_bgp(BirdBgp(draft, peers, others, classes, bfd, merges))
+    announced = [classes[name].statement for name in told]
+    for each in rest:
+        if not any(each is one for one in announced):
+            _protocol(draft, each)
     return draft
 
 
@@ -80,7 +91,7 @@ def _bfd(draft: Draft, statements: list[BirdStatement]) -> Sessions:
         for line in each.inside or ():
             names = [token.text for token in line.tokens[1:] if token.quoted] or ["*"]
             if line.words[0] != "interface":
-                draft.leave(line.source, "fared starts sessions with neighbors of OSPF")
+                draft.leave(line.source, "fared starts sessions with neighbors of OSPF and BGP")
                 continue
             options = {path: value for path, value, _ in read_bfd(draft, line.inside or ())}
             found |= {name: options for name in names if name not in found}
