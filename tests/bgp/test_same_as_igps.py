@@ -1,7 +1,7 @@
 """Weights of BGP are those of OSPF and IS-IS, which the same routers run on the same links.
 
-In three stages, and in five with planes, detours aside. Links are slow in both directions alike:
-BGP tells what a link carries as its sender knows it, whichever way traffic goes.
+In three stages, and in five with planes, detours aside. Links are slow in one direction or both:
+each router takes the minimum with its own one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tests.bgp.fabrics import GBPS, clos5, engine, slow, speakers, started, weig
 
 RATES = (100, 200, 400)
 SLOW = (10, 25, 100, 333)
+WAYS = ((True,), (False,), (True, False))
+"""Directions of a link that are slow."""
 
 
 def generated(seed: int, spines: int, leaves: int) -> Fabric:
@@ -32,7 +34,9 @@ def generated(seed: int, spines: int, leaves: int) -> Fabric:
                 builder.link(leaf, spine, dice.choice(RATES) * GBPS)
     for leaf, spine in builder.fabric.links:
         if dice.random() < 1 / 3:
-            slow(builder.fabric, leaf, spine, dice.choice(SLOW))
+            for ends in dice.choice(WAYS):
+                pair = (leaf, spine) if ends else (spine, leaf)
+                builder.fabric.network.set_capacity(*pair, dice.choice(SLOW) * GBPS)
     return builder.fabric
 
 

@@ -32,6 +32,7 @@ from fared.protocols.bgp.packet.capabilities import (
     KeptFamily,
     Multiprotocol,
     NextHopEncoding,
+    OwnMinimum,
     RouteRefreshCapability,
     UnknownCapability,
 )
@@ -119,6 +120,7 @@ CAPABILITIES = st.one_of(
         ExtendedNextHop, tuples(st.builds(NextHopEncoding, bits(16), bits(16), bits(16)), 3, 1)
     ),
     st.just(ExtendedMessage()),
+    st.just(OwnMinimum()),
     st.builds(
         GracefulRestartCapability,
         bits(12),

@@ -16,7 +16,10 @@ from fared.protocols.bgp.packet.capabilities import (
     ExtendedNextHop,
     FourOctetAs,
     NextHopEncoding,
+    OwnMinimum,
     RouteRefreshCapability,
+    UnknownCapability,
+    decode_parameters,
     multiprotocol,
 )
 from fared.protocols.bgp.packet.codec import decode_message, encode_message
@@ -63,13 +66,14 @@ OPEN = OpenMessage(
         RouteRefreshCapability(),
         FourOctetAs(65001),
         ExtendedMessage(),
+        OwnMinimum(),
     ),
 )
 MESSAGES = {
     "open": (
         OPEN,
-        "003501" + "04fde900090a090101" + "180216"
-        "010400010001" + "010400020001" + "0200" + "41040000fde9" + "0600",
+        "003b01" + "04fde900090a090101" + "1e021c"
+        "010400010001" + "010400020001" + "0200" + "41040000fde9" + "0600" + "fe0446415245",
     ),
     "route with 100G": (
         Update((), (RouteGroup(HOP, (PREFIX,)),), ATTRIBUTES),
@@ -224,4 +228,12 @@ def test_messages_as_json():
         {"route_refresh": True},
         {"four_octet_as": 65001},
         {"extended_message": True},
+        {"own_minimum": True},
     ]
+
+
+@pytest.mark.rfc("RFC 8810 §3")
+def test_a_capability_of_others_by_the_same_code_is_not_ours():
+    assert decode_parameters(bytes.fromhex("080206fe0446415246"), 0) == (
+        UnknownCapability(254, b"FARF"),
+    )

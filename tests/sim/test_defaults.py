@@ -11,7 +11,6 @@ from fared.core.units import BytesPerSecond
 from fared.extensions.sim.areas import clos5_areas
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
 from fared.extensions.sim.levels import clos3_isis, clos5_levels
-from fared.router.protocols import BGP
 from tests.sim.configured import (
     THRESHOLD,
     bounds,
@@ -94,11 +93,7 @@ def test_a_lab_with_the_configuration_that_it_writes_follows_a_link_at_four_fift
     fabric = started(lab_fabric(plan))
     assert list(wrong_shares(fabric, QUANTUM)) == []
     above, leaf = last_link(fabric)
-    capacity = 0.8 * (fabric.network.find_port(above, leaf).capacity or 0.0)
-    if plan.leaves[0].node.protocol == BGP:
-        # a speaker knows its own direction only, and advertises it for the other one
-        fabric.network.set_capacity(leaf, above, capacity)
-    degrade(fabric, capacity)
+    degrade(fabric, 0.8 * (fabric.network.find_port(above, leaf).capacity or 0.0))
     assert list(wrong_shares(fabric, QUANTUM)) == []
 
 

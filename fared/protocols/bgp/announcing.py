@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.pacing import AnnouncePacing
-from fared.protocols.bgp.reach import link_of, set_available
+from fared.protocols.bgp.reach import is_derated, link_of, set_available
 from fared.protocols.bgp.rib.adj_out import ExportSettings
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class Announcing:
             )
         assert neighbor.peer is not None
         link = link_of(instance, neighbor, family)
-        instance.ribs[family].add(neighbor.peer, link, export, pacing.announces)
+        derated = is_derated(instance, neighbor)
+        rib = instance.ribs[family]
+        rib.add(neighbor.peer, link, export, pacing.announces, derated=derated)
         set_available(instance, neighbor, family)
         return True
 

@@ -126,6 +126,7 @@ class BgpSpeaker:
             agreed.internal,
             bandwidth.receive,
             bandwidth.missing,
+            agreed.own_minimum,
         )
 
     # -- the session --------------------------------------------------------------------------
@@ -156,6 +157,8 @@ class BgpSpeaker:
             keeps=engine.graceful_restart.enabled,
             restarting=restarting,
             hostname=engine.hostname or "",
+            # no value is no limit: only where it counts so may a neighbor leave it out
+            own_minimum=mine.path_bandwidth.missing == "link",
         )
 
     def _transport(self, local_as: int) -> Transport:

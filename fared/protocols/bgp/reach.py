@@ -25,11 +25,19 @@ def link_of(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> LocalLi
     return LocalLink(own.ifindex, own.name, NodeId(0), address, 0, 1, capacity, kind, onlink)
 
 
+def is_derated(instance: BgpInstance, neighbor: BgpSpeaker) -> bool:
+    """Whether the link to a neighbor is to carry less than it could."""
+    place = neighbor.place
+    link = None if place is None else instance.links.get(place.link.ifindex)
+    return link is not None and link.settings.share < 1
+
+
 def link_changed(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> None:
     """The link to a neighbor has another capacity, or leads there now."""
     rib = instance.ribs[family]
     if rib.knows(neighbor.number):
-        rib.set_link(neighbor.number, link_of(instance, neighbor, family))
+        link, derated = link_of(instance, neighbor, family), is_derated(instance, neighbor)
+        rib.set_link(neighbor.number, link, derated=derated)
         set_available(instance, neighbor, family)
         instance.changed(f"link to {neighbor.name}")
 

@@ -139,6 +139,7 @@ def _capabilities(one: BgpSpeaker) -> Iterator[str]:
         "extended next hop": agreed.extended_next_hop,
         "extended message": agreed.limit > _USUAL,
         "graceful restart": agreed.restart is not None,
+        "own minimum": agreed.own_minimum,
     }
     yield from (name for name, agreed_on in known.items() if agreed_on)
 

@@ -25,6 +25,7 @@ _EXTENDED: Final = 255
 _NAMES: Final = 2
 _LONGEST_NAME: Final = 64
 _MAX: Final = 255
+_OURS: Final = b"FARE"
 
 
 class OpenCapability(Coded, frozen=True, gc=False):
@@ -184,6 +185,27 @@ class HostnameCapability(OpenCapability, frozen=True, gc=False):
     def document(self) -> Json:
         """Return both names."""
         return {"hostname": self.hostname, "domain": self.domain}
+
+
+class OwnMinimum(OpenCapability, frozen=True, gc=False):
+    """It takes the minimum of a path bandwidth and its own link to the sender itself.
+
+    A sender knows only its own direction of that link. The code is for experiments (RFC 8810 §3),
+    so that its value is four octets that others do not use.
+    """
+
+    code, label = 254, "own_minimum"
+
+    @classmethod
+    def decode(cls, value: bytes, _: Coding, /) -> OwnMinimum:
+        """Tell it from the capability of somebody else."""
+        if value != _OURS:
+            raise DecodeError("value", 0, f"{cls.label} of {value.hex()}")
+        return cls()
+
+    def encode(self, _: Coding, /) -> bytes:
+        """Encode them."""
+        return _OURS
 
 
 class UnknownCapability(OpenCapability, frozen=True, gc=False):

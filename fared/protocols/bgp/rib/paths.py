@@ -45,7 +45,8 @@ class BgpPeer(msgspec.Struct, frozen=True):
     """A session as the tables see it; ``number`` is above 0.
 
     ``receive`` False: its Link Bandwidth is ignored. ``missing``: without one, a path weighs as its
-    link alone, or all paths weigh the same (RFC 10005 §4).
+    link alone, or all paths weigh the same (RFC 10005 §4). ``own_minimum``: it takes the minimum of
+    what it is told and of its own direction of the link.
     """
 
     number: int
@@ -55,6 +56,7 @@ class BgpPeer(msgspec.Struct, frozen=True):
     internal: bool = False
     receive: bool = True
     missing: Literal["link", "ecmp"] = "link"
+    own_minimum: bool = False
 
     @property
     def speaker(self) -> tuple[int, int]:

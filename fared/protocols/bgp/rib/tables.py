@@ -95,6 +95,8 @@ class BgpRib:
         """By neighbor, the sessions with the same router, its own included."""
         self._carried: dict[int, float | None] = {}
         """C of the router of a neighbor, as far as it is known what that is."""
+        self._derated: set[int] = set()
+        """Neighbors whose link is derated or drained."""
         self._exported: dict[tuple[int, bool, bool, bool], ExportedRoute | None] = {}
         for number in (OWN, REDISTRIBUTED):
             self.table.add(BgpPeer(number, local_as, int(root) & 0xFFFF_FFFF, 0))
@@ -109,14 +111,20 @@ class BgpRib:
     # -- neighbors --------------------------------------------------------------------------------
 
     def add(
-        self, peer: BgpPeer, link: LocalLink | None, export: ExportSettings, announces: Announces
+        self,
+        peer: BgpPeer,
+        link: LocalLink | None,
+        export: ExportSettings,
+        announces: Announces,
+        *,
+        derated: bool = False,
     ) -> None:
         """Take in a neighbor whose session is established."""
         self._peers[peer.number] = peer
         self._places.clear()
         self._find_siblings()
         self.table.add(peer)
-        self.set_link(peer.number, link)
+        self.set_link(peer.number, link, derated=derated)
         out = AdjRibOut(export, lambda group: self._outgoing(peer, out.settings, group), announces)
         out.mark(self.table.groups.nonzero()[0])
         self.outs[peer.number] = out
@@ -151,8 +159,11 @@ class BgpRib:
         self.table.mark_stale(peer)
         self.outs.pop(peer, None)
 
-    def set_link(self, peer: int, link: LocalLink | None) -> None:
+    def set_link(self, peer: int, link: LocalLink | None, *, derated: bool = False) -> None:
         """Set the link to a neighbor: its capacity limits routes by it and routes told to it."""
+        self._derated.discard(peer)
+        if derated:
+            self._derated.add(peer)
         self.graph.set_link(peer, self._peers[peer].identifier, link)
         for group, chosen in self.chosen.items():
             if peer in chosen.numbers:
@@ -302,7 +313,7 @@ class BgpRib:
             return None
         if export.drained:
             return Outgoing(route, 0.0)
-        told = announced(total, self._capacity(peer.number))
+        told = announced(total, self._limit(peer))
         return Outgoing(route, told, self._limits(peer, chosen))
 
     def _limits(self, peer: BgpPeer, chosen: GroupPaths) -> Chain:
@@ -337,6 +348,15 @@ class BgpRib:
         found = None if attributes is None else ExportedRoute(attributes)
         self._exported[key] = found
         return found
+
+    def _limit(self, peer: BgpPeer) -> float | None:
+        """Return what our links limit of routes told to a neighbor; None: they do not.
+
+        One that knows its own direction is told only what it cannot know: that ours is derated.
+        """
+        if peer.own_minimum and self._derated.isdisjoint(self._siblings[peer.number]):
+            return None
+        return self._capacity(peer.number)
 
     def _capacity(self, peer: int) -> float | None:
         """Return C of a neighbor: of all links to that router; None: one is unknown."""

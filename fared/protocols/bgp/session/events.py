@@ -30,7 +30,8 @@ class NeighborSettings(msgspec.Struct, frozen=True):
 
     ``remote_as`` is a number, ``external`` or ``internal``. ``restart_time`` None: no graceful
     restart. ``keeps``: this router goes on forwarding when it restarts, ``restarting``: it has done
-    so. ``hold_time`` 0: no keepalives.
+    so. ``hold_time`` 0: no keepalives. ``own_minimum``: the tables take the minimum of what the
+    neighbor announces and of the link to it.
     """
 
     local_as: int
@@ -48,6 +49,7 @@ class NeighborSettings(msgspec.Struct, frozen=True):
     keeps: bool = True
     restarting: bool = False
     hostname: str = ""
+    own_minimum: bool = True
 
 
 class Agreed(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ class Agreed(msgspec.Struct, frozen=True):
     """Of the neighbor."""
     hostname: str = ""
     """The neighbor's."""
+    own_minimum: bool = False
+    """The neighbor takes the minimum with its own direction of the link."""
 
 
 class SessionEstablished(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from fared.protocols.bgp.packet.capabilities import (
     KeptFamily,
     NextHopEncoding,
     OpenCapability,
+    OwnMinimum,
     RestartFlags,
     RouteRefreshCapability,
     families_of,
@@ -53,6 +54,8 @@ def _capabilities(settings: NeighborSettings) -> Iterator[OpenCapability]:
         kept = tuple(KeptFamily(AFIS[family], UNICAST, restarted) for family in families)
         flags = RestartFlags.NOTIFICATION | (RestartFlags.RESTARTED if restarted else 0)
         yield GracefulRestartCapability(settings.restart_time, kept, flags)
+    if settings.own_minimum:
+        yield OwnMinimum()
     if settings.hostname:
         yield hostname_capability(settings.hostname)
 
@@ -97,6 +100,7 @@ def agree(settings: NeighborSettings, theirs: OpenMessage) -> Agreed:
         extended_next_hop=settings.extended_next_hop and theirs.has(ExtendedNextHop),
         restart=restart[0] if restart and settings.restart_time is not None else None,
         hostname=hostname_of(theirs.capabilities),
+        own_minimum=theirs.has(OwnMinimum),
     )
 
 
