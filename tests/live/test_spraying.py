@@ -256,6 +256,52 @@ def test_isis_sprays_packets_of_both_families(tmp_path_factory: pytest.TempPathF
         pair.close()
 
 
+def of_bgp(identity: str, hostname: str) -> Json:
+    """The same links with unnumbered sessions, and resilient groups."""
+    config = configure(identity, hostname)
+    del config["ospf"]
+    number = {"left": 65001, "right": 65002}[hostname]
+    neighbors = {"u*": {"import": ["all"], "export": ["own"], "connect-retry": 1}}
+    bgp = {"as": number, "networks": ["lo", "d0"], "neighbors": neighbors}
+    return {**config, "bgp": bgp, "fib": {"group-type": "resilient"}}
+
+
+def test_routes_of_bgp_are_sprayed_by_packet_by_flowlet_and_with_few_flows(
+    tmp_path_factory: pytest.TempPathFactory,
+):
+    """In resilient groups; by their weights, which are those of the links, 1:3."""
+    pair = Pair("sb", tmp_path_factory.mktemp("bgp"), of_bgp)
+    left = pair.left
+    try:
+        for daemon in (left, pair.right):
+            daemon.start()
+        wait_for(lambda: sorted(map(len, rounds(left))) == [4], 30, "packets are sprayed")
+        assert sorted(gained(left, 400).values()) == [100, 300]
+        groups = [
+            one
+            for one in json.loads(left.netns.ip("-j", "-d", "nexthop", "show", "proto", "201"))
+            if "group" in one
+        ]
+        assert {one["type"] for one in groups} == {"resilient"}
+        left.reload({**left.config, "adaptive": {"granularity": "flowlet"}})
+
+        def granularities() -> set[str]:
+            vectors = left.show("weights", prefix=RIGHT_STUB)["vectors"]
+            return {one["granularity"] for one in vectors}
+
+        wait_for(lambda: granularities() == {"flowlet"}, 30, "flowlets")
+        left.reload({**left.config, "adaptive": {"flows": 16}})
+
+        def part() -> float:
+            weights = [hop.weight for hop in pair.view.hops(RIGHT_STUB)]
+            return min(weights) / sum(weights)
+
+        wait_for(lambda: part() < 0.23, 30, lambda: f"few flows: {part()}")
+        assert left.complaints() == []
+    finally:
+        pair.close()
+
+
 def test_a_clean_exit_removes_all_of_it(pair: Pair):
     assert leftovers(pair.left)
     assert pair.left.terminate()[0] == 0

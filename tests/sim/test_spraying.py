@@ -11,15 +11,18 @@ from msgspec.structs import replace
 from fared.extensions.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, clos3
 from fared.extensions.sim.levels import COMMON
 from fared.extensions.sim.network import Network
-from fared.extensions.sim.protocols import IsisBuilder, OspfBuilder
+from fared.extensions.sim.protocols import BgpBuilder, IsisBuilder, OspfBuilder
 from fared.paths.fib.settings import Granularity, SpraySettings
 from fared.paths.fib.spray_planner import SprayPlanner
 from fared.router import events
+from tests.bgp.fabrics import NEIGHBOR
 
 PACKET = SpraySettings(Granularity.PACKET)
 
 
-@pytest.fixture(params=[OspfBuilder(), IsisBuilder(COMMON)], ids=["ospf", "isis"])
+@pytest.fixture(
+    params=[OspfBuilder(), IsisBuilder(COMMON), BgpBuilder(NEIGHBOR)], ids=["ospf", "isis", "bgp"]
+)
 def fabric(request) -> Fabric:
     network = Network()
     made = clos3(4, 4, builder=FabricBuilder(network, protocols=(request.param,)))
