@@ -76,7 +76,8 @@ class Faults:
         self.ours = [plan for plan in self.routers if plan.node.kind == "fared"]
         self.recorder = Recorder(fabric)
         self._hogs: list[subprocess.Popen[bytes]] = []
-        self._bgp = any(plan.node.protocol == "bgp" for plan in self.routers)
+        # nobody takes a packet of another time for one of a TCP connection
+        self.floods = [plan for plan in self.routers if plan.system is None]
         self.kinds: dict[str, Callable[[], Fault]] = {
             "link down": self._link,
             "link flaps": self._flap,
@@ -92,7 +93,7 @@ class Faults:
             "CPU hog": self._hog,
             "netlink overrun": self._overrun,
         }
-        if self._bgp:  # nobody takes a packet of another time for one of a TCP connection
+        if not self.floods:
             del self.kinds[REPLAY]
 
     def __iter__(self) -> Iterator[Fault]:
@@ -116,6 +117,12 @@ class Faults:
 
     def _node(self, plan: NodePlan) -> RunningNode:
         return self.fabric.node(plan.name)
+
+    def _far_prefix(self, plan: NodePlan) -> str:
+        """A subnet of hosts at another leaf of the same plane."""
+        protocol = plan.node.protocol
+        leaves = [leaf for leaf in self.fabric.plan.leaves if leaf.node.protocol == protocol]
+        return str(self.draw.choice([leaf for leaf in leaves if leaf != plan]).host_prefixes[0])
 
     # -- links
 
@@ -200,7 +207,7 @@ class Faults:
     def _reload(self) -> Fault:
         plan = self._router(ours=True)
         kinds = ("equal", "broken", "resilient", "timers")
-        kind = self.draw.choice(kinds[:-1] if self._bgp else kinds)
+        kind = self.draw.choice(kinds[:-1] if plan.system else kinds)
         node = self._node(plan)
         file = node.directory / "fared.yaml"
         protocol = "isis" if plan.isis else "ospf"
@@ -237,8 +244,7 @@ class Faults:
 
     def _foreign(self) -> Fault:
         plan = self._router(ours=True)
-        leaves = [p for p in self.fabric.plan.leaves if p.isis == plan.isis and p != plan]
-        prefix = str(self.draw.choice(leaves).host_prefixes[0])
+        prefix = self._far_prefix(plan)
         netns = self._node(plan).netns
 
         def groups() -> None:
@@ -263,7 +269,7 @@ class Faults:
         plan = self._router(ours=True)
         wrong = [("ipv4.ip_forward", 0), ("ipv4.fib_multipath_hash_policy", 0)]
         wrong += [("ipv4.nexthop_compat_mode", 1)]
-        wrong += [("ipv6.conf.all.forwarding", 0)] if plan.isis else []
+        wrong += [("ipv6.conf.all.forwarding", 0)] if plan.node.ipv6 else []
         key, value = self.draw.choice(wrong)
         netns = self._node(plan).netns
         target = f"{plan.name} {key}={value}"
@@ -272,8 +278,7 @@ class Faults:
     def _overrun(self) -> Fault:
         """A daemon that stands still while routes change loses the kernel's notifications."""
         plan = self._router(ours=True)
-        leaves = [p for p in self.fabric.plan.leaves if p.isis == plan.isis and p != plan]
-        prefix = str(self.draw.choice(leaves).host_prefixes[0])
+        prefix = self._far_prefix(plan)
         node, index = self._node(plan), plan.ports[0].index
 
         def overrun() -> None:
@@ -297,10 +302,10 @@ class Faults:
         Not to FRR's isisd: after a hello of another system it ignores its neighbor for ever ("hello
         source and adjacency do not match", FRR 8.4).
         """
-        heard = self._port(self._router())
+        heard = self._port(self.draw.choice(self.floods))
         sent = heard
         if self.draw.random() < 0.5:
-            ports = [port for plan in self.routers for port in plan.fabric_ports]
+            ports = [port for plan in self.floods for port in plan.fabric_ports]
             same = [port for port in ports if self._isis(port) == self._isis(heard)]
             frr = {plan.name for plan in self.routers if plan.isis and plan.node.kind == "frr"}
             sent = self.draw.choice([port for port in same if port.peer not in frr])

@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from bench import ROOT
 from bench.chaos import chaos
 from bench.chaos import checks as chaos_checks
 from bench.chaos import faults as chaos_faults
@@ -29,6 +30,9 @@ LEDGER = [
 ]
 
 
+BGP = ROOT / "bench" / "chaos" / "bgp.clab.yml"
+
+
 class DeafRecorder:
     """In place of the recorder, which needs namespaces."""
 
@@ -39,10 +43,12 @@ class DeafRecorder:
         """Close nothing."""
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, seed: int, count: int) -> list[tuple[str, str, float]]:
+def drawn(
+    monkeypatch: pytest.MonkeyPatch, seed: int, count: int, file: Path = chaos.FABRIC
+) -> list[tuple[str, str, float]]:
     monkeypatch.setattr(chaos_faults, "Recorder", DeafRecorder)
     random.seed()  # nothing but the seed counts
-    faults = chaos_faults.Faults(Fabric.from_file(chaos.FABRIC), seed)
+    faults = chaos_faults.Faults(Fabric.from_file(file), seed)
     return [(fault.kind, fault.target, fault.hold) for fault in islice(faults, count)]
 
 
@@ -58,6 +64,20 @@ def test_every_round_has_every_kind_of_fault(monkeypatch: pytest.MonkeyPatch):
     kinds = [kind for kind, _, _ in drawn(monkeypatch, SEED, 26)]
     assert len(set(kinds)) == 13
     assert set(kinds[:13]) == set(kinds[13:]) == set(kinds)
+
+
+def test_where_bgp_runs_beside_others_only_their_packets_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """A fabric of BGP alone has no such fault; all others are of every plane."""
+    faults = drawn(monkeypatch, SEED, 1300, BGP.with_name("mixed.clab.yml"))
+    routers: dict[str, set[str]] = {}
+    for kind, target, _ in faults:
+        routers.setdefault(kind, set()).add(target[0])
+    assert routers["replay"] == set("SLTM")
+    assert routers["kill -9"] == set("SLTMBN")
+    assert routers["foreign delete"] == set("SLTMBN")
+    assert "replay" not in {kind for kind, *_ in drawn(monkeypatch, SEED, 24, BGP)}
 
 
 class SlowPlane:
