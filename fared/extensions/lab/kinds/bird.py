@@ -40,14 +40,13 @@ class Bird:
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
         """Start the daemon in the foreground, so that the started process is the daemon.
 
-        A socket that is there was left by one that was killed: what that has put into the kernel
-        stays until neighbors have told their routes again.
+        A socket that is there was left by one that was killed: where BGP runs, what that has put
+        into the kernel stays until neighbors have told their routes again.
         """
-        del plan
         socket = directory / "bird.ctl"
         arguments = ("bird", "-f", "-c", str(directory / _CONFIG), "-s", str(socket))
         pid_file = ("-P", str(directory / "bird.pid"))
-        recovers = ("-R",) if socket.exists() else ()
+        recovers = ("-R",) if plan.node.protocol == BGP and socket.exists() else ()
         return (Command("bird", (*arguments, *pid_file, *recovers), socket),)
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
@@ -62,7 +61,8 @@ def _config(plan: NodePlan) -> Iterator[str]:
     for family in _families(plan):
         yield "protocol kernel {"
         yield f"  {family} {{ export where source != RTS_DEVICE; import none; }};"
-        yield "  merge paths yes limit 64; graceful restart on;"
+        kept = " graceful restart on;" if plan.node.protocol == BGP else ""
+        yield f"  merge paths yes limit 64;{kept}"
         yield "}"
     yield from _bgp(plan) if plan.node.protocol == BGP else _ospf(plan)
 
