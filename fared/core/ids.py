@@ -23,9 +23,9 @@ NodeId = NewType("NodeId", int)
 OSPF: a router id, ``NETWORK_NODE | DR address`` for a transit network, or ``HOST_NODE | address``
 for a host on a network of this router. IS-IS: ``ISIS_NODE |
 system id << 8 | pseudonode number`` (a router has pseudonode number 0). BGP: an identifier,
-``GROUP_NODE | number`` for a group of prefixes with equal paths, ``SESSIONS_NODE | number`` for
-some of the sessions with a router that has several, ``SHARED_NODE | group << 36 | identifier`` for
-a router that several neighbors reach the group through.
+``GROUP_NODE | number`` for a group of prefixes with equal paths, ``SESSIONS_NODE | number << 36 |
+identifier`` for some of the sessions with a router that has several, ``SHARED_NODE | group << 36 |
+identifier`` for a router that several neighbors reach the group through.
 """
 SystemId = NewType("SystemId", int)
 """An IS-IS system id, 48 bits."""
@@ -97,14 +97,22 @@ def format_node(node: int) -> str:
         return f"{name}.{node & 0xFF:02x}" if node & 0xFF else name
     if is_shared(node):
         return dotted(node & 0xFFFFFFFF)
-    if node & (GROUP_NODE | SESSIONS_NODE):
-        return f"{'group' if node & GROUP_NODE else 'sessions'}:{node & 0xFFFFFFFF}"
+    if node & GROUP_NODE:
+        return f"group:{node & 0xFFFFFFFF}"
+    if node & SESSIONS_NODE:
+        return f"{dotted(node & 0xFFFFFFFF)}#{node >> SHARED_SHIFT}"
     return f"net:{dotted(node & 0xFFFFFFFF)}" if node & NETWORK_NODE else dotted(node)
 
 
 def is_group(node: int) -> bool:
     """Whether a TED vertex is a group of prefixes of BGP: it is no router, and forwards nothing."""
     return bool(node & GROUP_NODE) and not node & ISIS_NODE
+
+
+def speaker_of(node: int) -> int:
+    """Return the router that a TED vertex of BGP stands for; other vertices unchanged."""
+    parts = node & (SHARED_NODE | ISIS_NODE)
+    return node & 0xFFFFFFFF if parts in (SHARED_NODE, SESSIONS_NODE) else node
 
 
 def is_shared(node: int) -> bool:

@@ -38,7 +38,7 @@ class DatabaseChanges:
 
     def collect(self, protocol: str, update: TedUpdated, *, matters: bool) -> None:
         """A router's description has changed; ``matters``: so that something is computed."""
-        where, block = Where(protocol, update.area, update.node), update.block
+        where, block = Where(protocol, update.area, update.node, update.family), update.block
         before = self._known.get(where)
         if block is not None:
             self._known[where] = block
@@ -52,7 +52,7 @@ class DatabaseChanges:
 
     def collect_prefixes(self, protocol: str, update: PrefixesUpdated) -> None:
         """A router advertises other prefixes than before."""
-        where = Where(protocol, update.area, update.node)
+        where = Where(protocol, update.area, update.node, update.family)
         self._prefixes[where] = self._prefixes.get(where, 0) + len(update.changes)
 
     def computed(self, at: float) -> None:

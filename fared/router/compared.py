@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId
+from fared.core.ids import NodeId, is_group
 from fared.paths.ted.differences import differences, links_between
 from fared.paths.ted.model import MAX_LINK_METRIC
 from fared.router.lost import LostLink, LostLinks
@@ -35,7 +35,8 @@ class DatabaseChange(msgspec.Struct, frozen=True, array_like=True):
     ``what``: ``capacity`` or ``available`` (bytes/s), ``metric``: of the links from ``node``;
     ``lost``, ``new`` or ``back``: links of the pair; ``joined``, ``returned``, ``left``: a router;
     ``drained``, ``undrained``; ``prefixes``: how many it advertises, or (``before`` 0) how many
-    of them changed. An unknown value is negative.
+    of them changed. An unknown value is negative. ``family``: of a group of prefixes of BGP, which
+    each family numbers for itself; else 0.
     """
 
     what: str
@@ -43,6 +44,7 @@ class DatabaseChange(msgspec.Struct, frozen=True, array_like=True):
     end: int = 0
     before: float = 0.0
     after: float = 0.0
+    family: int = 0
 
 
 class Happened(msgspec.Struct, frozen=True, array_like=True):
@@ -62,11 +64,19 @@ class Between(enum.Enum):
 
 
 class Where(msgspec.Struct, frozen=True):
-    """A router in a database."""
+    """A router in a database, as routes of a family see it."""
 
     protocol: str
     area: int
     node: NodeId
+    family: int
+
+    def change(
+        self, what: str, node: int, end: int = 0, before: float = 0.0, after: float = 0.0
+    ) -> DatabaseChange:
+        """Return a change in this database: that of a router is the same in all families."""
+        family = self.family if is_group(node) or is_group(end) else 0
+        return DatabaseChange(what, node, end, before, after, family)
 
 
 Blocks = dict[Where, "tuple[NodeBlock | None, NodeBlock | None]"]
@@ -87,7 +97,7 @@ class ComparedRun:
         self._links: dict[DatabaseChange, Where] = {}
         """Links of pairs, and a router of each."""
         self._others: dict[DatabaseChange, None] = {}
-        self._listed: dict[int, DatabaseChange] = {}
+        self._listed: dict[Where, DatabaseChange] = {}
         """Prefixes beside the links of a router: told if nothing else is."""
 
     @property
@@ -109,16 +119,15 @@ class ComparedRun:
     def happened(self, as_of: AsOf) -> Happened | None:
         """What changed, once all are compared; None: nothing that people are told."""
         moved = self._moved(as_of)
-        found = [DatabaseChange(what, node) for node, what in moved.items()]
-        found += [c for c in self._links if c.node not in moved and c.end not in moved]
-        pairs = {(change.node, change.end) for change in self._links}
-        found += [c for c in self._others if (min(c.node, c.end), max(c.node, c.end)) not in pairs]
-        shown = {change.node for change in found} | {change.end for change in found}
-        found += [change for node, change in self._listed.items() if node not in shown]
-        counted = ((where.node, number) for where, number in self._prefixes.items())
-        found += [
-            DatabaseChange("prefixes", n, after=number) for n, number in counted if n not in shown
-        ]
+        found = list(dict.fromkeys(where.change(what, where.node) for where, what in moved.items()))
+        gone = {end for change in found for end in _ends(change)}
+        found += [c for c in self._links if gone.isdisjoint(_ends(c))]
+        pairs = {_ends(change) for change in self._links}
+        found += [change for change in self._others if _ends(change) not in pairs]
+        shown = {end for change in found for end in _ends(change)}
+        found += [change for change in self._listed.values() if shown.isdisjoint(_ends(change))]
+        counted = [w.change("prefixes", w.node, after=n) for w, n in self._prefixes.items()]
+        found += [change for change in counted if shown.isdisjoint(_ends(change))]
         more = max(len(found) - MOST_CHANGES, 0)
         return Happened(self.at, tuple(found[:MOST_CHANGES]), more) if found else None
 
@@ -136,18 +145,18 @@ class ComparedRun:
         """Note the values that differ; return the neighbors to which there are other links."""
         moved = _crossed(before) != _crossed(after)
         if moved:
-            self._note(DatabaseChange("undrained" if _crossed(after) else "drained", where.node))
+            self._note(where.change("undrained" if _crossed(after) else "drained", where.node))
         ends = []
         for each in differences(before, after):
             if each.what == "links":
                 ends.append(each.end)
             elif not (moved and each.what == "metric"):  # those of a drained router all differ
                 values = _number(each.before), _number(each.after)
-                self._note(DatabaseChange(each.what, where.node, each.end, *values))
+                self._note(where.change(each.what, where.node, each.end, *values))
         old_prefixes, new_prefixes = set(before.prefixes), set(after.prefixes)
         if old_prefixes != new_prefixes:
             counts = len(old_prefixes), len(new_prefixes)
-            self._listed[where.node] = DatabaseChange("prefixes", where.node, 0, *counts)
+            self._listed[where] = where.change("prefixes", where.node, 0, *counts)
         return ends
 
     def _note(self, change: DatabaseChange) -> None:
@@ -167,7 +176,7 @@ class ComparedRun:
         if was == now:
             return
         ends = min(a, b), max(a, b)
-        change = DatabaseChange("lost" if now < was else "new", *ends, was, now)
+        change = where.change("lost" if now < was else "new", *ends, was, now)
         if change in self._links or replace(change, what="back") in self._links:
             return
         if was < now and lost.find(where.protocol, where.area, *ends, now - was):
@@ -216,19 +225,19 @@ class ComparedRun:
             metrics=(_metric(blocks[0][0], through), _metric(blocks[1][0], through)),
         )
 
-    def _moved(self, as_of: AsOf) -> dict[int, str]:
+    def _moved(self, as_of: AsOf) -> dict[Where, str]:
         """Return the routers that have no link any more, or had none before, and which of both."""
-        found: dict[int, str] = {}
-        linked: dict[tuple[int, bool], bool] = {}
+        found: dict[Where, str] = {}
+        linked: dict[tuple[Where, bool], bool] = {}
         for change, where in self._links.items():
             after = change.what == "lost"
             alone = []
             for node in (change.node, change.end):
-                if (node, after) not in linked:
-                    at = replace(where, node=NodeId(node))
-                    linked[node, after] = self._linked(at, after=after, as_of=as_of)
-                if not linked[node, after]:
-                    alone.append(node)
+                at = replace(where, node=NodeId(node))
+                if (at, after) not in linked:
+                    linked[at, after] = self._linked(at, after=after, as_of=as_of)
+                if not linked[at, after]:
+                    alone.append(at)
             if len(alone) == 1:  # if it was the last of both, the link says it
                 what = {"lost": "left", "back": "returned", "new": "joined"}[change.what]
                 found[alone[0]] = what
@@ -241,6 +250,12 @@ class ComparedRun:
             links_between(block, self._both(replace(where, node=NodeId(end)), as_of)[after])
             for end in dict.fromkeys(block.neighbors.tolist())
         )
+
+
+def _ends(change: DatabaseChange) -> frozenset[tuple[int, int]]:
+    """Return what a change is about: a router, or the ends of a link."""
+    ends = (node for node in (change.node, change.end) if node)
+    return frozenset([(node, change.family if is_group(node) else 0) for node in ends])
 
 
 def _crossed(block: NodeBlock) -> bool:

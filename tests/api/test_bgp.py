@@ -210,3 +210,19 @@ def test_the_summary_has_the_sessions_and_the_sizes_of_tables(fabric):
     assert [each["peer"] for each in found["neighbors"]] == ["S1", "S2"]
     four = found["status"]["families"][0]
     assert (four["af"], four["own"], four["prefixes"]) == ("ipv4", 2, 6)
+
+
+def test_changes_name_the_prefixes_that_a_neighbor_announces(fabric):
+    """Also those that are gone by now, and in no document the number of their group."""
+    network, first = fabric.network, str(fabric.leaf_prefixes["L2"])
+    slow(fabric, "S1", "L2", 25.0)
+    network.run_for(1.0)
+    for spine in ("S1", "S2"):
+        network.set_link(spine, "L2", up=False)
+    network.run_for(1.0)
+    told = [text for one in show(fabric, "show convergence")["changes"] for text in one["changes"]]
+    assert f"S1 > {first} and 1 more: 400G to 25G" in told
+    assert f"{first} and 1 more gone" in told
+    for entry in all_documents():
+        if entry.name not in ("database", "lsdb") and not any(a.required for a in entry.args):
+            assert "group:" not in str(show(fabric, entry.command)), entry.name

@@ -15,7 +15,16 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from fared.config import Config
-from fared.core.ids import HOSTS_AREA, Prefix, format_address, format_node, parse_prefix
+from fared.core.ids import (
+    FAMILY_IPV4,
+    HOSTS_AREA,
+    Prefix,
+    format_address,
+    format_node,
+    is_group,
+    parse_prefix,
+    speaker_of,
+)
 from fared.core.links import Link
 from fared.core.load_history import LoadHistory
 from fared.core.lost_neighbors import LostNeighbors
@@ -248,9 +257,13 @@ class ViewContext(msgspec.Struct, dict=True):
         """Format the id of a vertex."""
         return format_node(node)
 
-    def name(self, node: int) -> str:
-        """Return the hostname of a vertex, or its id."""
-        return self.hostnames.get(node) or format_node(node)
+    def name(self, node: int, family: int = FAMILY_IPV4) -> str:
+        """Return the hostname of a vertex, or its id; of a group of BGP, the prefixes in it."""
+        speaker = speaker_of(node)
+        if is_group(speaker):
+            rib = self.bgp.instance.ribs.get(family)
+            return format_node(node) if rib is None else rib.in_words(node & 0xFFFFFFFF)
+        return self.hostnames.get(speaker) or format_node(node)
 
     @cached_property
     def _names(self) -> dict[str, str]:

@@ -73,16 +73,21 @@ def _order(change: DatabaseChange) -> int:
 def _alike(change: DatabaseChange) -> tuple[object, ...]:
     if change.what in _ROUTERS:
         return (change.what,)
-    return (change.what, change.node, change.before, change.after)
+    return (change.what, change.node, change.before, change.after, change.family)
 
 
 def _text(context: ViewContext, changes: list[DatabaseChange]) -> str:
-    first, name = changes[0], context.name
+    first = changes[0]
+
+    def name(node: int) -> str:
+        return context.name(node, first.family)
+
     what, tail = first.what, name(first.node)
     if what in _ROUTERS:
         return f"{_names(name(change.node) for change in changes)} {_ROUTERS[what]}"
     if what in _LINKS:
-        links = _names(link(tail, name(change.end)) for change in changes)
+        join = direction if first.family else link
+        links = _names(join(tail, name(change.end)) for change in changes)
         partly = first.before and first.after
         numbers = f": {first.before:.0f} links to {first.after:.0f}"
         return links + numbers if partly else f"{links} {_LINKS[what]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fared.core.filters import Withheld
-from fared.core.ids import NodeId, Prefix, is_group, is_shared
+from fared.core.ids import Prefix, is_group, is_shared
 from fared.core.link_text import direction
 from fared.core.routes import ORIGIN_TAGS
 from fared.core.units import format_bandwidth
@@ -147,7 +147,7 @@ def _derated(context: ViewContext, interface: str) -> str:
 
 def _limit_name(context: ViewContext, link: LimitingLink) -> str:
     if is_shared(link.tail):
-        return f"what {context.name(NodeId(link.tail & 0xFFFF_FFFF))} carries"
+        return f"what {context.name(link.tail)} carries"
     if is_group(link.head):
         return f"what {context.name(link.tail)} announces"
     if link.tail == link.head:

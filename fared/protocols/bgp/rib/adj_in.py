@@ -7,8 +7,9 @@ A group whose prefixes all change alike remains the same group, with another row
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from fared.protocols.bgp.rib.paths import BgpPeer, PathTable
 Numbers = NDArray[np.int64]
 _ROWS, _PLACES = 64, 4
 _PATH = np.dtype(np.int32)
+RECENT: Final = 1024
+"""Groups that are gone, and whose numbers are not used again yet: people still read of them."""
 
 
 class Moved(NamedTuple):
@@ -62,7 +65,7 @@ class AdjRibIn:
         self._stale: dict[int, NDArray[np.bool_]] = {}
         self._rows: dict[int, bytes] = {}
         self._by_row: dict[bytes, int] = {}
-        self._unused: list[int] = []
+        self._unused: deque[int] = deque()
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -220,7 +223,7 @@ class AdjRibIn:
                 del self._by_row[self._rows[before]]
                 self._enter(before, row, done)
                 return
-            after = self._unused.pop() if self._unused else len(self.members) + len(done.gone) + 1
+            after = self._unnamed(done)
             self.members[after] = set()
             self._enter(after, row, done)
         if after == before:
@@ -235,6 +238,12 @@ class AdjRibIn:
             if not left:
                 del self.members[before], self._by_row[self._rows.pop(before)]
                 done.gone.add(before)
+
+    def _unnamed(self, done: Regrouped) -> int:
+        """Return a number for a group: one that was used long ago, or a new one."""
+        if len(self._unused) > RECENT:
+            return self._unused.popleft()
+        return len(self.members) + len(self._unused) + len(done.gone) + 1
 
     def _enter(self, group: int, row: bytes, done: Regrouped) -> None:
         self._rows[group] = row

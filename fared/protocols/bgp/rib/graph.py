@@ -30,6 +30,7 @@ from fared.protocols.bgp.rib.bandwidth import Shares
 from fared.protocols.bgp.rib.shared import SharedPart
 
 _METRIC: Final = 1
+_MOST_NAMED: Final = 1 << 23
 GraphOutput = TedUpdated | PrefixesUpdated | LocalLinksChanged
 _Row = tuple[NodeId, float, int, int]
 """Of a block: node, capacity, local and remote id, metric."""
@@ -184,8 +185,8 @@ class GroupGraph:
             return
         node = NodeId(self._identifiers[sessions[0]])
         if node == self.root or node in self._nodes.values():
-            self._last += 1
-            node = NodeId(SESSIONS_NODE | self._last)
+            self._last = self._last % _MOST_NAMED + 1
+            node = NodeId(SESSIONS_NODE | self._last << SHARED_SHIFT | node)
         self._nodes[sessions] = node
 
     def _own_links(self, cause: str, since: float) -> Iterator[GraphOutput]:

@@ -9,7 +9,8 @@ of the ledger, ``tests/bgp_rib/test_choices.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -27,7 +28,7 @@ from fared.protocols.bgp.packet.attributes import (
 from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN, SharedLimit
 from fared.protocols.bgp.packet.messages import Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
-from fared.protocols.bgp.rib.adj_in import AdjRibIn
+from fared.protocols.bgp.rib.adj_in import RECENT, AdjRibIn
 from fared.protocols.bgp.rib.adj_out import (
     AdjRibOut,
     Announces,
@@ -64,6 +65,8 @@ class GroupPaths(NamedTuple):
 
 
 _WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
+_LOOKED_AT: Final = 4096
+"""Prefixes of a group of which the first one is looked for."""
 _CHOICES: Final = 1024
 """Choices that are remembered."""
 _EXPORTED: Final = 4096
@@ -98,6 +101,8 @@ class BgpRib:
         self._derated: set[int] = set()
         """Neighbors whose link is derated or drained."""
         self._exported: dict[tuple[int, bool, bool, bool], ExportedRoute | None] = {}
+        self._former: dict[int, str] = {}
+        """In words, the groups that are gone, while their numbers are not used again."""
         for number in (OWN, REDISTRIBUTED):
             self.table.add(BgpPeer(number, local_as, int(root) & 0xFFFF_FFFF, 0))
 
@@ -231,6 +236,22 @@ class BgpRib:
         """Return what the paths to a prefix carry, bytes/s; None: unknown, or there is none."""
         return self.chosen.get(self.table.group(prefix), _NOTHING).total
 
+    def in_words(self, group: int) -> str:
+        """Name a group for people: its first prefix, and how many others it has, or had at last."""
+        some = self.table.members.get(group)
+        return self._prefixes_in_words(some) if some else self._former.get(group, "former prefixes")
+
+    def _remember(self, group: int, numbers: Collection[int]) -> None:
+        self._former[group] = self._prefixes_in_words(numbers)
+        if len(self._former) > RECENT:
+            del self._former[next(iter(self._former))]
+
+    def _prefixes_in_words(self, numbers: Collection[int]) -> str:
+        some = islice(numbers, _LOOKED_AT)
+        first = min([self.table.prefixes[number] for number in some])
+        more = len(numbers) - 1
+        return f"{first} and {more} more" if more else str(first)
+
     # -- decision ---------------------------------------------------------------------------------
 
     @property
@@ -252,6 +273,9 @@ class BgpRib:
         prefixes = self.table.prefixes
         marked: list[int] = []
         for before, after, numbers in done.moved:
+            if before in done.gone:
+                self._remember(before, numbers)
+            self._former.pop(after, None)
             self.graph.move([prefixes[number] for number in numbers], before, after)
             marked += numbers
         # first those that prefixes have moved to: until it is decided they have no routes
