@@ -6,6 +6,7 @@ rebuilds one link only. It reads no socket, so tests can pass any bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from pyroute2.netlink.rtnl.ifaddrmsg import (
 )
 
 from fared.core.ids import FAMILY_IPV4
+from fared.core.link_facts import KERNEL_PLATFORM, LinkFacts
 from fared.core.links import InterfaceAddress, Link
 from fared.kernel.capacity import TC_MESSAGES, Shapers
 from fared.kernel.rtnetlink import BYTES, FAMILY
@@ -52,9 +54,13 @@ class Taken(NamedTuple):
 
 
 class LinkTable:
-    """All interfaces of a namespace, by ifindex, in ``links``."""
+    """All interfaces of a namespace, by ifindex, in ``links``.
 
-    def __init__(self) -> None:
+    ``facts`` tells by name what a platform knows of a link beside the kernel.
+    """
+
+    def __init__(self, facts: Callable[[str], LinkFacts | None] = KERNEL_PLATFORM.link) -> None:
+        self._facts = facts
         self.links: dict[int, Link] = {}
         self.shapers = Shapers()
         self._parts: dict[int, _Parts] = {}
@@ -78,9 +84,16 @@ class LinkTable:
     def set_speed(self, ifindex: int, speed: float | None) -> None:
         """Set the speed by ethtool, bytes/s."""
         parts = self._parts.get(ifindex)
-        if parts is not None:
+        if parts is not None and parts.speed != speed:
             parts.speed = speed
             self._rebuild(ifindex)
+
+    def rebuild(self) -> list[Taken]:
+        """Make all links anew, since the platform's facts changed; return those that are others."""
+        before = dict(self.links)
+        for ifindex in before:
+            self._rebuild(ifindex)
+        return [Taken(i, link) for i, link in before.items() if self.links[i] != link]
 
     def _rebuild(self, ifindex: int) -> None:
         """Make the link anew from what messages have told of it so far."""
@@ -90,14 +103,15 @@ class LinkTable:
             return
         # The sort is stable: the kernel lists addresses in order of age.
         addresses = sorted(parts.addresses.values(), key=lambda entry: entry[0])
+        facts = self._facts(parts.name)
         self.links[ifindex] = Link(
             ifindex=ifindex,
             name=parts.name,
-            up=parts.flags & _WORKING == _WORKING,
+            up=parts.flags & _WORKING == _WORKING and not (facts and facts.down),
             mtu=parts.mtu,
             addresses=tuple(address for _, address in addresses),
             loopback=bool(parts.flags & IFF_LOOPBACK),
-            speed=parts.speed,
+            speed=parts.speed if facts is None or facts.speed is None else facts.speed,
             shaped=self.shapers.rate(ifindex),
             hardware_address=parts.hardware_address,
             carrier_losses=parts.carrier_losses,

@@ -19,6 +19,7 @@ from itertools import islice
 import msgspec
 from pyroute2.netlink.rtnl import RTM_GETADDR, RTM_GETLINK
 
+from fared.core.link_facts import KERNEL_PLATFORM, LinkFacts
 from fared.core.links import Link
 from fared.kernel import netlink, rtnl
 from fared.kernel.capacity import LinkSpeeds
@@ -101,9 +102,9 @@ class KernelMonitor:
     ``fib_port``: ``KernelFib.port_id``, whose echoes are ignored; ``protocol``: our number in
     the FIB; ``ours`` takes the messages about our objects, given without their headers; ``taken``
     decides whether a new route of another program is in a place of ours. ``settled`` is called
-    after all link changes that were read together, so that they are processed once. ``links`` holds
-    all interfaces from the start; only changes are reported. Raises OSError if the kernel cannot be
-    read even once.
+    after all link changes that were read together, so that they are processed once. ``facts`` tells
+    by name what a platform knows of a link beside the kernel. ``links`` holds all interfaces from
+    the start; only changes are reported. Raises OSError if the kernel cannot be read even once.
     """
 
     def __init__(
@@ -115,7 +116,9 @@ class KernelMonitor:
         taken: Callable[[bytes], bool] = lambda _: False,
         ours: Callable[[int, bytes], None] = lambda _kind, _body: None,
         settled: Callable[[], None] = lambda: None,
+        facts: Callable[[str], LinkFacts | None] = KERNEL_PLATFORM.link,
     ) -> None:
+        self._facts = facts
         self._callback = callback
         self._taken = taken
         self._ours = ours
@@ -125,7 +128,7 @@ class KernelMonitor:
         self._readers: Readers | None = None
         self.arrived = 0.0
         """Loop time at which the link changes being reported became readable."""
-        self._table = LinkTable()
+        self._table = LinkTable(facts)
         self._request = RequestSocket()
         self._speeds = LinkSpeeds()
         self._local_routes = LocalRoutes(lambda: self._table.links, callback)
@@ -196,10 +199,20 @@ class KernelMonitor:
         if self._loop is not None:
             self.arrived = self._loop.time()
         for ifindex, link in list(self._table.links.items()):
-            speed = speeds.get(ifindex)
-            if link.up and link.speed != speed:
-                self._table.set_speed(ifindex, speed)
-                self._callback(InterfaceChanged(self._table.links[ifindex], link))
+            if link.up:
+                self._table.set_speed(ifindex, speeds.get(ifindex))
+                if (changed := self._table.links[ifindex]) != link:
+                    self._callback(InterfaceChanged(changed, link))
+        self._settled()
+
+    def facts_changed(self) -> None:
+        """Report the links of which ``facts`` tells something else now."""
+        if self._loop is None:
+            return
+        self.arrived = self._loop.time()
+        for ifindex, link in self._table.rebuild():
+            self.version += 1
+            self._callback(InterfaceChanged(self._table.links[ifindex], link))
         self._settled()
 
     def read_links(self) -> None:
@@ -240,7 +253,7 @@ class KernelMonitor:
 
     def _read_all(self) -> LinkTable:
         """All interfaces as they are now. Raises OSError."""
-        table = LinkTable()
+        table = LinkTable(self._facts)
         # Links first: addresses of unknown interfaces are ignored.
         for kind, body in self._request.dump(RTM_GETLINK, rtnl.all_links()):
             table.take(kind, body)

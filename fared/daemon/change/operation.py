@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from fared.config import Config
 from fared.core.ids import format_node
+from fared.core.link_facts import Platform
 from fared.core.links import Link
 from fared.daemon.change.boot_count import BootCount
 from fared.daemon.change.drains import Drain, Drains
@@ -55,7 +56,9 @@ class Operation:
         router: Callable[[], Router],
         feed: Callable[[Iterable[events.Input]], None],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        platform: Platform | None = None,
     ) -> None:
+        self._platform = platform
         self.router_id = router_id
         self._running, self._links, self._log = running, links, log
         self._router, self._feed = router, feed
@@ -111,7 +114,14 @@ class Operation:
             from fared.daemon.services.link_health import LinkWatch  # noqa: PLC0415 - most watch none
 
             clock = asyncio.get_running_loop().time
-            self.watch = LinkWatch(section, self._links, self._treated, clock, self._log)
+            self.watch = LinkWatch(
+                section,
+                self._links,
+                self._treated,
+                clock,
+                self._log,
+                platform=self._platform,
+            )
 
     @property
     def watches_links(self) -> bool:

@@ -8,7 +8,8 @@ neighbors over TCP. ``defence`` counts and logs exceptions, ``errors`` says why 
 daemon cannot go on.
 
 ``health`` does the periodic work, as ``periodic`` jobs: ``audit`` compares the kernel with what it
-should be, ``repairs`` writes again what other programs delete, ``sysctls`` keeps settings.
-``runtime`` is the state of the process for views; ``notify`` tells systemd. ``files``,
-``descriptors`` and ``rate_limited`` (log lines) are for all packages of the daemon.
+should be, ``repairs`` writes again what other programs delete, ``sysctls`` keeps settings,
+``platform_loads`` adds loads that a switch chip measures. ``runtime`` is the
+state of the process for views; ``notify`` tells systemd. ``files``, ``descriptors`` and
+``rate_limited`` (log lines) are for all packages of the daemon.
 """

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from fared.core.link_facts import Platform
 from fared.daemon.loop.after_flood import LOOK_INTERVAL
 from fared.daemon.loop.audit import Auditor
 from fared.daemon.loop.notify import Notifier
 from fared.daemon.loop.periodic import Periodic
+from fared.daemon.loop.platform_loads import Loads, PlatformLoads
 from fared.daemon.loop.runner import Runner
 from fared.daemon.loop.runtime import Runtime
 from fared.daemon.loop.sysctls import SettingsGuard
@@ -60,12 +62,16 @@ class Health:
         look_for_floods: Callable[[], None],
         keep_lost_links: Callable[[], None],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        platform: Platform | None = None,
     ) -> None:
+        """``platform``: what knows more of links than the kernel; None: nothing does."""
         self._runner, self._runtime, self._operation = runner, runtime, operation
         self._jobs, self._monitor, self._sysctls, self._auditor = jobs, monitor, sysctls, auditor
         self._notifier, self._look_for_floods, self._log = notifier, look_for_floods, log
         self._keep_lost_links = keep_lost_links
-        self._loads = LoadSource()
+        self._loads: Loads = LoadSource()
+        if platform is not None:
+            self._loads = PlatformLoads(self._loads, platform, lambda: monitor.links)
         self._load_period: float | None = None
         self._load_error: str | None = None
         self._lag_due = 0.0

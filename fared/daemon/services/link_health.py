@@ -18,6 +18,7 @@ import msgspec
 from fared.config.link_health import HealthOptions, LinkHealth
 from fared.core.damping import Damping
 from fared.core.link_errors import ErrorCounters, LinkErrors
+from fared.core.link_facts import KERNEL_PLATFORM, Platform
 from fared.core.links import Link
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.kernel.error_counters import read_error_counters
@@ -100,7 +101,7 @@ class LinkWatch:
     """All links that are watched. ``changed`` is called with links whose treatment changed.
 
     ``clock``: seconds of the loop. ``log`` is structlog's, which has no public type. ``fec``:
-    another reader of FEC counters than the kernel's.
+    another reader of FEC counters than the kernel's. ``platform``: what counts errors beside it.
     """
 
     def __init__(
@@ -112,7 +113,9 @@ class LinkWatch:
         log: Any,  # noqa: ANN401
         *,
         fec: FecReader | None = None,
+        platform: Platform | None = None,
     ) -> None:
+        self._platform = KERNEL_PLATFORM if platform is None else platform
         self._section = section
         self._links = links
         self._changed = changed
@@ -222,11 +225,24 @@ class LinkWatch:
         except OSError as error:
             self._not_read(file=str(file), error=error.strerror or str(error))
             return {}
-        return {
+        counters = {
             name: self._with_fec(name, found[watched.options.drops][name])
             for name, watched in self._watched.items()
             if name in found[watched.options.drops]
         }
+        return self._with_platform(counters)
+
+    def _with_platform(self, counters: Mapping[str, ErrorCounters]) -> Mapping[str, ErrorCounters]:
+        """Take the platform's counters of links whose packets the kernel does not see."""
+        found, platform = dict(counters), self._platform
+        for name, watched in self._watched.items():
+            if platform.counts(name):
+                options = watched.options
+                known = platform.errors(name, drops=options.drops, fec=options.fec)
+                found.pop(name, None)
+                if known is not None:
+                    found[name] = known
+        return found
 
     def _with_fec(self, name: str, counters: ErrorCounters) -> ErrorCounters:
         """Add the blocks that FEC could not correct: each of them damaged a frame, or several."""
