@@ -9,8 +9,8 @@ arguments and help). JSON, the commands of the control socket, the paths of HTTP
   ``link`` of ``interfaces``, ``missing`` (links without an adjacency) and ``lost`` (links that the
   fabric misses) of several, ``log_ring`` of ``log``. ``neighbor`` and ``interface`` have the rows
   of ``neighbors`` and ``interfaces``; ``neighbor_detail``, ``session_detail`` (of BGP) and
-  ``interface_detail`` print one of them in full. Answers of commands: ``operation``,
-  ``config_changes``, ``recordings``.
+  ``interface_detail`` print one of them in full, with their ``packet_counts``. Answers
+  of commands: ``operation``, ``config_changes``, ``recordings``.
 - Their parts: ``facts`` and ``declare``, ``happened`` (what changed, in words), ``contents`` (of
   LSAs), ``rows`` and ``sliced`` for long lists; printed on ``paper`` by ``cells`` and ``human``.
 - Views: ``dispatch`` calls them with a ``context``, ``each`` has those of a protocol, ``views``

@@ -11,6 +11,7 @@ from fared.management.documents.facts import (
 )
 from fared.management.documents.link import Derated, LinkHealthStatus
 from fared.management.documents.neighbor import RefusedHelloEntry
+from fared.management.documents.packet_counts import PacketCounts, RejectedPackets
 
 
 class AuthenticationStatus(Facts):
@@ -146,22 +147,6 @@ class InterfaceNeighbor(NamedNode):
     cost: int | None
     capacity: BytesPerSecond
     available: BytesPerSecond
-
-
-class RejectedPackets(Facts):
-    """How many packets were rejected for a reason, a code of ``show counters``."""
-
-    reason: str
-    packets: int
-
-
-class PacketCounts(Facts):
-    """Packets of one type; ``received`` counts valid packets, ``rejected`` these and others."""
-
-    type: str
-    sent: int
-    received: int
-    rejected: int
 
 
 class InterfaceDetail(Facts):

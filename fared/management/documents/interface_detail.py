@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, count, facts, judged
 from fared.management.documents.interface import HelloInterfaceFacts
+from fared.management.documents.packet_counts import reasons, show_packets
 
 if TYPE_CHECKING:
     from fared.management.documents.interface import (
@@ -36,10 +37,10 @@ def show_interface(
         columns = {**_STATE, **columns}
     paper.heading(title, first=first)
     known = list(facts(entry, columns))
-    rejected = ", ".join(f"{row.packets} {row.reason}" for row in detail.rejected)
+    rejected = reasons(detail.rejected)
     paper.pairs([*known, ("Rejected", rejected)] if rejected else known)
     paper.more(detail.neighbors, _NEIGHBORS)
-    paper.more(detail.packets, _PACKETS)
+    show_packets(paper, detail.packets)
 
 
 def _state(entry: InterfaceEntry) -> Cell:
@@ -157,10 +158,4 @@ _NEIGHBORS: Columns = {
     ">Its cost": "cost",
     ">Its capacity": "capacity",
     ">Free": "available",
-}
-_PACKETS: Columns = {
-    "Packets": "type",
-    ">Sent": "sent",
-    ">Received": "received",
-    ">Rejected": "rejected",
 }

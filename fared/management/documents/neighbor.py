@@ -5,6 +5,7 @@ from __future__ import annotations
 from fared.management.documents import human
 from fared.management.documents.cells import Styled, judged
 from fared.management.documents.facts import BytesPerSecond, Facts, OfProtocol, Seconds
+from fared.management.documents.packet_counts import PacketCounts, RejectedPackets
 
 
 class ProblemEntry(Facts):
@@ -211,7 +212,9 @@ class BgpNeighborEntry(NeighborFacts, tag="bgp"):
     external one, not known yet. ``hold_time`` and ``keepalive``: those agreed on, None while the
     session is not up. ``imports`` and ``exports``: what is accepted and advertised; none
     configured and external: nothing (RFC 8212). The filters are names. ``updates``: UPDATE
-    messages; of those received, something was not accepted of ``updates_rejected``. ``held``:
+    messages since the start; of those received, something was not accepted of
+    ``updates_rejected``. ``messages`` of all types count since the start, or since ``clear
+    counters``, as do those ``rejected``, by reason; types without one are left out. ``held``:
     seconds until it is tried again after too many prefixes. ``capacity``: of the link to it.
     ``bfd``: the state of its BFD session, None without one.
     """
@@ -228,6 +231,8 @@ class BgpNeighborEntry(NeighborFacts, tag="bgp"):
     updates_received: int
     updates_sent: int
     updates_rejected: int
+    messages: list[PacketCounts]
+    rejected: list[RejectedPackets]
     imports: list[str] | None
     exports: list[str] | None
     import_filter: str | None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fared.management.documents import human
 from fared.management.documents.cells import Cell, Columns, count, yellow
+from fared.management.documents.packet_counts import reasons, show_packets
 
 if TYPE_CHECKING:
     from fared.management.documents.neighbor import BgpNeighborEntry, SessionFamily
@@ -19,6 +20,7 @@ def show_session(paper: Paper, neighbor: BgpNeighborEntry, *, first: bool) -> No
     paper.heading(f"{neighbor.name}, {number}, {kind}", first=first)
     paper.facts(neighbor, _FACTS)
     paper.more(neighbor.families, _FAMILIES)
+    show_packets(paper, neighbor.messages, "Messages")
 
 
 def _state(neighbor: BgpNeighborEntry) -> Cell:
@@ -61,12 +63,6 @@ def _bandwidth(neighbor: BgpNeighborEntry) -> str:
     return f"sent {use.send}; {heard}{withheld}"
 
 
-def _updates(neighbor: BgpNeighborEntry) -> str:
-    rejected = neighbor.updates_rejected
-    more = f"; of {rejected} not all was accepted" if rejected else ""
-    return f"{neighbor.updates_received} received, {neighbor.updates_sent} sent{more}"
-
-
 def _limit(neighbor: BgpNeighborEntry) -> str:
     most = neighbor.maximum_prefixes
     limit = "no limit" if most is None else f"{neighbor.received} of {most}"
@@ -102,11 +98,11 @@ _FACTS: Columns = {
     "Import": lambda n: _words(n.imports, n.import_filter, n),
     "Export": lambda n: _words(n.exports, n.export_filter, n),
     "Bandwidth": _bandwidth,
-    "Updates": _updates,
     "Prefixes": _limit,
     "Security": _security,
     "BFD": lambda n: n.sessions or None,
     "Restart": _restart,
+    "Rejected": lambda n: reasons(n.rejected) or None,
     "Problem": lambda n: yellow(n.problem.text) if n.problem else None,
 }
 _FAMILIES: Columns = {

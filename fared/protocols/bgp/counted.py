@@ -1,7 +1,9 @@
-"""What the counters of BGP can count (``igp.counted``): sessions that begin and end."""
+"""What the counters of BGP can count (``igp.counted``): sessions that begin and end, messages."""
 
 from __future__ import annotations
 
+from fared.protocols.bgp.packet.messages import MessageType
+from fared.protocols.bgp.packet.notification import REASONS
 from fared.protocols.bgp.session.fsm import BgpState
 from fared.protocols.igp.counted import Countable
 
@@ -10,6 +12,6 @@ COUNTABLE = Countable(
         (BgpState.OPEN_CONFIRM.label, BgpState.ESTABLISHED.label),
         (BgpState.ESTABLISHED.label, BgpState.IDLE.label),
     ),
-    types=(),
-    errors=("attributes", "next-hop"),
+    types=tuple(kind.label for kind in MessageType),
+    errors=(*REASONS.values(), "attributes", "next-hop"),
 )

@@ -11,13 +11,14 @@ from fared.protocols.bgp.instance import BgpInstance, Told
 from fared.protocols.bgp.keeping import RouteKeeper
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.packet.codec import encode_message
-from fared.protocols.bgp.packet.messages import RouteRefresh, Update
+from fared.protocols.bgp.packet.messages import MessageType, RouteRefresh, Update
 from fared.protocols.bgp.packet.nlri import AFIS, FAMILIES, UNICAST
-from fared.protocols.bgp.packet.notification import Fault
+from fared.protocols.bgp.packet.notification import REASONS, Fault
 from fared.protocols.bgp.policy import accepted, permitted_of
 from fared.protocols.bgp.reach import link_changed
 from fared.protocols.bgp.session.events import (
     Agreed,
+    MessageRejected,
     RefreshRequested,
     RoomToSend,
     SessionDown,
@@ -62,6 +63,10 @@ class BgpExchange:
                 self._failed(neighbor, told.reason)
             case RefreshRequested(_, refresh):
                 self._refresh(neighbor, refresh)
+            case MessageRejected(_, kind, code):
+                reason = REASONS[code]
+                self._process.counters.errors[reason] += 1
+                neighbor.counters.rejected[kind, reason] += 1
             case RoomToSend():
                 neighbor.flush()
             case _:
@@ -148,10 +153,10 @@ class BgpExchange:
         found = accepted(update, neighbor)
         if update.findings:  # RFC 7606: the session goes on
             what = "; ".join(map(str, update.findings))
-            self._process.reject("attributes", neighbor.number, what=what)
+            self._reject(neighbor, "attributes", what)
         if found.refused:
             hops = ", ".join(str(group.next_hop) for group in update.routes)
-            self._process.reject("next-hop", neighbor.number, what=f"next hop {hops}")
+            self._reject(neighbor, "next-hop", f"next hop {hops}")
         neighbor.rejected += bool(update.findings or found.refused)
         for family, gateway in found.gateways.items():
             if family not in neighbor.gateways:
@@ -167,6 +172,11 @@ class BgpExchange:
             self._keeper.renewed(neighbor, update.end_of_rib)
             self.watch(neighbor)
         self._check_maximum(neighbor)
+
+    def _reject(self, neighbor: BgpSpeaker, reason: str, what: str) -> None:
+        """Count an UPDATE of which something is not accepted."""
+        neighbor.counters.rejected[MessageType.UPDATE.label, reason] += 1
+        self._process.reject(reason, neighbor.number, what=what)
 
     def _check_maximum(self, neighbor: BgpSpeaker) -> None:
         most, wait = neighbor.settings.maximum_prefixes, neighbor.settings.restart_after

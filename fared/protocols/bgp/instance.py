@@ -30,6 +30,7 @@ Told = (
     | session.UpdateReceived
     | session.RefreshRequested
     | session.RoomToSend
+    | session.MessageRejected
 )
 
 

@@ -26,6 +26,7 @@ from fared.protocols.bgp.settings import (
     BgpRestartSettings,
     BgpSettings,
 )
+from fared.protocols.igp.counters import PacketCounters
 
 
 class NeighborPlace(NamedTuple):
@@ -86,7 +87,9 @@ class BgpSpeaker:
         self.flaps = 0
         """How often its session has ended."""
         self.received = self.sent = self.rejected = 0
-        """UPDATE messages, and those of which something was not accepted."""
+        """UPDATE messages, and those of which something was not accepted, since the start."""
+        self.counters = PacketCounters()
+        """Messages of all types, since the start or ``clear counters``."""
         self._queue: deque[bytes] = deque()
 
     @property
@@ -134,7 +137,7 @@ class BgpSpeaker:
     def speak(self, surroundings: Surroundings, engine: BgpSettings, *, restarting: bool) -> None:
         """Begin a session at its place."""
         settings = self.session_settings(engine, restarting=restarting)
-        self.session = BgpSession(surroundings, self.number, settings)
+        self.session = BgpSession(surroundings, self.number, settings, self.counters)
         self.session.start()
 
     def session_settings(self, engine: BgpSettings, *, restarting: bool) -> NeighborSettings:

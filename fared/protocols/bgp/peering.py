@@ -107,6 +107,8 @@ class Peering:
                 self._last += 1
                 number = self._numbers[key] = self._last
                 neighbors[number] = BgpSpeaker(number, settings, link)
+                counted = self._process.counters.interfaces
+                counted[_counted_as(neighbors[number])] = neighbors[number].counters
             self._follow(neighbors[number], settings)
         self._everything = False
         self._listen()
@@ -201,6 +203,7 @@ class Peering:
         if neighbor.session is not None:
             self._end(neighbor, "it is no neighbor any more", Fault.PEER_DECONFIGURED)
         self._bfd.use(neighbor.number, ())
+        self._process.counters.forget(_counted_as(neighbor))
         del self._instance.neighbors[neighbor.number]
 
     def leave(self) -> None:
@@ -285,6 +288,11 @@ class Peering:
                 neighbor.session.end(Fault.BFD_DOWN, f"BFD: {event.reason or 'down'}")
                 self._exchange.hear()
                 self._exchange.drop(neighbor)
+
+
+def _counted_as(neighbor: BgpSpeaker) -> int:
+    """Return the key of its counters: no ifindex, since a link may have several neighbors."""
+    return -neighbor.number
 
 
 _Networks = dict[int, dict[int, dict[int, tuple[Link, InterfaceAddress]]]]

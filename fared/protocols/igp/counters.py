@@ -32,7 +32,7 @@ class ProtocolCounters(msgspec.Struct):
     """Running totals since the process began."""
 
     interfaces: dict[int, PacketCounters] = msgspec.field(default_factory=dict)
-    """By ifindex."""
+    """By ifindex; of BGP, by neighbor: its number negated."""
     former: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     """Packets that no interface counts any more, so that totals never fall."""
     errors: Counter[str] = msgspec.field(default_factory=Counter)

@@ -20,6 +20,7 @@ from fared.management.documents.neighbor import (
     SessionFamily,
 )
 from fared.management.documents.neighbors import Neighbors
+from fared.management.documents.packet_counts import PacketCounts, RejectedPackets
 from fared.management.documents.protocol_status import BgpFamilyStatus, BgpStatus
 from tests.api.documents.common import GBIT, NOW, Json
 from tests.api.documents.router import STATUS
@@ -47,6 +48,7 @@ def session(number: int, **more: Any) -> Json:
         "families": [family("ipv4", 1024, 2, number), family("ipv6", 512, 2, number)],
         "updates_received": 812,
         "updates_sent": 4,
+        "messages": messages(812),
         "imports": ["all"],
         "exports": ["own"],
         "maximum_prefixes": 100_000,
@@ -59,6 +61,14 @@ def session(number: int, **more: Any) -> Json:
 def use(**more: Any) -> Json:
     usual = {"send": "transitive", "receive": True, "missing": "link"}
     return sample(PathBandwidthUse, **(usual | more))
+
+
+def messages(updates: int, rejected: int = 0) -> list[Json]:
+    kinds = {"OPEN": (1, 1, 0), "UPDATE": (4, updates, rejected), "KEEPALIVE": (31_232, 31_230, 0)}
+    return [
+        sample(PacketCounts, type=kind, sent=sent, received=received, rejected=bad)
+        for kind, (sent, received, bad) in kinds.items()
+    ]
 
 
 def family(af: str, received: int, told: int, number: int, **more: Any) -> Json:
@@ -86,6 +96,7 @@ FAILED = session(
     families=[],
     updates_received=0,
     updates_sent=0,
+    messages=[],
     flaps=2,
     imports=None,
     exports=["own", "igp"],
@@ -102,7 +113,9 @@ RESTARTING = session(
     2,
     helped=96.0,
     families=[family("ipv4", 1024, 0, 2, stale=96.0), family("ipv6", 512, 2, 2, waiting=1)],
-    updates_rejected=3,
+    updates_rejected=2,
+    messages=messages(812, 2),
+    rejected=[sample(RejectedPackets, reason="attributes", packets=2)],
 )
 BGP_NEIGHBORS: Json = sample(
     Neighbors, router_id=ROUTER, neighbors=[session(1), RESTARTING, FAILED]

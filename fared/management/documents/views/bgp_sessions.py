@@ -10,6 +10,8 @@ from fared.core.ids import dotted, format_address
 from fared.management.documents.context import ViewContext, family_name, finite
 from fared.management.documents.neighbor import BgpNeighborEntry, PathBandwidthUse, SessionFamily
 from fared.management.documents.views.link import problem_shown
+from fared.management.documents.views.packet_counts import packets_by_type, rejected_by_reason
+from fared.protocols.bgp.counted import COUNTABLE
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.settings import EXTERNAL, INTERNAL
@@ -94,6 +96,8 @@ def neighbor_entry(
         updates_received=one.received,
         updates_sent=one.sent,
         updates_rejected=one.rejected,
+        messages=packets_by_type(one.counters, COUNTABLE.types),
+        rejected=rejected_by_reason(one.counters),
         imports=None if settings.imports is None else list(settings.imports),
         exports=None if settings.exports is None else list(settings.exports),
         import_filter=next((each.name for each in settings.import_filters), None),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,20 +10,17 @@ from fared.management.documents.context import finite
 from fared.management.documents.interface import (
     InterfaceDetail,
     InterfaceNeighbor,
-    PacketCounts,
-    RejectedPackets,
 )
-from fared.protocols.igp.counters import OTHER
+from fared.management.documents.views.packet_counts import packets_by_type, rejected_by_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from fared.core.ids import NodeId
     from fared.management.documents.context import ViewContext
     from fared.management.documents.interface import InterfaceEntry
     from fared.management.documents.neighbor import NeighborEntry
     from fared.paths.ted.model import NodeBlock
-    from fared.protocols.igp.counters import PacketCounters
     from fared.router.instance import ProtocolInstance
 
 _UNKNOWN = None, None, None
@@ -51,30 +47,9 @@ def interface_detail(
         proto=row.proto,
         interface=row.interface,
         neighbors=[_neighbor(context, instance, row, each) for each in here],
-        packets=[
-            each
-            for each in _packets(counted, (*types, OTHER))
-            if each.sent or each.received or each.rejected
-        ],
-        rejected=[
-            RejectedPackets(reason, packets)
-            for reason, packets in sorted(_summed(counted.rejected, 1).items())
-        ],
+        packets=packets_by_type(counted, types),
+        rejected=rejected_by_reason(counted),
     )
-
-
-def _packets(counted: PacketCounters, types: Iterable[str]) -> Iterator[PacketCounts]:
-    rejected = _summed(counted.rejected, 0)
-    for kind in types:
-        yield PacketCounts(kind, counted.sent[kind], counted.received[kind], rejected[kind])
-
-
-def _summed(rejected: Counter[tuple[str, str]], part: int) -> Counter[str]:
-    """Sum what was rejected by one part of the keys: type, or reason."""
-    found: Counter[str] = Counter()
-    for key, number in rejected.items():
-        found[key[part]] += number
-    return found
 
 
 def _neighbor(

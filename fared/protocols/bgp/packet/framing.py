@@ -13,6 +13,7 @@ from fared.protocols.bgp.packet.notification import Fault, MessageError
 
 MARKER: Final = b"\xff" * 16
 HEADER: Final = 19
+TYPE_AT: Final = 18
 MAX_LENGTH: Final = 4096
 MAX_EXTENDED: Final = 65535
 _LEAST: Final = {1: 29, 2: 23, 3: 21, 4: 19, 5: 23}
@@ -37,7 +38,7 @@ def check_header(data: bytes | bytearray, limit: int) -> tuple[int, int]:
     least = _LEAST.get(kind)
     if least is None:
         what = f"message of type {kind}"
-        raise MessageError(Fault.BAD_MESSAGE_TYPE, what, bytes((kind,)), 18)
+        raise MessageError(Fault.BAD_MESSAGE_TYPE, what, bytes((kind,)), TYPE_AT)
     most = HEADER if kind == _KEEPALIVE else MAX_LENGTH if kind in _ALWAYS_SHORT else limit
     if not least <= length <= most:
         what = f"message of type {kind} and {length} bytes, not {least} to {most}"

@@ -31,6 +31,11 @@ class MessageType(enum.IntEnum):
     KEEPALIVE = 4
     ROUTE_REFRESH = 5
 
+    @property
+    def label(self) -> str:
+        """Its name in RFCs."""
+        return self.name.replace("_", "-")
+
 
 class OpenMessage(msgspec.Struct, frozen=True):
     """OPEN (RFC 4271 §4.2): ``my_as`` has two octets, ``hold_time`` is in seconds."""

@@ -25,6 +25,15 @@ _CODES: Final = {
     8: "send hold timer expired",
 }
 
+REASONS: Final = {
+    1: "header",
+    2: "open",
+    3: "update",
+    5: "out-of-turn",
+    7: "route-refresh",
+}
+"""What a message is rejected for, in counters, by the error code that its sender is told."""
+
 
 class Fault(enum.Enum):
     """Error code and subcode; the names are the RFCs'."""

@@ -21,7 +21,7 @@ from fared.protocols.bgp.packet.codec import (
     encode_open,
 )
 from fared.protocols.bgp.packet.coded import Coding
-from fared.protocols.bgp.packet.framing import Framer
+from fared.protocols.bgp.packet.framing import TYPE_AT, Framer
 from fared.protocols.bgp.packet.messages import (
     Keepalive,
     MessageType,
@@ -38,6 +38,7 @@ from fared.protocols.bgp.session.fsm import (
     SessionEvent,
 )
 from fared.protocols.bgp.session.opening import agree, coding_of, make_open
+from fared.protocols.igp.counters import PacketCounters
 
 OPENING_HOLD_TIME: Final = 240.0
 """RFC 4271 §8.2.2: the large hold time until an OPEN has come."""
@@ -59,6 +60,7 @@ _OUT_OF_TURN: Final[Mapping[BgpState, Fault]] = MappingProxyType(
         BgpState.ESTABLISHED: Fault.UNEXPECTED_MESSAGE_IN_ESTABLISHED,
     }
 )
+_LABELS: Final = {kind.value: kind.label for kind in MessageType}
 _EVENTS: Final[Mapping[type, SessionEvent]] = MappingProxyType(
     {
         Keepalive: SessionEvent.KEEPALIVE,
@@ -94,6 +96,7 @@ class ConnectionOwner(Protocol):
     process: Surroundings
     settings: NeighborSettings
     paused: bool
+    counters: PacketCounters
 
     def connect(self, connection: BgpConnection) -> None:
         """Open a connection, and try again later."""
@@ -109,6 +112,9 @@ class ConnectionOwner(Protocol):
 
     def deliver(self, message: Update | RouteRefresh) -> None:
         """Pass a message on."""
+
+    def rejected(self, kind: str, code: int) -> None:
+        """A message ends the session; its type is empty if it is none."""
 
     def room(self) -> None:
         """The neighbor has read what was sent."""
@@ -138,6 +144,8 @@ class BgpConnection:
         self._send_hold: Timer | None = None
         self._work: Timer | None = None
         self._message: Update | RouteRefresh | None = None
+        self._kind = ""
+        """The type of the last message."""
 
     @property
     def dead_at(self) -> float | None:
@@ -156,6 +164,7 @@ class BgpConnection:
         if action is SessionAction.OUT_OF_TURN:
             note = notification(_OUT_OF_TURN[was])
             reason = f"a message of it came out of turn, in {was.label}"
+            self._owner.rejected(self._kind, note.code)
         if self.state in (BgpState.IDLE, BgpState.ACTIVE) and reason:
             self.reason = reason
         if self.state is BgpState.IDLE:
@@ -246,17 +255,21 @@ class BgpConnection:
 
     def _one(self) -> bool:
         """Process one message; False if none is complete."""
+        self._kind = ""
         try:
             found = self.framer.next()
             if found is None:
                 return False
             kind, data = found
+            self._kind = _LABELS[kind]
+            self._owner.counters.received[self._kind] += 1
             if kind == MessageType.OPEN and self.state is BgpState.OPEN_SENT:
                 self._take_open(decode_open(data))
                 return True
             self._take(kind, data)
         except MessageError as error:
             opening = self.state is BgpState.OPEN_SENT
+            self._owner.rejected(self._kind, error.notification.code)
             what = error.what if opening else f"a message of it is malformed: {error.what}"
             self.fire(SessionEvent.BAD_MESSAGE, what, error.notification)
         return True
@@ -329,7 +342,7 @@ class BgpConnection:
     # -- sending ----------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Send bytes."""
+        """Send a message."""
         if self.stream is None:
             return
         if not self.unsent:
@@ -338,6 +351,7 @@ class BgpConnection:
             deadline = self._sent_at + self._send_hold_time
             self._send_hold = self._process.timers.arm(deadline, self._send_hold_due)
         self.unsent += len(data)
+        self._owner.counters.sent[_LABELS[data[TYPE_AT]]] += 1
         self._process.emit(SendStream(self.stream, data))
 
     def sent(self, count: int) -> None:

@@ -73,6 +73,14 @@ class Agreed(msgspec.Struct, frozen=True):
     """The neighbor takes the minimum with its own direction of the link."""
 
 
+class MessageRejected(msgspec.Struct, frozen=True):
+    """A message ends the session: its type, empty if it is none, and the code of the error."""
+
+    peer: int
+    kind: str
+    code: int
+
+
 class SessionEstablished(msgspec.Struct, frozen=True):
     """Routes may be exchanged."""
 
@@ -124,4 +132,5 @@ Output = (
     | UpdateReceived
     | RefreshRequested
     | RoomToSend
+    | MessageRejected
 )

@@ -25,7 +25,7 @@ from fared.core.timers import Timer
 from fared.protocols.bgp.packet.capabilities import RestartFlags
 from fared.protocols.bgp.packet.codec import encode_notification
 from fared.protocols.bgp.packet.coded import Coding
-from fared.protocols.bgp.packet.messages import RouteRefresh, Update
+from fared.protocols.bgp.packet.messages import MessageType, RouteRefresh, Update
 from fared.protocols.bgp.packet.notification import (
     Fault,
     hard_reset,
@@ -35,6 +35,7 @@ from fared.protocols.bgp.packet.notification import (
 from fared.protocols.bgp.session.connection import MOST_WAITING, BgpConnection, Surroundings
 from fared.protocols.bgp.session.events import (
     Input,
+    MessageRejected,
     NeighborSettings,
     RefreshRequested,
     RoomToSend,
@@ -44,6 +45,7 @@ from fared.protocols.bgp.session.events import (
 )
 from fared.protocols.bgp.session.fsm import BgpState, SessionEvent
 from fared.protocols.bgp.session.opening import coding_of
+from fared.protocols.igp.counters import PacketCounters
 
 _LONGEST_PAUSE: Final = 60.0
 _STABLE: Final = 60.0
@@ -54,8 +56,15 @@ _COLLISION: Final = "the neighbor has opened another connection, which stays"
 class BgpSession:
     """The session with the neighbor ``peer``, a number by which events name it."""
 
-    def __init__(self, process: Surroundings, peer: int, settings: NeighborSettings) -> None:
+    def __init__(
+        self,
+        process: Surroundings,
+        peer: int,
+        settings: NeighborSettings,
+        counters: PacketCounters | None = None,
+    ) -> None:
         self.process, self.peer, self.settings = process, peer, settings
+        self.counters = counters or PacketCounters()
         self.paused = False
         self.reason = ""
         """Why it is not up, in words; the last reason if it is."""
@@ -191,6 +200,7 @@ class BgpSession:
         elif main.state is BgpState.ESTABLISHED and not self._restarts(main, stream):
             # RFC 4271 §6.8: a session that is established stays
             note = notification(Fault.CONNECTION_COLLISION_RESOLUTION)
+            self.counters.sent[MessageType.NOTIFICATION.label] += 1
             self.process.emit(SendStream(stream, encode_notification(note)))
             self.process.emit(CloseStream(stream))
         else:
@@ -282,6 +292,10 @@ class BgpSession:
             self.process.emit(UpdateReceived(self.peer, message))
         else:
             self.process.emit(RefreshRequested(self.peer, message))
+
+    def rejected(self, kind: str, code: int) -> None:
+        """Tell that a message ends the session."""
+        self.process.emit(MessageRejected(self.peer, kind, code))
 
     def room(self) -> None:
         """Tell that messages are taken again, if one was refused."""
