@@ -84,7 +84,11 @@ class Adaptive(Section, frozen=True):
 
 
 class Fib(Section, frozen=True):
-    """Our objects in the kernel. ``protocol`` 0..4 belong to the kernel and to static routes."""
+    """Our objects in the kernel. ``protocol`` 0..4 belong to the kernel and to static routes.
+
+    ``max_weight`` None: the default of weights; ``max_group_size``: the greatest sum of the weights
+    of a group, None: any.
+    """
 
     table: Annotated[values.RouteTable, Reload.RESTART] = MAIN_TABLE
     protocol: Annotated[int, values.whole(5, 255), Reload.RESTART] = PROTOCOL
@@ -92,7 +96,16 @@ class Fib(Section, frozen=True):
     group_type: Annotated[Literal["hash-threshold", "resilient"], Reload.RESTART] = "hash-threshold"
     sysctls: Annotated[Literal["set", "check", "ignore"], Reload.RESTART] = "set"
     buckets: Annotated[int, values.whole(1, 65535), Reload.RESTART] = FibSettings().buckets
+    max_weight: Annotated[int, values.whole(1, 65535)] | None = None
+    max_group_size: Annotated[int, values.whole(1, 65535)] | None = None
     on_exit: Literal["withdraw", "keep"] = "withdraw"
+
+    def check(self) -> None:
+        """Refuse a bound on the sum of weights that are buckets: ``buckets`` is their sum."""
+        if self.max_group_size is not None and self.group_type == "resilient":
+            raise values.expected(
+                "no max-group-size: a resilient group has buckets", field="max-group-size"
+            )
 
 
 class Api(Section, frozen=True):

@@ -62,6 +62,8 @@ def test_a_cost_is_updated_in_place():
         ),
         ("router-id: 1.1.1.1\n" + BASE, Reload.RESTART),
         ("fib: {group-type: resilient}\n" + BASE, Reload.RESTART),
+        ("fib: {max-weight: 255}\n" + BASE, Reload.UPDATE),
+        ("fib: {max-group-size: 128}\n" + BASE, Reload.UPDATE),
         ("api: {http: off}\n" + BASE, Reload.RESTART),
         ("", Reload.RESTART),
     ],

@@ -386,6 +386,18 @@ def test_at_most_max_paths_members_always_the_same_ones():
     assert weights(fabric, "L1", to, settings) == {"S1": 1, "S2": 4}
 
 
+def test_a_group_takes_no_more_entries_than_the_chip_has():
+    """1:4:4:4 takes 13; with 12 the small path is left out, and with 2 there are two next hops."""
+    fabric = three_stage()
+    fabric.limit("S1", "L2", 100)
+    to = fabric.prefix("L2")
+    assert weights(fabric, "L1", to, SolverSettings(max_group_size=13))["S1"] == 1
+    assert set(weights(fabric, "L1", to, SolverSettings(max_group_size=12)).values()) == {1}
+    assert len(weights(fabric, "L1", to, SolverSettings(max_group_size=12))) == 3
+    assert len(weights(fabric, "L1", fabric.prefix("L3"), SolverSettings(max_group_size=2))) == 2
+    assert max(weights(fabric, "L1", to, SolverSettings(max_weight=3)).values()) <= 3
+
+
 def test_settings_apply_at_the_next_run():
     fabric = three_stage()
     fabric.limit("S1", "L2", 100)

@@ -24,6 +24,7 @@ from fared.paths.fib.settings import (
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.te.advertise import DEFAULT_ADVERTISE
 from fared.paths.weights.adaptation import AdaptationSettings
+from fared.paths.weights.quantise import DEFAULT_MAX_WEIGHT
 from fared.protocols.igp.events import LinkChanged
 from fared.router import events
 from fared.router.engine import EngineSettings
@@ -54,6 +55,8 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
             config.adaptive,
             mode=weight_mode(config),
             adaptation=adaptation_settings(config),
+            max_weight=config.fib.max_weight or DEFAULT_MAX_WEIGHT,
+            max_group_size=config.fib.max_group_size,
         ),
         fib=fib_settings(config),
         spray=spray_settings(config, router_id),

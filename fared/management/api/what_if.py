@@ -96,6 +96,8 @@ def _question(context: ViewContext, image: FabricImage, args: Json) -> tuple[str
         "delay_margin": solver.delay_margin,
         "delay_bound": solver.delay_bound,
         "unknown_delay": solver.unknown_delay,
+        "max_weight": solver.max_weight,
+        "max_group_size": solver.max_group_size,
         "seconds": TIME_LIMIT * 2 / 3,
     }
 

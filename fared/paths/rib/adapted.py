@@ -340,9 +340,9 @@ class AdaptedRoutes:
         """Quantise smoothed shares; return the vectors whose integer weights changed."""
         if not vectors:
             return []
-        limit = self._solver.settings.max_weight
+        bounds = self._solver.settings
         shares = self._smoother.program(np.array([v.row for v in vectors], np.int64)) * _FINE
-        quantised = quantise_rows(shares, limit, 0.0, 0)
+        quantised = quantise_rows(shares, bounds.max_weight, 0.0, 0, bounds.max_group_size)
         changed = []
         for vector, row in zip(vectors, quantised, strict=True):
             self._due.pop(vector.row, None)

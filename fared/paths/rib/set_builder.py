@@ -235,19 +235,23 @@ class SetBuilder:
     def weigh(self, capacity: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return integer weights (K, M); a row with members always has at least one weight.
 
-        Of more than ``max_paths`` members the first in (neighbor, local id) order are used, so that
-        the choice does not change with capacities.
+        Of more than ``most_paths`` members the first in (neighbor, local id) order are used, so
+        that the choice does not change with capacities.
         """
         settings = self._settings
-        if present.shape[1] > settings.max_paths:
-            present = present & (np.cumsum(present, axis=1) <= settings.max_paths)
+        if present.shape[1] > settings.most_paths:
+            present = present & (np.cumsum(present, axis=1) <= settings.most_paths)
             capacity = np.where(present, capacity, 0.0)
         if settings.mode is WeightMode.NONE:
             return present.astype(np.int64)
         if settings.flows is not None:
             capacity = skew_for_few_flows(capacity, settings.flows)
         weights = quantise_rows(
-            capacity, settings.max_weight, settings.tolerance, settings.search_members
+            capacity,
+            settings.max_weight,
+            settings.tolerance,
+            settings.search_members,
+            settings.max_group_size,
         )
         used = weights.any(axis=1)
         if not used.all():

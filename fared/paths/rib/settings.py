@@ -22,6 +22,7 @@ class SolverSettings(msgspec.Struct, frozen=True):
     """How next hops are weighted.
 
     ``max_weight`` is the largest integer weight, ``tolerance`` the loss allowed for smaller ones.
+    ``max_group_size``: the greatest sum of the weights of a set; None: any.
 
     ``flows``: the number of large flows expected over one set of next hops; weights are then skewed
     away from low-capacity paths. None: many flows, and weights are proportional.
@@ -34,6 +35,7 @@ class SolverSettings(msgspec.Struct, frozen=True):
     mode: WeightMode = WeightMode.CAPACITY
     max_weight: int = DEFAULT_MAX_WEIGHT
     tolerance: float = DEFAULT_TOLERANCE
+    max_group_size: int | None = None
     flows: int | None = None
     floor: float = FLOOR
     delay_margin: float | None = None
@@ -44,6 +46,8 @@ class SolverSettings(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.max_paths < 1 or not 1 <= self.max_weight <= 0xFFFF:
             raise ValueError("max_paths is at least 1 and max_weight 1..65535")
+        if self.max_group_size is not None and self.max_group_size < 1:
+            raise ValueError("max_group_size is at least 1")
         if self.flows is not None and self.flows < 1:
             raise ValueError("flows is at least 1")
         msgspec.structs.force_setattr(self, "mode", WeightMode(self.mode))
@@ -56,6 +60,11 @@ class SolverSettings(msgspec.Struct, frozen=True):
             _microseconds(self.delay_bound),
             round(self.unknown_delay * _MICROSECONDS),
         )
+
+    @property
+    def most_paths(self) -> int:
+        """The most next hops of a set: each takes an entry of the group at least."""
+        return min(self.max_paths, self.max_group_size or self.max_paths)
 
     @property
     def search_members(self) -> int:

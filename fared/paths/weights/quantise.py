@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.paths.weights.defaults import MAX_WEIGHT
+from fared.paths.weights.group_size import fit_rows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-DEFAULT_MAX_WEIGHT = 256
+DEFAULT_MAX_WEIGHT = MAX_WEIGHT
 DEFAULT_TOLERANCE = 0.005
 _SEARCH_EFFORT = 4096
 _UNITS = np.array([1.0, 1e3, 1e6])
@@ -44,17 +47,21 @@ def quantise_rows(
     max_weight: int = DEFAULT_MAX_WEIGHT,
     tolerance: float = DEFAULT_TOLERANCE,
     search_up_to: int = 16,
+    max_sum: int | None = None,
 ) -> NDArray[np.int64]:
     """Quantise many rows of capacities (K, n), bytes/s, zero where there is no member.
 
     Rows whose ratio fits into ``max_weight`` come out exact. Of the others those with at most
     ``search_up_to`` members are searched for the smallest vector within ``tolerance`` of the
-    optimum, the rest floored; the result of a row never depends on the other rows.
+    optimum, the rest floored; the result of a row never depends on the other rows. With a
+    ``max_sum`` all of them are searched (``group_size``).
     """
     units = to_units(rows)
     divisor = np.gcd.reduce(units, axis=1) if units.shape[1] else np.zeros(len(units), np.int64)
     # Weights without a common divisor that fit are the capacities' ratio, without any loss.
     units //= np.maximum(divisor, 1)[:, None]
+    if max_sum is not None:
+        return fit_rows(units, max_weight, max_sum, tolerance)
     largest = units.max(axis=1, initial=0)
     coarse = np.flatnonzero(largest > max_weight)
     if not len(coarse):

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from fared.paths.weights.defaults import MAX_WEIGHT
+
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 LSDB = "Output of 'show lsdb --json', or JSON of FRR."
 FAIL_LINK = click.option(
@@ -57,6 +59,18 @@ _SOLVER: Final = (
         "--flows",
         type=click.IntRange(1, 1_000_000),
         help="Compute weights for N large flows (default: in proportion to capacity).",
+    ),
+    click.option(
+        "--max-weight",
+        type=click.IntRange(1, 65535),
+        default=MAX_WEIGHT,
+        show_default=True,
+        help="As fib: max-weight.",
+    ),
+    click.option(
+        "--max-group-size",
+        type=click.IntRange(1, 65535),
+        help="As fib: max-group-size, the greatest sum of weights (default: any).",
     ),
     click.option("--delay-margin", metavar="TIME", help="As adaptive: delay-margin, such as 5ms."),
     click.option("--delay-bound", metavar="TIME", help="As adaptive: delay-bound, such as 50ms."),

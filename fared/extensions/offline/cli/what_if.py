@@ -25,6 +25,7 @@ from fared.management.documents.declare import Answer
 from fared.management.documents.facts import Facts, Seconds
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.weights.path_capacity import WeightMode
+from fared.paths.weights.quantise import DEFAULT_MAX_WEIGHT
 from fared.runtime.child import end_with_parent, give_way
 
 MOST_ROUTES = 40
@@ -72,6 +73,8 @@ class Question(msgspec.Struct, frozen=True):
     delay_margin: float | None = None
     delay_bound: float | None = None
     unknown_delay: float = 0.0
+    max_weight: int = DEFAULT_MAX_WEIGHT
+    max_group_size: int | None = None
 
 
 def main() -> int:
@@ -110,6 +113,8 @@ def answer(question: Question, text: bytes, began: float) -> WhatIfAnswer:
         delay_margin=question.delay_margin,
         delay_bound=question.delay_bound,
         unknown_delay=question.unknown_delay,
+        max_weight=question.max_weight,
+        max_group_size=question.max_group_size,
     )
     roots: list[RootDifference] = []
     omitted: list[str] = []
