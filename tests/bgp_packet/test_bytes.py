@@ -25,8 +25,10 @@ from fared.protocols.bgp.packet.capabilities import (
 from fared.protocols.bgp.packet.codec import decode_message, encode_message
 from fared.protocols.bgp.packet.coded import Coding
 from fared.protocols.bgp.packet.communities import (
+    AvailableBandwidth,
     LinkBandwidth,
     SharedLimit,
+    available_bandwidth,
     link_bandwidth,
     read_link_bandwidth,
     with_link_bandwidth,
@@ -237,3 +239,14 @@ def test_a_capability_of_others_by_the_same_code_is_not_ours():
     assert decode_parameters(bytes.fromhex("080206fe0446415246"), 0) == (
         UnknownCapability(254, b"FARF"),
     )
+
+
+@pytest.mark.rfc("RFC 4360 §6", "RFC 4360 §7")
+def test_what_load_leaves_is_a_community_of_a_type_for_experiments():
+    raw = AvailableBandwidth(12.5e9).raw
+    assert raw.hex() == "c0464152503a43b7"
+    assert ExtendedCommunities((raw,)).document() == [
+        {"hex": "c0464152503a43b7", "available_bandwidth": 12499999744.0}
+    ]
+    assert available_bandwidth((raw, bytes.fromhex("c04641527fc00000"))) == 12499999744.0
+    assert with_link_bandwidth((raw,), LINK) == (LINK.raw,)

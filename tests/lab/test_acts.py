@@ -40,10 +40,10 @@ def test_acts_change_settings_of_fared_so_all_routers_must_run_it(words: tuple[s
     assert "act spines: all routers must run fared, S1 runs frr" in result.stderr
 
 
-def test_bgp_tells_capacities_and_not_what_a_tenant_leaves():
+def test_by_bgp_a_tenant_has_no_address_behind_one_spine():
     result = CliRunner().invoke(main, ["demo", "--act", "tenant", "clos3-bgp"])
     assert result.exit_code == 2
-    assert "act tenant: BGP tells capacities, not what load leaves of them" in result.stderr
+    assert "act tenant: by BGP no address leads through one spine only" in result.stderr
 
 
 def test_the_elephant_needs_hosts_that_accept_reordering():

@@ -10,7 +10,8 @@ from fared.config.section import settings_of
 from fared.core.ids import RouterId
 from fared.core.links import Link
 from fared.core.streams import StreamKey
-from fared.daemon.change.common_settings import advertise_settings, filters_of
+from fared.daemon.change.common_settings import advertise_settings, filters_of, weight_mode
+from fared.paths.weights.path_capacity import WeightMode
 from fared.protocols.bgp.settings import (
     BgpLinkSettings,
     BgpNeighborSettings,
@@ -50,6 +51,7 @@ def bgp_settings(config: Config, router_id: int, hostname: str | None) -> BgpSet
         graceful_restart=settings_of(BgpRestartSettings, section.graceful_restart),
         advertise=advertise_settings(config),
         drained=section.graceful_shutdown,
+        follows_load=weight_mode(config) is WeightMode.AVAILABLE,
     )
 
 

@@ -94,9 +94,14 @@ def known_capacities(
 
     @functools.cache
     def through(name: str, peer: str) -> BytesPerSecond:
-        """What ``peer`` tells ``name``, at most the link between them in either direction."""
+        """What ``peer`` tells ``name``, at most the link between them.
+
+        Of other makes, ``peer`` takes the minimum with its own direction of that link, too.
+        """
         whole = math.inf if peer == target else sum(through(peer, far) for far in onward(peer))
-        return min(link(name, peer), link(peer, name), whole)
+        kinds = {plan.nodes[one].node.kind for one in (name, peer)}
+        back = math.inf if kinds == {"fared"} else link(peer, name)
+        return min(link(name, peer), back, whole)
 
     def onward(name: str) -> set[str]:
         return {port.peer for port in plan.onward(name, far)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from fared.router.protocols import ISIS, OSPF
+from fared.router.protocols import BGP, ISIS, OSPF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from fared.extensions.sim.load import Traffic
     from fared.extensions.sim.network import Node
+    from fared.protocols.bgp import instance as bgp
     from fared.protocols.isis import instance as isis
     from fared.protocols.ospf import instance as ospf
 
@@ -148,7 +149,8 @@ class Watch(msgspec.Struct):
 def originations(node: Node) -> dict[tuple[int, int], int]:
     """Return the sequence numbers of link descriptions in one router's database.
 
-    They are by originator and id: in OSPF of the TE LSA of one link, in IS-IS of an LSP.
+    They are by originator and id: in OSPF of the TE LSA of one link, in IS-IS of an LSP. In BGP
+    they are the UPDATE messages that a neighbor has sent.
     """
     found: dict[tuple[int, int], int] = {}
     for name, instance in node.running.instances.items():
@@ -171,8 +173,13 @@ def _lsps(instance: isis.Instance) -> Iterator[tuple[tuple[int, int], int]]:
             yield (level, entry.lsp_id), entry.sequence_number
 
 
+def _updates(instance: bgp.BgpInstance) -> Iterator[tuple[tuple[int, int], int]]:
+    for number, neighbor in instance.neighbors.items():
+        yield (number, 0), neighbor.received
+
+
 _DESCRIPTIONS: Mapping[str, Callable[[Any], Iterator[tuple[tuple[int, int], int]]]] = (
-    MappingProxyType({OSPF: _te_lsas, ISIS: _lsps})
+    MappingProxyType({OSPF: _te_lsas, ISIS: _lsps, BGP: _updates})
 )
 
 

@@ -27,14 +27,13 @@ from fared.paths.te.budget import AnnounceBudget
 from fared.paths.ted.events import AreaRange, Computed
 from fared.protocols.bgp.announcing import Announcing
 from fared.protocols.bgp.exchange import BgpExchange
-from fared.protocols.bgp.instance import BgpInstance
+from fared.protocols.bgp.instance import BgpInstance, decision_settings
 from fared.protocols.bgp.networks import Networks
 from fared.protocols.bgp.peering import Peering
 from fared.protocols.bgp.policy import kept_out
 from fared.protocols.bgp.reach import loads_measured
 from fared.protocols.bgp.redistributed import RedistributedRoutes
 from fared.protocols.bgp.restarter import BgpRestarter
-from fared.protocols.bgp.rib.decision import DecisionSettings
 from fared.protocols.bgp.settings import BgpLinkSettings, BgpSettings
 from fared.protocols.igp import events as igp
 from fared.protocols.igp.database_limit import Fullness, LimitView
@@ -207,7 +206,7 @@ class BgpEngine(ProcessEngine[Any]):
         instance.settings = settings
         instance.process.epoch = settings.epoch
         for rib in instance.ribs.values():
-            rib.apply(DecisionSettings(settings.max_paths, settings.relax))
+            rib.apply(decision_settings(settings))
         instance.changed("settings")
         self._peering.settings_changed()
         self._networks.changed()

@@ -69,7 +69,7 @@ class BgpInstance:
         """By number."""
         self.restarting_until: float | None = None
         """This router restarts: until neighbors have told all, or this time."""
-        decision = DecisionSettings(settings.max_paths, settings.relax)
+        decision = decision_settings(settings)
         self.ribs = {
             family: BgpRib(self.root, settings.local_as, family, decision)
             for family in settings.families
@@ -100,6 +100,11 @@ class BgpInstance:
     def up(self) -> Iterator[BgpSpeaker]:
         """The neighbors whose sessions are established."""
         return (one for one in self.neighbors.values() if one.agreed is not None)
+
+
+def decision_settings(settings: BgpSettings) -> DecisionSettings:
+    """Return how the tables decide."""
+    return DecisionSettings(settings.max_paths, settings.relax, settings.follows_load)
 
 
 def _nothing() -> None:

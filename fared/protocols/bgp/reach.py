@@ -47,14 +47,11 @@ def set_available(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> N
     place, rib = neighbor.place, instance.ribs[family]
     link = None if place is None else instance.links.get(place.link.ifindex)
     if link is not None and link.advertised is not None and rib.knows(neighbor.number):
-        rib.graph.set_available(neighbor.number, link.advertised.bandwidth.advertised[0])
+        rib.set_available(neighbor.number, link.advertised.bandwidth.advertised[0])
 
 
 def loads_measured(instance: BgpInstance, loads: Mapping[int, float | None]) -> bool:
-    """Store loads of links; whether the graph is other, for weights that follow them.
-
-    Other routers are not told: what a route carries is what its links could carry.
-    """
+    """Store loads of links; whether the graph is other, for weights that follow them."""
     rules, now, changed = instance.settings.advertise, instance.process.now, set[int]()
     for ifindex, load in loads.items():
         link = instance.links.get(ifindex)

@@ -142,6 +142,7 @@ class BgpSettings(msgspec.Struct, frozen=True):
     originated while that link is up, with its capacity. ``families``: those routed. ``relax``: of
     AS paths only the length is compared (RFC 7938 §6.2). ``redistribute``: by source, such as
     ``static`` or the name of a protocol. ``port``: connections of neighbors are accepted there.
+    ``follows_load``: weights follow what load leaves of paths, and neighbors are told of it.
     """
 
     local_as: int
@@ -158,6 +159,7 @@ class BgpSettings(msgspec.Struct, frozen=True):
     internal_preference: int = INTERNAL_PREFERENCE
     port: int = BGP_PORT
     drained: bool = False
+    follows_load: bool = False
     epoch: float = 0.0
     """Wall-clock time, seconds since 1970, at ``now`` 0."""
 

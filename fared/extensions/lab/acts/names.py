@@ -67,4 +67,4 @@ def refuse(topology: LabTopology, act: str, as_kind: str | None) -> None:
                 f"act {act}: all routers must run fared, {node.name} runs {kind}"
             )
         if act == "tenant" and node.is_router and node.protocol == BGP:
-            raise click.UsageError(f"act {act}: BGP tells capacities, not what load leaves of them")
+            raise click.UsageError(f"act {act}: by BGP no address leads through one spine only")

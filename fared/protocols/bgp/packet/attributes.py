@@ -32,6 +32,7 @@ from fared.protocols.bgp.packet.communities import (
     SHARED_LIMIT,
     LargeCommunity,
     SharedLimit,
+    available_bandwidth,
     link_bandwidth,
 )
 
@@ -332,6 +333,12 @@ class PathAttributes(msgspec.Struct, frozen=True, gc=False):
         """The lowest valid Link Bandwidth, bytes/s (RFC 10005 §4); None without one."""
         found = self.find(ExtendedCommunities)
         return None if found is None else link_bandwidth(found.communities)
+
+    @property
+    def available_bandwidth(self) -> float | None:
+        """What load leaves of the path, bytes/s; None: the neighbor does not say so."""
+        found = self.find(ExtendedCommunities)
+        return None if found is None else available_bandwidth(found.communities)
 
     @property
     def shared_limits(self) -> tuple[SharedLimit, ...]:

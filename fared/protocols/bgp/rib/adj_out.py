@@ -29,7 +29,7 @@ from fared.protocols.bgp.packet.attributes import (
     SharedLimits,
     UnknownAttribute,
 )
-from fared.protocols.bgp.packet.communities import LinkBandwidth, SharedLimit
+from fared.protocols.bgp.packet.communities import AvailableBandwidth, LinkBandwidth, SharedLimit
 from fared.protocols.bgp.packet.messages import RouteGroup, Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.adj_in import AdjRibIn, Numbers
@@ -94,11 +94,15 @@ class ExportedRoute:
 
 
 class Outgoing(NamedTuple):
-    """A route for a neighbor, its Link Bandwidth in bytes/s, and routers that all paths pass."""
+    """A route for a neighbor, its Link Bandwidth in bytes/s, and routers that all paths pass.
+
+    ``available``: what load leaves of the bandwidth, None: all of it.
+    """
 
     route: ExportedRoute
     bandwidth: float | None
     limits: tuple[SharedLimit, ...] = ()
+    available: float | None = None
 
 
 def exported(
@@ -138,7 +142,7 @@ def exported(
 
 def _widest(old: Outgoing, new: Outgoing) -> tuple[float | None, float | None]:
     """Return the bandwidth of two routes that changes most, None for none."""
-    pairs = [(old.bandwidth, new.bandwidth)]
+    pairs = [(old.bandwidth, new.bandwidth), _loads(old, new)]
     before, after = ({one.speaker: one for one in each.limits} for each in (old, new))
     for speaker in {**before, **after}:
         was, now = before.get(speaker), after.get(speaker)
@@ -146,6 +150,21 @@ def _widest(old: Outgoing, new: Outgoing) -> tuple[float | None, float | None]:
             return None, new.bandwidth
         pairs += [(was.bandwidth, now.bandwidth), (was.reach, now.reach)]
     return max(pairs, key=_change)
+
+
+def _loads(old: Outgoing, new: Outgoing) -> tuple[float | None, float | None]:
+    """Return a pair that differs as what load leaves does, beside the bandwidth of the route.
+
+    As for links, a change counts in proportion to the bandwidth: little that is left may double.
+    """
+    if old.bandwidth is None or new.bandwidth is None:
+        return old.available, new.available
+    before, after = (
+        one.bandwidth if one.available is None else one.available for one in (old, new)
+    )
+    assert before is not None
+    assert after is not None
+    return new.bandwidth, new.bandwidth + after - before
 
 
 def _change(pair: tuple[float | None, float | None]) -> float:
@@ -302,7 +321,10 @@ class AdjRibOut:
         if bandwidth is None or send == "none":
             return outgoing.route.attributes
         types = {"transitive": (True,), "non-transitive": (False,)}.get(send, (True, False))
-        own = [LinkBandwidth(self.settings.local_as, bandwidth, each) for each in types]
+        local_as, free = self.settings.local_as, outgoing.available
+        own: list[LinkBandwidth | AvailableBandwidth]
+        own = [LinkBandwidth(local_as, bandwidth, each) for each in types]
+        own += [] if free is None else [AvailableBandwidth(free)]
         found = with_bandwidth(outgoing.route.attributes, *own)
         return found.replaced(SharedLimits(outgoing.limits)) if outgoing.limits else found
 

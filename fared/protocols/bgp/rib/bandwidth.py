@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fared.protocols.bgp.rib.decision import PeerPath
 from fared.protocols.bgp.rib.paths import OWN
@@ -22,6 +22,8 @@ from fared.protocols.bgp.rib.shared import (
     told,
 )
 
+_ALL: Final = 1 - 1e-6
+"""Part of a total that counts as all of it: a value on the wire has single precision."""
 Shares = dict[tuple[int, ...], float]
 """By the numbers of sessions with one router, ascending: the limit B of what they carry."""
 
@@ -30,17 +32,27 @@ class PathBandwidth(NamedTuple):
     """The shares of neighbors, and what all of them carry; None: nothing to announce.
 
     ``parts``: neighbors that carry less together than alone. ``chain``: routers that all paths pass
-    through, to be named to others.
+    through, to be named to others. ``free``: what load leaves of the limits of shares, where
+    it is less; ``available``: the same of the total, None: all of it, or unknown.
     """
 
     shares: Shares
     total: float | None
     parts: tuple[SharedPart, ...] = ()
     chain: Chain = ()
+    free: Shares = {}  # noqa: RUF012
+    available: float | None = None
 
 
-def path_bandwidth(chosen: Sequence[PeerPath], links: Mapping[int, float]) -> PathBandwidth:
-    """Return what chosen paths carry; ``links`` are C by session, without those unknown."""
+def path_bandwidth(
+    chosen: Sequence[PeerPath],
+    links: Mapping[int, float],
+    availables: Mapping[int, float] | None = None,
+) -> PathBandwidth:
+    """Return what chosen paths carry; ``links`` are C by session, without those unknown.
+
+    ``availables``: what load leaves of them, None: load does not count.
+    """
     if chosen and chosen[0].peer.number <= OWN:
         own = chosen[0].path.bandwidth
         return PathBandwidth({}, math.inf if own is None else own)
@@ -78,7 +90,44 @@ def path_bandwidth(chosen: Sequence[PeerPath], links: Mapping[int, float]) -> Pa
         for sessions, chain in named.items()
         if carried[sessions] > 0
     ]
-    return PathBandwidth(found, total, parts, common(ways))
+    made = PathBandwidth(found, total, parts, common(ways))
+    return made if availables is None else _loaded(made, chosen, carried, {**links, **availables})
+
+
+def _loaded(
+    made: PathBandwidth,
+    chosen: Sequence[PeerPath],
+    carried: Shares,
+    availables: Mapping[int, float],
+) -> PathBandwidth:
+    """Return it with what load leaves.
+
+    Of a limit that neighbors share, the same part is left as of what they carry: none of them says
+    whether load is before that router or behind it.
+    """
+    told: dict[int, float] = {
+        peer.number: path.available for peer, path, _ in chosen if path.available is not None
+    }
+    free = {
+        sessions: min([told[number] for number in sessions if number in told])
+        for sessions in carried
+        if not told.keys().isdisjoint(sessions)
+    }
+    left = {
+        sessions: min(
+            most,
+            free.get(sessions, math.inf),
+            sum([availables.get(number, math.inf) for number in sessions]),
+        )
+        for sessions, most in carried.items()
+    }
+    available = sum(left.values())
+    for part in made.parts:
+        mine = sum([left[sessions] for sessions in part.members])
+        most = sum([carried[sessions] for sessions in part.members])
+        available += (part.total * mine / most if most else 0.0) - mine
+    whole = made.total is None or math.isinf(made.total) or available >= made.total * _ALL
+    return made._replace(free=free, available=None if whole else available)
 
 
 def _equal(shares: Shares, links: Mapping[int, float]) -> Shares:

@@ -21,11 +21,12 @@ class DecisionSettings(msgspec.Struct, frozen=True):
     """How many paths are used.
 
     ``relax``: of AS paths only the length is compared (RFC 7938 §6.2); else paths beside the best
-    one need the same AS path.
+    one need the same AS path. ``follows_load``: what load leaves of paths counts, and is announced.
     """
 
     max_paths: int = _MAX_PATHS
     relax: bool = True
+    follows_load: bool = False
 
 
 class PeerPath(NamedTuple):

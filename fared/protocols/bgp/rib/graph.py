@@ -9,7 +9,8 @@ group. Prefixes belong to the group's node, which forwards to none.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -34,8 +35,8 @@ _MOST_NAMED: Final = 1 << 23
 GraphOutput = TedUpdated | PrefixesUpdated | LocalLinksChanged
 _Row = tuple[NodeId, float, int, int]
 """Of a block: node, capacity, local and remote id, metric."""
-_Edge = tuple[NodeId, float, int]
-"""To a group: the next node, what is carried there, metric."""
+_Edge = tuple[NodeId, float, int, float | None]
+"""To a group: the next node, what is carried there, metric, what load leaves (None: all)."""
 
 
 def group_node(group: int) -> NodeId:
@@ -55,10 +56,13 @@ class _Reach(NamedTuple):
         return {sessions: edge[0] for sessions, edge in self.edges.items()}
 
 
-def _reach(group: int, shares: Shares, parts: tuple[SharedPart, ...]) -> _Reach:
+def _reach(
+    group: int, shares: Shares, parts: tuple[SharedPart, ...], free: Mapping[tuple[int, ...], float]
+) -> _Reach:
     if not parts:
         node = group_node(group)
-        return _Reach({one: (node, limit, _METRIC) for one, limit in shares.items()}, {})
+        edges = {one: (node, most, _METRIC, free.get(one)) for one, most in shares.items()}
+        return _Reach(edges, {})
     shared: dict[NodeId, SharedPart] = {}
     by_sessions: dict[tuple[int, ...], _Edge] = {}
     for part in parts:
@@ -66,16 +70,19 @@ def _reach(group: int, shares: Shares, parts: tuple[SharedPart, ...]) -> _Reach:
         if node not in shared:
             shared[node] = part
             for sessions, reach in zip(part.members, part.reaches, strict=True):
-                by_sessions[sessions] = node, reach, _METRIC
+                left = free.get(sessions)
+                less = None if left is None else min(left, reach)
+                by_sessions[sessions] = node, reach, _METRIC, less
     alone = group_node(group)
     edges = {
         # all paths are equally long
-        sessions: by_sessions.get(sessions, (alone, limit, 2 * _METRIC))
+        sessions: by_sessions.get(sessions, (alone, limit, 2 * _METRIC, free.get(sessions)))
         for sessions, limit in shares.items()
     }
     return _Reach(edges, shared)
 
 
+_ALL_FREE: Final[Mapping[tuple[int, ...], float]] = MappingProxyType({})
 _NOWHERE: Final = _Reach({}, {})
 
 
@@ -89,7 +96,8 @@ class GroupGraph:
         self.capacities: dict[int, float] = {}
         """C of each session whose link has a known capacity, bytes/s."""
         self._links: dict[int, LocalLink] = {}
-        self._availables: dict[int, float] = {}
+        self.availables: dict[int, float] = {}
+        """What load leaves of them, where that is known."""
         self._identifiers: dict[int, int] = {}
         self._nodes: dict[tuple[int, ...], NodeId] = {}
         self._groups: dict[int, _Reach] = {}
@@ -107,7 +115,7 @@ class GroupGraph:
         """Set the link of a session with the router of an identifier; None: there is none."""
         self._links.pop(peer, None)
         self.capacities.pop(peer, None)
-        self._availables.pop(peer, None)
+        self.availables.pop(peer, None)
         if link is not None:
             self._links[peer] = link
             if link.bandwidth is not None:
@@ -118,14 +126,20 @@ class GroupGraph:
 
     def set_available(self, peer: int, available: float | None) -> None:
         """Set what the load leaves of the link of a session, bytes/s; None: unknown."""
-        self._availables.pop(peer, None)
+        self.availables.pop(peer, None)
         if available is not None:
-            self._availables[peer] = available
+            self.availables[peer] = available
         self._links_changed = True
 
-    def set_shares(self, group: int, shares: Shares, parts: tuple[SharedPart, ...] = ()) -> None:
+    def set_shares(
+        self,
+        group: int,
+        shares: Shares,
+        parts: tuple[SharedPart, ...] = (),
+        free: Mapping[tuple[int, ...], float] = _ALL_FREE,
+    ) -> None:
         """Set by whom a group is reached; by none: it is no part of the graph."""
-        before, reach = self._groups.pop(group, _NOWHERE), _reach(group, shares, parts)
+        before, reach = self._groups.pop(group, _NOWHERE), _reach(group, shares, parts, free)
         if shares:
             self._groups[group] = reach
         if before.heads != reach.heads or before.shared != reach.shared:
@@ -198,7 +212,7 @@ class GroupGraph:
                 if link is not None:
                     known = math.nan if link.bandwidth is None else link.bandwidth
                     rows.append((node, known, peer, _METRIC))
-                    free[peer] = self._availables.get(peer, math.nan)
+                    free[peer] = self.availables.get(peer, math.nan)
                     links.append(replace(link, neighbor=node, local_id=peer, metric=_METRIC))
         block = _block(self.root, rows)
         block = replace(block, availables=np.array([free[peer] for _, _, peer, _ in rows]))
@@ -209,8 +223,13 @@ class GroupGraph:
     def _neighbor(self, sessions: tuple[int, ...]) -> NodeBlock:
         rows = [(self.root, math.nan, peer, _METRIC) for peer in sessions if peer in self._links]
         beyond = self._beyond[sessions].values()
-        rows += [(node, limit, 0, metric) for node, limit, metric in beyond]
-        return _block(self._nodes[sessions], rows)
+        rows += [(node, limit, 0, metric) for node, limit, metric, _ in beyond]
+        block = _block(self._nodes[sessions], rows)
+        free = {node: left for node, _, _, left in beyond if left is not None}
+        if not free:
+            return block
+        left = [free.get(NodeId(node), math.nan) for node in block.neighbors.tolist()]
+        return replace(block, availables=np.array(left))
 
     def _changed_groups(self, cause: str, since: float) -> Iterator[GraphOutput]:
         for group in self._changed:
@@ -219,7 +238,7 @@ class GroupGraph:
             if reach.edges:
                 rows = [
                     (self._nodes[sessions], math.nan, 0, metric)
-                    for sessions, (head, _, metric) in reach.edges.items()
+                    for sessions, (head, _, metric, _) in reach.edges.items()
                     if head == node
                 ]
                 rows += [(one, math.nan, 0, _METRIC) for one in reach.shared]

@@ -26,6 +26,7 @@ from fared.protocols.bgp.packet.attributes import (
     attributes_of,
 )
 from fared.protocols.bgp.packet.communities import (
+    AvailableBandwidth,
     LinkBandwidth,
     SharedLimit,
     with_link_bandwidth,
@@ -68,6 +69,7 @@ class BgpPath(msgspec.Struct, frozen=True, gc=False):
     """A path; ``attributes`` are those without Link Bandwidth, ``bandwidth`` is bytes/s.
 
     ``limits``: routers that all paths behind the neighbor pass through, itself included.
+    ``available``: what load leaves of ``bandwidth``, None: all of it, or unknown.
 
     ``preference`` is what the decision compares first, the lowest wins: LOCAL_PREF negated, length
     of the AS path, origin.
@@ -84,9 +86,12 @@ class BgpPath(msgspec.Struct, frozen=True, gc=False):
     origin: int = 0
     """The tag of the protocol that it was redistributed from, 0 for none."""
     limits: tuple[SharedLimit, ...] = ()
+    available: float | None = None
 
 
-def with_bandwidth(attributes: PathAttributes, *own: LinkBandwidth) -> PathAttributes:
+def with_bandwidth(
+    attributes: PathAttributes, *own: LinkBandwidth | AvailableBandwidth
+) -> PathAttributes:
     """Return attributes with these Link Bandwidths, or none, instead of others."""
     found = attributes.find(ExtendedCommunities)
     communities = with_link_bandwidth(() if found is None else found.communities, *own)
@@ -143,6 +148,10 @@ def make_path(
     return BgpPath(attributes, next_hop, bandwidth, preference, lowest, first, kind, tag)
 
 
+_Key = tuple[int, float | None, tuple[SharedLimit, ...], float | None]
+"""Of a path: its kind, and what may be another one in paths of that kind."""
+
+
 class PathTable:
     """All paths by number; 0 is no path."""
 
@@ -150,7 +159,7 @@ class PathTable:
         self.kinds = np.zeros(_ROOM, np.int32)
         """By the number of a path, its kind: paths of one differ in bandwidth only."""
         self._paths: list[BgpPath | None] = [None]
-        self._numbers: dict[tuple[int, float | None, tuple[SharedLimit, ...]], int] = {}
+        self._numbers: dict[_Key, int] = {}
         self._bases: dict[tuple[PathAttributes, BgpNextHop], BgpPath] = {}
         self._last = 0
         self._free: list[int] = []
@@ -167,16 +176,20 @@ class PathTable:
         """Return the number of a path with these attributes, a new one if need be."""
         bandwidth = attributes.link_bandwidth if receive else None
         limits = attributes.shared_limits if receive else ()
+        free = attributes.available_bandwidth if receive else None
         plain = without(with_bandwidth(attributes), SharedLimits)
         base = self._bases.get((plain, next_hop))
         if base is None:
             self._last += 1
             base = make_path(plain, next_hop, kind=self._last)
             self._bases[plain, next_hop] = base
-        found = self._numbers.get((base.kind, bandwidth, limits))
+        key = (base.kind, bandwidth, limits, free)
+        found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[base.kind, bandwidth, limits] = self._place()
-            self._paths[found] = msgspec.structs.replace(base, bandwidth=bandwidth, limits=limits)
+            found = self._numbers[key] = self._place()
+            self._paths[found] = msgspec.structs.replace(
+                base, bandwidth=bandwidth, limits=limits, available=free
+            )
             self.kinds[found] = base.kind
         return found
 

@@ -62,6 +62,8 @@ class GroupPaths(NamedTuple):
     """Those of the neighbors that told the paths."""
     chain: Chain = ()
     """Routers that all paths pass through."""
+    available: float | None = None
+    """What load leaves of the total, bytes/s; None: all of it, or unknown."""
 
 
 _WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
@@ -179,6 +181,14 @@ class BgpRib:
             if number in self.outs:
                 self.outs[number].mark(numbers)
 
+    def set_available(self, peer: int, available: float | None) -> None:
+        """Set what load leaves of the link to a neighbor, bytes/s; None: unknown."""
+        self.graph.set_available(peer, available)
+        if self.settings.follows_load:
+            for group, chosen in self.chosen.items():
+                if peer in chosen.numbers:
+                    self._again[group] = None
+
     # -- routes -----------------------------------------------------------------------------------
 
     def update(self, peer: int, update: Update) -> None:
@@ -293,14 +303,15 @@ class BgpRib:
     def _decide(self, group: int) -> bool:
         """Choose paths; return whether they or what they carry are others than before."""
         paths = self._choose(group)
-        found = path_bandwidth(paths, self.graph.capacities)
-        self.graph.set_shares(group, found.shares, found.parts)
+        availables = self.graph.availables if self.settings.follows_load else None
+        found = path_bandwidth(paths, self.graph.capacities, availables)
+        self.graph.set_shares(group, found.shares, found.parts, found.free)
         tag = paths[0].path.origin if found.shares else 0
         if tag != self.graph.tag(group):
             names = self.table.prefixes
             self.graph.set_tag(group, tag, [names[at] for at in self.table.members[group]])
         numbers = frozenset([one.peer.number for one in paths])
-        chosen = GroupPaths(paths, found.total, numbers, found.chain)
+        chosen = GroupPaths(paths, found.total, numbers, found.chain, found.available)
         if chosen == self.chosen.get(group):
             return False
         self.chosen[group] = chosen
@@ -323,7 +334,7 @@ class BgpRib:
     def _outgoing(self, peer: BgpPeer, export: ExportSettings, group: int) -> Outgoing | None:
         """Return the route of a group for a neighbor; None if it is not to be told."""
         chosen = self.chosen.get(group, _NOTHING)
-        paths, total, numbers, _ = chosen
+        paths, total, numbers, *_ = chosen
         # RFC 4271 §9.2: what an internal neighbor told is not told to another one
         if not paths or (peer.internal and paths[0].peer.internal):
             return None
@@ -338,7 +349,7 @@ class BgpRib:
         if export.drained:
             return Outgoing(route, 0.0)
         told = announced(total, self._limit(peer))
-        return Outgoing(route, told, self._limits(peer, chosen))
+        return Outgoing(route, told, self._limits(peer, chosen), _free(peer, told, chosen))
 
     def _limits(self, peer: BgpPeer, chosen: GroupPaths) -> Chain:
         """Return the routers that all paths pass through: this one, and those beyond it.
@@ -389,3 +400,9 @@ class BgpRib:
             total = None if None in known else sum([one for one in known if one is not None])
             self._carried[peer] = total
         return self._carried[peer]
+
+
+def _free(peer: BgpPeer, told: float | None, chosen: GroupPaths) -> float | None:
+    """Return what load leaves of a bandwidth that is told; None: all, or it is not for others."""
+    left = chosen.available
+    return left if peer.own_minimum and left is not None and (told is None or left < told) else None
