@@ -21,6 +21,7 @@ from fared.extensions.lab.kernel_view import Hop
 from fared.extensions.lab.main import main
 from fared.extensions.lab.tables import shares_table
 from fared.extensions.lab.traffic import TrafficReport, Uplink
+from tests.lab import two_leaves
 from tests.lab.test_fabric import TOPOLOGY
 
 pytestmark = pytest.mark.netns
@@ -50,6 +51,19 @@ def test_the_weights_follow_a_slow_link_and_the_flows_follow_the_weights(capsys,
     assert "healed" in told
     drawn = picture.read_text()
     assert all(f">{word}<" in drawn for word in ("by weight", "measured", "20.0%", "80.0%"))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("sessions", ["dual", "unnumbered"])
+def test_over_bgp_the_demo_shows_both_families(sessions: str, capsys):
+    text = two_leaves.topology(
+        "small", protocol="bgp", rate="100M", more={"bgp-sessions": sessions}
+    )
+    source = topology.from_document(yaml.safe_load(text), Path("small.clab.yml"))
+    assert run_demo(source) == 0
+    told = capsys.readouterr().out
+    assert "BGP for IPv4 and IPv6" in told
+    assert "1 leaf holds 1:4 in the kernel for IPv4 and IPv6" in told
 
 
 @pytest.mark.peers
