@@ -194,6 +194,21 @@ def test_weights_for_few_flows_are_marked_and_not_counted_as_loss():
     assert "For 128 flows the smaller ones get less than their proportion." in summary
 
 
+@pytest.mark.parametrize(("entries", "weights", "lost"), [(13, [1, 4, 4, 4], 0), (12, [1] * 3, 1)])
+def test_what_a_next_hop_without_traffic_could_carry_is_lost(entries, weights, lost):
+    """1:4:4:4 takes 13 entries of a chip; with 12 the small path carries nothing."""
+    bounded = SolverSettings(max_group_size=entries)
+    fabric = clos3(4, 2, network=Network(seed=1), solver=bounded)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    fabric.network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)
+    fabric.network.run_until_quiet(60)
+    document = routes.weights(seen_from(fabric, "L1"), str(fabric.leaf_prefixes["L2"]))
+    (vector,) = document.vectors
+    assert [member.weight for member in vector.members] == weights
+    assert vector.quantization_error == pytest.approx(lost / 13, abs=1e-6)
+
+
 def test_path_follows_every_split_to_the_destination(context):
     document = path.path(context, "L1", "L2")
     shares = {(e.from_hostname, e.to_hostname): e.share for e in document.edges}

@@ -44,7 +44,9 @@ from fared.management.documents.views.route_filter import change_times, wanted_r
 from fared.management.documents.views.status import weighted_routes
 from fared.management.documents.weights import DelayChoice, WeightMember, Weights, WeightVector
 from fared.paths.rib.model import NextHop, NextHopSet, Route
+from fared.paths.rib.set_builder import SolvedHops
 from fared.paths.weights.few_flows import skew_for_few_flows
+from fared.paths.weights.path_capacity import WeightMode
 from fared.paths.weights.quantise import divide_buckets
 
 MAX_EXAMPLES = 3
@@ -302,8 +304,35 @@ def wanted_shares(context: ViewContext, hops: NextHopSet) -> list[float]:
 def quantization_error(
     context: ViewContext, hops: NextHopSet, wanted: list[float] | None = None
 ) -> float:
-    """Return the throughput lost to integer weights (sum(q) / max(q/w) against sum(w))."""
+    """Return the throughput lost to integer weights (sum(q) / max(q/w) against sum(w)).
+
+    With that of next hops whose weight is zero.
+    """
     written = written_weights(context, hops.hops)
     pairs = zip(wanted or wanted_shares(context, hops), written, strict=True)
     worst = max((weight / want for want, weight in pairs if want), default=0.0)
-    return max(0.0, 1 - sum(written) / worst) if worst else 0.0
+    if not worst:
+        return 0.0
+    return max(0.0, 1 - min(sum(written) / worst, 1.0) * (1 - _left_out(context, hops)))
+
+
+def _left_out(context: ViewContext, hops: NextHopSet) -> float:
+    """Return the share of next hops that get no traffic, since their weight is zero.
+
+    Those beyond ``max_paths`` are not meant; by load, next hops have other shares than capacities.
+    """
+    if not isinstance(hops, SolvedHops):
+        return 0.0
+    settings = context.router.settings.solver
+    if settings.mode is not WeightMode.CAPACITY:
+        return 0.0
+    _, capacities, weights = hops.arrays()
+    if not np.isfinite(capacities).all():
+        return 0.0
+    meant = (capacities > 0) & (np.cumsum(capacities > 0) <= settings.max_paths)
+    if weights[meant].all():
+        return 0.0
+    shares = np.where(meant, capacities, 0.0)[None]
+    if context.flows is not None:
+        shares = skew_for_few_flows(shares, context.flows)
+    return float(1 - shares[0][weights > 0].sum() / shares.sum())
