@@ -207,6 +207,9 @@ def test_what_a_next_hop_without_traffic_could_carry_is_lost(entries, weights, l
     (vector,) = document.vectors
     assert [member.weight for member in vector.members] == weights
     assert vector.quantization_error == pytest.approx(lost / 13, abs=1e-6)
+    (check,) = [c for c in validate(seen_from(fabric, "L1")).checks if "bounded" in c.name]
+    assert check.ok is not bool(lost)
+    assert ("loses 7.7%" in check.detail) is bool(lost), check.detail
 
 
 def test_path_follows_every_split_to_the_destination(context):

@@ -126,6 +126,22 @@ def _search(
     return tuple(q // divisor for q in found)
 
 
+def throughput_lost(
+    weights: NDArray[np.int64], capacities: NDArray[np.float64], max_paths: int
+) -> float:
+    """Return what a vector loses of the capacities of the first ``max_paths`` members.
+
+    0 where a capacity is unknown, NaN.
+    """
+    there = capacities > 0
+    there &= np.cumsum(there) <= max_paths
+    if not np.isfinite(capacities).all() or not weights[there].any():
+        return 0.0
+    wanted = capacities[there]
+    given = weights[there]
+    return max(0.0, float(1 - given.sum() / (given / wanted).max() / wanted.sum()))
+
+
 @functools.lru_cache(maxsize=4096)
 def divide_buckets(weights: tuple[int, ...], buckets: int) -> tuple[int, ...]:
     """Return the smallest weights that give a resilient group's members D'Hondt's buckets."""

@@ -5,14 +5,21 @@ from __future__ import annotations
 from fared.management.documents.cells import count
 from fared.management.documents.context import ViewContext
 from fared.management.documents.each import views_of
+from fared.management.documents.human import share
 from fared.management.documents.validate import SelfCheck, Validate
 from fared.management.documents.views.kernel import differences
 from fared.management.documents.views.link import refused_hellos
 from fared.management.documents.views.missing import link_counts
 from fared.paths.fib.model import FibState
+from fared.paths.rib.set_builder import SolvedHops
+from fared.paths.weights.defaults import MAX_WEIGHT
+from fared.paths.weights.path_capacity import WeightMode
+from fared.paths.weights.quantise import throughput_lost
 
 _NAMED = 5
 _DUPLICATES = ("duplicate-router-id", "duplicate-system-id")
+_MOST_LOST = 0.05
+"""Of the throughput, by bounds of weights."""
 _ONGOING = 60.0
 """Seconds: a source that has sent a hello since may go on."""
 
@@ -44,6 +51,7 @@ def validate(context: ViewContext) -> Validate:
             ok=not wrong,
             detail=_named(f"{len(wrong)} settings are wrong", wrong),
         ),
+        *_bounds(context),
         _file(context),
     ]
     return Validate(ok=all(check.ok for check in checks), checks=checks)
@@ -104,6 +112,28 @@ def _identity(context: ViewContext) -> SelfCheck:
     named += [f"{item.source} on {item.interface}" for item in refused if item.last <= _ONGOING]
     detail = _named("another router has our id" if named else "no other router has it", named)
     return SelfCheck(name="router id is unique", ok=not named, detail=detail)
+
+
+def _bounds(context: ViewContext) -> list[SelfCheck]:
+    """Check, where weights are bounded, that this costs no route much.
+
+    By load, or for few flows, weights differ from capacities by intent.
+    """
+    settings = context.router.settings.solver
+    bounded = settings.max_group_size is not None or settings.max_weight < MAX_WEIGHT
+    if not bounded or settings.mode is not WeightMode.CAPACITY or settings.flows is not None:
+        return []
+    # By identity: thousands of routes share few sets.
+    sets = {id(route.nexthops): (at, route.nexthops) for at, route in context.routes.items()}
+    costly = []
+    for prefix, hops in sets.values():
+        if isinstance(hops, SolvedHops):
+            _, capacities, weights = hops.arrays()
+            lost = throughput_lost(weights, capacities, settings.max_paths)
+            if lost > _MOST_LOST:
+                costly.append(f"{prefix} loses {share(lost)}")
+    detail = _named(f"{count(len(costly), 'vector')} with a loss above {share(_MOST_LOST)}", costly)
+    return [SelfCheck(name="bounded weights carry the capacity", ok=not costly, detail=detail)]
 
 
 def _named(count: str, names: list[str]) -> str:
