@@ -16,7 +16,7 @@ from fared.management.documents.registry import all_documents
 from tests.api.answers import run_view
 from tests.api.conforms import faults
 from tests.api.seen import scraped, seen_from
-from tests.bgp.fabrics import apply_neighbor, slow, speakers, started
+from tests.bgp.fabrics import apply_neighbor, clos5, slow, speakers, started
 from tests.sim.shared import mend
 
 CONFIG = load_text('bgp: {as: 1, networks: [lo], neighbors: {"S*": {import: all, export: all}}}')
@@ -89,6 +89,22 @@ def test_paths_tell_what_limits_them_and_who_is_told(fabric):
         ]
     }
     assert told == {"S1", "S2"}
+
+
+def test_a_path_names_the_routers_that_all_paths_behind_the_neighbor_share():
+    """Of five stages, as a spine hears of another pod from the superspines of its plane."""
+    running = started(clos5(speakers(), (2, 1, 2, 2)))
+    slow(running, "p2.S1", "p2.L1", 25.0)
+    running.network.run_for(1.0)
+    prefix = str(running.leaf_prefixes["p2.L1"])
+    (row,) = run_view(seen(running, "p1.S1"), "show bgp-routes", {"prefix": prefix})["routes"]
+    used = [path for path in row["paths"] if path["used"]]
+    assert len(used) == 2
+    for path in used:
+        itself, spine = path["limits"]
+        assert (itself["router_id"], itself["reach"]) == (path["router_id"], None)
+        assert [round(each["carries"] * 8e-9) for each in (itself, spine)] == [25, 25]
+        assert round(spine["reach"] * 8e-9) == 400
 
 
 def test_an_address_stands_for_the_longest_prefix_and_a_neighbor_for_what_it_told(fabric):

@@ -29,6 +29,7 @@ from fared.protocols.bgp.packet.communities import (
     LinkBandwidth,
     SharedLimit,
     available_bandwidth,
+    extended_text,
     link_bandwidth,
     read_link_bandwidth,
     with_link_bandwidth,
@@ -159,6 +160,21 @@ def test_the_lowest_valid_bandwidth_of_either_type_counts(values, lowest):
 
 
 @pytest.mark.rfc("RFC 8950 §4")
+@pytest.mark.rfc("RFC 4360 §4")
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("0002fde800000007", "rt:65000:7"),
+        ("4003fde800000007", "soo:65000:7"),
+        ("01020aff00010007", "rt:10.255.0.1:7"),
+        ("0202fde9fde80007", "rt:4259970536:7"),
+        ("4300000000000001", "0x4300000000000001"),
+    ],
+)
+def test_extended_communities_are_told_as_in_other_daemons(raw, text):
+    assert extended_text(bytes.fromhex(raw)) == text
+
+
 def test_next_hops_of_another_family_are_announced():
     one = ExtendedNextHop((NextHopEncoding(1, 1, 2),))
     (encoded,) = encode_message(OpenMessage(1, 9, 1, (one,)))

@@ -18,13 +18,35 @@ if TYPE_CHECKING:
 _COLUMNS = ("  Prefix", "Neighbor", ">Bandwidth", ">Link", ">Carries", "~AS path")
 
 
+class SharedLimitEntry(Facts):
+    """A router that all paths behind a neighbor pass through, and what it carries.
+
+    ``reach``: what the neighbor carries to there; None: it is the neighbor itself.
+    """
+
+    router_id: str
+    hostname: str | None
+    remote_as: int
+    carries: BytesPerSecond
+    reach: BytesPerSecond
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        name = human.router(self.router_id, self.hostname)
+        reach = "" if self.reach is None else f", {human.bandwidth(self.reach)} to there"
+        return f"{name} carries {human.bandwidth(self.carries)}{reach}"
+
+
 class BgpPathEntry(Facts):
     """A path. ``neighbor``: as it is configured; own and redistributed ones have that word.
 
     ``used``: among those that packets take; ``best`` is the first of them, which is
     advertised. ``why_not``: the step of the decision at which it was left out. ``bandwidth``: that
     in its Link Bandwidth community, ``link``: that of the links to the router, ``carries``: the
-    lesser of both. ``as_path``: AS numbers, sets in braces.
+    lesser of both. ``as_path``: AS numbers, sets in braces. ``communities`` are standard and large
+    ones, ``extended_communities`` those but Link Bandwidth. ``limits``: the routers that the
+    neighbor names, nearest first.
     """
 
     neighbor: str
@@ -38,16 +60,19 @@ class BgpPathEntry(Facts):
     local_preference: int | None
     med: int | None
     communities: list[str]
+    extended_communities: list[str]
+    limits: list[SharedLimitEntry]
     bandwidth: BytesPerSecond
     link: BytesPerSecond
     carries: BytesPerSecond
 
 
 class AdvertisedTo(Facts):
-    """A neighbor that a route is advertised to, with the path bandwidth in it."""
+    """A neighbor that a route is advertised to, with the path bandwidth and limits in it."""
 
     neighbor: str
     bandwidth: BytesPerSecond
+    limits: list[SharedLimitEntry]
 
 
 class BgpRouteEntry(Facts):
@@ -109,7 +134,8 @@ def _one(paper: Paper, route: BgpRouteEntry) -> None:
         paper.heading(f"{path.neighbor}{_standing(path)}")
         paper.facts(path, _FACTS)
     others = route.advertised_to or []
-    paper.more(others, {"Advertised to": "neighbor", ">Bandwidth": "bandwidth"})
+    limited = any(each.limits for each in others)
+    paper.more(others, {**_TOLD, **(_TOLD_LIMITS if limited else {})})
     paper.rates()
 
 
@@ -127,15 +153,22 @@ def _limits(path: BgpPathEntry) -> str | None:
     return f"{told}, link {link}: carries {human.bandwidth(path.carries)}"
 
 
+def _shared(entry: BgpPathEntry | AdvertisedTo) -> str | None:
+    return "; ".join(each.text for each in entry.limits) or None
+
+
 _FACTS: Columns = {
     "Router id": lambda p: p.router_id or None,
     "AS path": _path,
     "Next hop": "next_hop",
     "Bandwidth": _limits,
+    "Limits": _shared,
     "Preference": lambda p: None if p.local_preference is None else str(p.local_preference),
     "MED": lambda p: None if p.med is None else str(p.med),
-    "Communities": lambda p: ", ".join(p.communities) or None,
+    "Communities": lambda p: ", ".join([*p.communities, *p.extended_communities]) or None,
 }
+_TOLD: Columns = {"Advertised to": "neighbor", ">Bandwidth": "bandwidth"}
+_TOLD_LIMITS: Columns = {"~Limits": lambda told: _shared(told) or human.DASH}
 
 DOCUMENT = Document(
     BgpRoutes,

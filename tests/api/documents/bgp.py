@@ -8,6 +8,7 @@ from fared.management.documents.bgp_routes import (
     BgpPathEntry,
     BgpRouteEntry,
     BgpRoutes,
+    SharedLimitEntry,
 )
 from fared.management.documents.bgp_summary import BgpSummary
 from fared.management.documents.happened import WhatChanged
@@ -210,9 +211,26 @@ def heard(number: int, told: float | None, **more: Any) -> Json:
     return sample(BgpPathEntry, **(usual | more))
 
 
+def limit(number: int, carries: int, reach: int | None) -> Json:
+    return sample(
+        SharedLimitEntry,
+        router_id=f"10.255.0.{number}",
+        hostname=f"spine{number}" if number < 9 else None,
+        remote_as=65000 + number,
+        carries=carries * GBIT,
+        reach=None if reach is None else reach * GBIT,
+    )
+
+
 PATHS = [
-    heard(1, 25 * GBIT, best=True),
-    heard(2, 400 * GBIT, med=7, communities=["65000:77", "graceful-shutdown"]),
+    heard(1, 25 * GBIT, best=True, limits=[limit(1, 25, None), limit(9, 25, 100)]),
+    heard(
+        2,
+        400 * GBIT,
+        med=7,
+        communities=["65000:77", "graceful-shutdown", "65000:1:2"],
+        extended_communities=["rt:65000:7"],
+    ),
     heard(
         4,
         None,
@@ -256,7 +274,14 @@ BGP_ROUTE: Json = sample(
             prefix="10.0.3.0/24",
             carries=425 * GBIT,
             paths=PATHS,
-            advertised_to=[sample(AdvertisedTo, neighbor="10.9.1.2", bandwidth=25 * GBIT)],
+            advertised_to=[
+                sample(
+                    AdvertisedTo,
+                    neighbor="10.9.1.2",
+                    bandwidth=25 * GBIT,
+                    limits=[limit(9, 25, 100)],
+                )
+            ],
         )
     ],
 )

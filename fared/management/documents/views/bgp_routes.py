@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from fared.core.ids import Prefix, dotted
@@ -11,6 +11,7 @@ from fared.management.documents.bgp_routes import (
     BgpPathEntry,
     BgpRouteEntry,
     BgpRoutes,
+    SharedLimitEntry,
 )
 from fared.management.documents.bgp_summary import BgpSummary
 from fared.management.documents.context import ViewContext, family_number, finite
@@ -23,6 +24,7 @@ from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
     Communities,
+    ExtendedCommunities,
     LargeCommunities,
     LocalPref,
     Med,
@@ -30,7 +32,7 @@ from fared.protocols.bgp.packet.attributes import (
     OriginType,
     PathAttributes,
 )
-from fared.protocols.bgp.packet.communities import community_text
+from fared.protocols.bgp.packet.communities import SharedLimit, community_text, extended_text
 from fared.protocols.bgp.rib.decision import PeerPath
 from fared.protocols.bgp.rib.paths import OWN, REDISTRIBUTED
 from fared.protocols.bgp.rib.tables import BgpRib
@@ -55,11 +57,11 @@ def routes(
     here = context.narrowed("bgp")
     instance, family = here.bgp.instance, family_number(af)
     asked = None if neighbor is None else _named(here, instance, neighbor)
-    rows = _BgpRows(instance, asked)
+    rows = _BgpRows(here, instance, asked)
     if prefix is not None:
         wanted = _wanted(here, instance, prefix)
         row = rows.row((wanted, instance.ribs[wanted.family]))
-        row.advertised_to = list(_advertised_to(instance, wanted))
+        row.advertised_to = list(_advertised_to(here, instance, wanted))
         return BgpRoutes(here.root, instance.settings.local_as, [row])
     found = [
         (known, rib)
@@ -105,8 +107,10 @@ def _wanted(context: ViewContext, instance: BgpInstance, text: str) -> Prefix:
 class _BgpRows:
     """Builds the rows of prefixes; those of a group share their paths."""
 
-    def __init__(self, instance: BgpInstance, asked: BgpSpeaker | None) -> None:
-        self._instance, self._asked = instance, asked
+    def __init__(
+        self, context: ViewContext, instance: BgpInstance, asked: BgpSpeaker | None
+    ) -> None:
+        self._of, self._asked = (context, instance), asked
         self._paths: dict[tuple[int, int], Sequence[BgpPathEntry]] = {}
 
     def row(self, entry: tuple[Prefix, BgpRib]) -> BgpRouteEntry:
@@ -123,7 +127,7 @@ class _BgpRows:
             return []
         found = self._paths.get((rib.family, group))
         if found is None:
-            found = Shared(list(self._candidates(rib, group)), partial(_entry, self._instance, rib))
+            found = Shared(list(self._candidates(rib, group)), partial(_entry, *self._of, rib))
             self._paths[rib.family, group] = found
         return found
 
@@ -170,7 +174,10 @@ def _why_not(one: PeerPath, used: Sequence[PeerPath], rib: BgpRib) -> str | None
 
 
 def _entry(
-    instance: BgpInstance, rib: BgpRib, entry: tuple[PeerPath, int, str | None]
+    context: ViewContext,
+    instance: BgpInstance,
+    rib: BgpRib,
+    entry: tuple[PeerPath, int, str | None],
 ) -> BgpPathEntry:
     (peer, path, _), place, why_not = entry
     attributes, own = path.attributes, _SOURCES.get(peer.number)
@@ -191,6 +198,8 @@ def _entry(
         local_preference=None if local is None else local.preference,
         med=None if med is None else med.metric,
         communities=list(_communities(path.attributes)),
+        extended_communities=list(_extended(path.attributes)),
+        limits=_limits(context, path.limits),
         bandwidth=finite(path.bandwidth),
         link=link,
         carries=min(known, default=None),
@@ -203,7 +212,27 @@ def _communities(attributes: PathAttributes) -> Iterator[str]:
     yield from () if large is None else map(str, large.communities)
 
 
-def _advertised_to(instance: BgpInstance, prefix: Prefix) -> Iterator[AdvertisedTo]:
+def _extended(attributes: PathAttributes) -> Iterator[str]:
+    found = attributes.find(ExtendedCommunities)
+    yield from () if found is None else map(extended_text, found.communities)
+
+
+def _limits(context: ViewContext, limits: Iterable[SharedLimit]) -> list[SharedLimitEntry]:
+    return [
+        SharedLimitEntry(
+            router_id=dotted(one.identifier),
+            hostname=context.hostnames.get(one.identifier),
+            remote_as=one.number,
+            carries=finite(one.bandwidth),
+            reach=finite(one.reach),
+        )
+        for one in limits
+    ]
+
+
+def _advertised_to(
+    context: ViewContext, instance: BgpInstance, prefix: Prefix
+) -> Iterator[AdvertisedTo]:
     """Yield the neighbors that know the prefix from this router, and its bandwidth."""
     rib = instance.ribs[prefix.family]
     number = rib.table.number(prefix)
@@ -211,4 +240,8 @@ def _advertised_to(instance: BgpInstance, prefix: Prefix) -> Iterator[Advertised
         out = rib.outs.get(one.number)
         route = None if out is None or number is None else out.told(number)
         if route is not None:
-            yield AdvertisedTo(neighbor=one.name, bandwidth=finite(route.bandwidth))
+            yield AdvertisedTo(
+                neighbor=one.name,
+                bandwidth=finite(route.bandwidth),
+                limits=_limits(context, route.limits),
+            )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -21,8 +22,14 @@ from fared.protocols.bgp.packet.coded import AS_TRANS, MAX_TWO_OCTET_AS, Json
 _WELL_KNOWN: Final = {
     0xFFFF0000: "graceful-shutdown",
     0xFFFF0001: "accept-own",
+    0xFFFF0002: "route-filter-translated-v4",
+    0xFFFF0003: "route-filter-v4",
+    0xFFFF0004: "route-filter-translated-v6",
+    0xFFFF0005: "route-filter-v6",
     0xFFFF0006: "llgr-stale",
     0xFFFF0007: "no-llgr",
+    0xFFFF0008: "accept-own-nexthop",
+    0xFFFF0009: "standby-pe",
     0xFFFF029A: "blackhole",
     0xFFFFFF01: "no-export",
     0xFFFFFF02: "no-advertise",
@@ -33,6 +40,11 @@ GRACEFUL_SHUTDOWN: Final = 0xFFFF0000
 """RFC 8326: this route will soon be withdrawn."""
 _SUB_TYPE: Final = 0x04
 _NON_TRANSITIVE: Final = 0x40
+_ROLES: Final = {2: "rt", 3: "soo"}
+_ADMINISTRATORS: Final[Mapping[int, tuple[int, Callable[[int], str]]]] = MappingProxyType(
+    {0: (2, str), 1: (4, dotted), 2: (4, str)}
+)
+"""By type (RFC 4360 §3, RFC 5668): octets of the administrator, and how it is written."""
 _BANDWIDTH = struct.Struct(">BBHf")
 _AVAILABLE: Final = b"\xc0FAR"
 
@@ -121,6 +133,20 @@ def with_link_bandwidth(
         raw for raw in communities if read_link_bandwidth(raw) is None and not _is_available(raw)
     ]
     return (*others, *[one.raw for one in own])
+
+
+def extended_text(raw: bytes) -> str:
+    """Write an extended community: ``rt:65001:7``, ``soo:10.0.0.1:7``, or its hex digits.
+
+    Route targets and origins (RFC 4360 §4, §5; RFC 5668) have names; their numbers are of an AS, an
+    AS of four octets, or an address.
+    """
+    kind, name = raw[0] & ~_NON_TRANSITIVE, _ROLES.get(raw[1])
+    if name is None or kind not in _ADMINISTRATORS:
+        return f"0x{raw.hex()}"
+    size, show = _ADMINISTRATORS[kind]
+    administrator = int.from_bytes(raw[2 : 2 + size], "big")
+    return f"{name}:{show(administrator)}:{int.from_bytes(raw[2 + size :], 'big')}"
 
 
 def _extended_document(raw: bytes) -> Json:
