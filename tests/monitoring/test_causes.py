@@ -16,11 +16,15 @@ pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="promto
 BEFORE, DURING, AFTER = 30, 240, 60
 """Minutes without the cause, with it, and without it again; there is a sample each minute."""
 JOB = 'exported_job="train"'
+RECEIVED = 'fared_bgp_prefixes{neighbor="swp1", af="ipv4", direction="received"}'
+SENT = RECEIVED.replace("received", "sent")
+LIMIT = 'fared_bgp_prefixes_limit{neighbor="swp1"}'
 GAUGES: dict[str, tuple[str, float, float]] = {
     "FaredDown": ("up", 1, 0),
     "FaredNotReady": ("fared_ready", 1, 0),
     "FaredLinkDown": ('fared_link_up{interface="S1"}', 1, 0),
     "FaredAdjacencyLost": ('fared_neighbor_up{interface="S1", neighbor="1", proto="ospf"}', 1, 0),
+    "FaredBgpPrefixesNearLimit": (RECEIVED, 70, 90),
     "FaredDatabaseFull": ('fared_lsdb_full{proto="ospf", area="0.0.0.0"}', 0, 1),
     "FaredWeightsApartFromEqual": ("fared_weighted_routes", 0, 7),
     "FaredQuantizationError": ("fared_weight_quantization_error_ratio", 0, 0.1),
@@ -65,7 +69,8 @@ def caused(alert: str) -> list[dict[str, str]]:
         values = f"0x{BEFORE} 1+1x{DURING} {DURING + 1}x{AFTER}"
         return [on("L1", EVENTS[alert], values)]
     series, good, bad = GAUGES[alert]
-    return [on("L1", series, f"{good}x{BEFORE} {bad}x{DURING} {good}x{AFTER}")]
+    beside = [on("L1", one, f"100x{BEFORE + DURING + AFTER}") for one in (LIMIT, SENT)]
+    return [*beside, on("L1", series, f"{good}x{BEFORE} {bad}x{DURING} {good}x{AFTER}")]
 
 
 def healthy() -> list[dict[str, str]]:
@@ -75,6 +80,7 @@ def healthy() -> list[dict[str, str]]:
     for fabric, name, lowest, checksum in parts:
         found += [on(name, one, f"{good}x60", fabric) for one, good, _ in GAUGES.values()]
         found += [on(name, one, "0x60", fabric) for one in EVENTS.values()]
+        found += [on(name, one, "100x60", fabric) for one in (LIMIT, SENT)]
         part = CHECKSUM.replace('"1"', f'"{lowest}"')
         found.append(on(name, part, f"{checksum}x60", fabric))
     return found

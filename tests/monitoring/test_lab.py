@@ -12,7 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,16 @@ def summing(text: str) -> str:
     return yaml.safe_dump(document)
 
 
+def speaking(
+    name: str, other: str, networks: Sequence[str] = (), **more: Any
+) -> Callable[[dict[str, Any]], None]:
+    """Run BGP with another router, too, else without a route: the board has panels of it."""
+    neighbors = {other: {"import": "none", "export": "none", **more}}
+    number = 65000 + ROUTERS.index(name)
+    bgp = {"as": number, "networks": [*networks], "neighbors": neighbors}
+    return lambda config: config.update(bgp=bgp)
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     directory = tmp_path_factory.mktemp("monitoring")
@@ -113,7 +123,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             watched["steps"] = [{"ratio": "0.1%", "share": "25%"}]
             health = {"counters": str(counters.file), "interfaces": {counters.name: watched}}
             running.configure("S2", lambda config: config.update({"link-health": health}))
-            for name in ("L1", "S2"):
+            for name, other in (("L1", "S2"), ("S2", "L1")):
+                running.configure(name, speaking(name, other))
                 fabric.stop_node(name)
                 fabric.start_node(name)
             assert await_paths(fabric, 30) is not None
@@ -349,6 +360,23 @@ def test_a_configuration_that_waits_for_its_confirmation_is_reported(lab: Lab):
         node.cli("config", "apply", str(node.directory / "fared.yaml"), "--confirm", "5m")
         lab.fires("FaredConfigUnconfirmed", "S2")
         node.cli("config", "confirm")
+
+
+@pytest.mark.soak
+def test_a_bgp_neighbor_near_its_limit_of_prefixes_is_reported(lab: Lab):
+    """S2 advertises one prefix to L1, which accepts one."""
+
+    def applied(networks: list[str], **accepts: Any) -> None:
+        for name, other in (("S2", "L1"), ("L1", "S2")):
+            more = accepts if name == "L1" else {"export": "own"}
+            change = speaking(name, other, networks=networks if name == "S2" else [], **more)
+            lab.configure(name, change)
+            lab.fabric.node(name).cli("config", "reload")
+
+    with lab.alert("FaredBgpPrefixesNearLimit", "L1"):
+        applied(["198.18.7.0/24"], **{"import": "all", "maximum-prefixes": 1})
+        lab.fires("FaredBgpPrefixesNearLimit", "L1")
+        applied([])
 
 
 @pytest.mark.soak
