@@ -119,13 +119,17 @@ def test_frr_passes_on_what_leaves_announce_by_bgp_and_measures_nothing():
     assert facts == {"S1": 20.0, "S2": 100.0, "S3": 100.0}
 
 
-@pytest.mark.parametrize(("protocol", "carried"), [("ospf", 25.0), ("bgp", 50.0)])
+@pytest.mark.parametrize(
+    ("protocol", "kind", "carried"),
+    [("ospf", "fared", 25.0), ("bgp", "fared", 25.0), ("bgp", "frr", 50.0)],
+)
 def test_a_link_that_paths_share_counts_for_each_of_them_where_neighbors_tell_sums(
-    protocol: str, carried: float
+    protocol: str, kind: str, carried: float
 ):
-    """Both super-spines of a plane tell the same 25; by BGP a spine adds them up."""
+    """Both super-spines of a plane tell the same 25; those of FRR do not name what limits both."""
     words = "generate", "clos5", "--protocol", protocol
     document = yaml.safe_load(CliRunner().invoke(main, words).output)
+    document["topology"]["groups"]["super"]["labels"]["fared-lab.kind"] = kind
     plan = make_plan(topology.from_document(document, Path("x")))
     slow = {("p2-S1", "p2-L1"): 25.0}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import networkx as nx
 
@@ -81,13 +81,17 @@ def known_capacities(
 ) -> dict[str, BytesPerSecond]:
     """Return what the next hops of ``source`` carry to its knowledge: port name to bytes/s.
 
-    In a link-state protocol that is ``path_capacities``. By BGP a router is told a number by each
-    neighbor, which has added up what its own neighbors told it: links beyond them that their paths
-    share count several times.
+    In a link-state protocol that is ``path_capacities``, and by BGP between routers of fared, which
+    name the limits that paths share. Otherwise a router is told a number by each neighbor, which
+    has added up what its own neighbors told it: links beyond them that their paths share count
+    several times.
     """
-    if plan.nodes[source].system is None:
-        return path_capacities(plan, rate, source, target)
     far = plan.distances(target)
+    on_paths = _on_paths(plan, source, far)
+    if plan.nodes[source].system is None or all(
+        plan.nodes[name].node.kind == "fared" for name in on_paths
+    ):
+        return path_capacities(plan, rate, source, target)
 
     def link(name: str, peer: str) -> BytesPerSecond:
         return sum(rate(port) or VETH_RATE for port in plan.ports_between(name, peer))
@@ -110,6 +114,16 @@ def known_capacities(
         port.name: through(source, port.peer) * (rate(port) or VETH_RATE) / link(source, port.peer)
         for port in plan.equal_cost_ports(source, target)
     }
+
+
+def _on_paths(plan: AddressPlan, source: str, far: Mapping[str, int]) -> set[str]:
+    """Return the routers of all shortest paths, by their distances to the target."""
+    found, queue = {source}, [source]
+    while queue:
+        beyond = {port.peer for port in plan.onward(queue.pop(), far)} - found
+        found |= beyond
+        queue += beyond
+    return found
 
 
 def expected_shares(
