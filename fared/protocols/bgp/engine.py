@@ -44,7 +44,10 @@ _MOST_BATCHED: Final = 0.32
 """Seconds after which changes are told to the graph though more are to be decided: at first, and in
 the end. All that is told is computed, and of many prefixes most will soon have other paths."""
 _SWEEP_AFTER: Final = 1000
-"""Updates after which prefixes and paths that nobody knows any more are forgotten."""
+"""Updates after which prefixes and paths that nobody knows any more are forgotten, once all is
+decided; without an end of that, after one more for each prefix."""
+_SWEEP_WITHIN: Final = 60.0
+"""Seconds after a change within which they are forgotten in any case."""
 _LOADING: Final = 3.0
 """Seconds after which the first table of a neighbor counts as received, whatever it says."""
 Inputs = igp.Input[BgpLinkSettings, BgpSettings] | Computed
@@ -75,6 +78,7 @@ class BgpEngine(ProcessEngine[Any]):
         self._woken = self._waits = False
         """Whether more is due than to send KEEPALIVE messages; whether that waits for a timer."""
         self._swept = 0
+        self._sweeping: Timer | None = None
 
     # -- the contract -------------------------------------------------------------------------
 
@@ -179,6 +183,8 @@ class BgpEngine(ProcessEngine[Any]):
         """Tell the graph of what is decided: of a lost neighbor at once, else of all together."""
         instance = self._instance
         since, now = instance.since, self._process.now
+        if since is not None and (self._sweeping is None or not self._sweeping.active):
+            self._sweeping = self._process.timers.arm(now + _SWEEP_WITHIN, self._sweep)
         settled = all(rib.settled for rib in instance.ribs.values())
         if since is not None and (settled or instance.urgent or now >= since + self._batch):
             instance.since, instance.urgent = None if settled else now, False
@@ -187,16 +193,17 @@ class BgpEngine(ProcessEngine[Any]):
                 for output in rib.graph.take(instance.cause, since):
                     self._process.emit(output)
         self._networks.publish()
-        if settled:
+        received = self._process.counters.lsdb["updates-received"] - self._swept
+        tables = 0 if settled else sum([len(rib.table) for rib in instance.ribs.values()])
+        if received >= _SWEEP_AFTER + tables:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Forget prefixes and paths that nobody knows, once so many updates have come."""
-        received = self._process.counters.lsdb["updates-received"]
-        if received >= self._swept + _SWEEP_AFTER:
-            self._swept = received
-            for rib in self._instance.ribs.values():
-                rib.table.sweep([out.sent for out in rib.outs.values()])
+        """Forget prefixes and paths that nobody knows any more."""
+        self._process.timers.cancel(self._sweeping)
+        self._swept = self._process.counters.lsdb["updates-received"]
+        for rib in self._instance.ribs.values():
+            rib.table.sweep([out.sent for out in rib.outs.values()])
 
     # -- operation ----------------------------------------------------------------------------
 

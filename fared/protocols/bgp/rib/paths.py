@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
     Attribute,
+    ClusterList,
     Communities,
     ExtendedCommunities,
     LocalPref,
     Med,
     Origin,
+    OriginatorId,
     OriginType,
     PathAttributes,
     SharedLimits,
@@ -123,11 +125,20 @@ def without(attributes: PathAttributes, *kinds: type[Attribute]) -> PathAttribut
     return attributes_of(kept, [code for code in attributes.partial if code not in codes])
 
 
-def has_loop(attributes: PathAttributes, local_as: int) -> bool:
-    """Whether this AS is in the path, which is not used then (RFC 4271 §9.1.2)."""
+def has_loop(attributes: PathAttributes, local_as: int, identifier: int) -> bool:
+    """Whether a path comes from here: this AS is in it, or this router (RFC 4271 §9.1.2).
+
+    RFC 4456 §8: route reflectors name the router that a path comes from, and those that it passed;
+    the cluster of a router that reflects nothing is its router id.
+    """
     found = attributes.find(AsPath)
     path = () if found is None else found.path
-    return any(local_as in segment.numbers for segment in path)
+    if any(local_as in segment.numbers for segment in path):
+        return True
+    first, clusters = attributes.find(OriginatorId), attributes.find(ClusterList)
+    if first is not None and first.identifier == identifier:
+        return True
+    return clusters is not None and identifier in clusters.clusters
 
 
 def make_path(

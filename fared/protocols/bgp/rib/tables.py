@@ -83,6 +83,7 @@ class BgpRib:
         self, root: NodeId, local_as: int, family: int, settings: DecisionSettings
     ) -> None:
         self.local_as = local_as
+        self._identifier = int(root) & 0xFFFF_FFFF
         self.family = family
         self.settings = settings
         self.table = AdjRibIn()
@@ -106,7 +107,7 @@ class BgpRib:
         self._former: dict[int, str] = {}
         """In words, the groups that are gone, while their numbers are not used again."""
         for number in (OWN, REDISTRIBUTED):
-            self.table.add(BgpPeer(number, local_as, int(root) & 0xFFFF_FFFF, 0))
+            self.table.add(BgpPeer(number, local_as, self._identifier, 0))
 
     def apply(self, settings: DecisionSettings) -> None:
         """Decide by other settings."""
@@ -195,7 +196,7 @@ class BgpRib:
         """Learn what an UPDATE says about this family."""
         lost = [prefix for prefix in update.withdrawn if prefix.family == self.family]
         routes = [one for one in update.routes if one.prefixes[0].family == self.family]
-        if routes and has_loop(update.attributes, self.local_as):
+        if routes and has_loop(update.attributes, self.local_as, self._identifier):
             lost += [prefix for one in routes for prefix in one.prefixes]
             routes = []
         if lost:
