@@ -13,6 +13,7 @@ from fared.extensions.sim.fabric import Fabric, clos3
 from fared.management.documents.context import ViewContext
 from fared.management.documents.errors import CommandError
 from fared.management.documents.registry import all_documents
+from fared.management.documents.views.validate import validate
 from tests.api.answers import run_view
 from tests.api.conforms import faults
 from tests.api.seen import scraped, seen_from
@@ -226,6 +227,13 @@ def test_the_summary_has_the_sessions_and_the_sizes_of_tables(fabric):
     assert [each["peer"] for each in found["neighbors"]] == ["S1", "S2"]
     four = found["status"]["families"][0]
     assert (four["af"], four["own"], four["prefixes"]) == ("ipv4", 2, 6)
+
+
+def test_validate_speaks_of_sessions_where_only_bgp_runs(fabric):
+    """There are no hellos, and no adjacencies."""
+    names = [check.name for check in validate(seen(fabric)).checks]
+    assert {"sessions are established", "links have a session"} <= set(names)
+    assert [name for name in names if "hello" in name or "adjacency" in name] == []
 
 
 def test_changes_name_the_prefixes_that_a_neighbor_announces(fabric):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fared.management.documents.cells import count
 from fared.management.documents.context import ViewContext
 from fared.management.documents.each import views_of
@@ -15,6 +17,7 @@ from fared.paths.rib.set_builder import SolvedHops
 from fared.paths.weights.defaults import MAX_WEIGHT
 from fared.paths.weights.path_capacity import WeightMode
 from fared.paths.weights.quantise import throughput_lost
+from fared.router.protocols import BGP
 
 _NAMED = 5
 _DUPLICATES = ("duplicate-router-id", "duplicate-system-id")
@@ -34,7 +37,7 @@ def validate(context: ViewContext) -> Validate:
     checks = [
         *_adjacencies(context),
         _links(context),
-        _hellos(context),
+        *_hellos(context),
         _identity(context),
         SelfCheck(
             name="routes are in the FIB",
@@ -85,23 +88,31 @@ def _forming(name: str, reasons: list[str], *, of: int) -> SelfCheck:
     return SelfCheck(name=name, ok=not reasons, detail="; ".join(found) or f"{of} of {of}")
 
 
-def _hellos(context: ViewContext) -> SelfCheck:
+def _sends_hellos(context: ViewContext) -> bool:
+    """Whether a protocol runs that has hellos, and adjacencies: BGP has sessions."""
+    return any(instance.name != BGP for instance in context.instances)
+
+
+def _hellos(context: ViewContext) -> Iterator[SelfCheck]:
     """Check that no hellos are being refused."""
+    if not _sends_hellos(context):
+        return
     refused = [item for item in refused_hellos(context) if item.last <= _ONGOING]
     named = [f"{item.source} on {item.interface}: {item.text}" for item in refused]
     detail = _named(f"{len(refused)} sources are refused", named)
-    return SelfCheck(name="hellos are accepted", ok=not refused, detail=detail)
+    yield SelfCheck(name="hellos are accepted", ok=not refused, detail=detail)
 
 
 def _links(context: ViewContext) -> SelfCheck:
-    """Check that every link has an adjacency, unless it is passive."""
+    """Check that every link has an adjacency, or session, unless it is passive."""
     links = link_counts(context)
     names = {each.interface for each in links.missing}
     detail = _named(
         f"{links.total - len(names)} of {links.total} have one",
         [f"{each.interface}: {each.text}" for each in links.missing],
     )
-    return SelfCheck(name="links have an adjacency", ok=not links.missing, detail=detail)
+    what = "an adjacency" if _sends_hellos(context) else "a session"
+    return SelfCheck(name=f"links have {what}", ok=not links.missing, detail=detail)
 
 
 def _identity(context: ViewContext) -> SelfCheck:
