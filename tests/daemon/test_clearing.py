@@ -15,7 +15,7 @@ from fared.management.documents.views import protocol
 from fared.protocols.igp.counters import PacketCounters
 from fared.router import events
 from tests.api.seen import seen_from
-from tests.bgp.fabrics import neighbor, speakers, started
+from tests.bgp.fabrics import apply_neighbor, neighbor, speakers, started
 from tests.daemon.stage import Stage
 
 
@@ -89,6 +89,23 @@ def test_a_session_of_bgp_begins_again_or_its_routes_are_told_again():
         clear(fabric, "L1", "S1")
     fabric.network.run_for(10.0)
     assert s1.state.label == "Established"
+
+
+def test_a_neighbor_that_announced_too_many_prefixes_is_tried_again_at_once():
+    """As ``clear bgp NEIGHBOR`` of FRR, which cancels the timer of maximum-prefix restart."""
+    fabric = started(clos3(2, 2, builder=speakers()))
+    s1 = neighbor(fabric, "L1", "S1")
+    apply_neighbor(fabric, "L1", ["S1"], maximum_prefixes=1, restart_after=3600.0)
+    fabric.network.run_for(1.0)
+    assert s1.held is not None
+    with pytest.raises(CommandError, match="the session with S1 is not established"):
+        clear(fabric, "L1", "S1", soft=True)
+    apply_neighbor(fabric, "S1", ["L1"], exports=())
+    flaps = s1.flaps
+    assert clear(fabric, "L1", "S1").neighbors[0].interface == "S1"
+    assert s1.held is None
+    fabric.network.run_for(60.0)
+    assert (s1.state.label, s1.flaps) == ("Established", flaps)
 
 
 async def test_counters_begin_anew_and_metrics_do_not(stage):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fared.core.ids import isis_node, parse_dotted, parse_system_id
 from fared.management.documents.errors import CommandError, not_found
+from fared.management.documents.neighbor import BgpNeighborEntry, NeighborEntry
 from fared.management.documents.operation import (
     ClearedCounters,
     ClearedNeighbor,
@@ -42,16 +43,25 @@ def clear_neighbor(
     found = [row for row in found if row.proto == BGP or not asked.soft]
     if not found:
         raise CommandError("unsupported", "soft: only neighbors of BGP tell their routes again")
-    found = [row for row in found if row.proto != BGP or row.state == _ESTABLISHED]
+    found = [
+        row
+        for row in found
+        if row.proto != BGP or row.state == _ESTABLISHED or (_held(row) and not asked.soft)
+    ]
     if not found:
         raise CommandError("busy", f"the session with {asked.neighbor} is not established")
     links = {link.name: link.ifindex for link in context.links.values()}
     for row in found:
         isis = row.proto == ISIS
         node = isis_node(parse_system_id(row.router_id)) if isis else parse_dotted(row.router_id)
-        cleared = NeighborCleared(links[row.interface], node, asked.soft)
+        cleared = NeighborCleared(links[row.interface], node, asked.soft, _held(row))
         operation.clear_neighbor(row.proto, row.interface, cleared)
     return ClearedNeighbors([ClearedNeighbor.of(row) for row in found], asked.soft)
+
+
+def _held(row: NeighborEntry) -> str:
+    """The name of a neighbor that waits, since it announced too many prefixes; else nothing."""
+    return row.peer if isinstance(row, BgpNeighborEntry) and row.held is not None else ""
 
 
 def clear_counters(views: ViewSource) -> ClearedCounters:

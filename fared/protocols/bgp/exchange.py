@@ -190,10 +190,10 @@ class BgpExchange:
         session.end(Fault.MAXIMUM_NUMBER_OF_PREFIXES_REACHED, why)
         session.stop()
         at = self._process.now + wait
-        neighbor.held = self._process.timers.arm(at, partial(self._release, neighbor))
+        neighbor.held = self._process.timers.arm(at, partial(self.release, neighbor))
         self.watch(neighbor)
 
-    def _release(self, neighbor: BgpSpeaker) -> None:
+    def release(self, neighbor: BgpSpeaker) -> None:
         """Try again with a neighbor that had announced too many prefixes."""
         self._process.timers.cancel(neighbor.held)
         neighbor.held = None
@@ -214,7 +214,7 @@ class BgpExchange:
         """Apply other settings of a neighbor, or addresses of its link; the session goes on."""
         agreed, session, now = neighbor.agreed, neighbor.session, neighbor.settings
         if neighbor.held is not None:
-            self._release(neighbor)
+            self.release(neighbor)
         if agreed is None or session is None:
             return
         self._announcing.export_changed(neighbor)

@@ -217,6 +217,8 @@ class Peering:
         """Begin the session with a router on a link anew, or only ask and tell routes again."""
         for neighbor in self._instance.neighbors.values():
             agreed, place, session = neighbor.agreed, neighbor.place, neighbor.session
+            if neighbor.held is not None and neighbor.name == event.held:
+                self._exchange.release(neighbor)
             if agreed is None or place is None or session is None:
                 continue
             if (place.link.ifindex, agreed.identifier) != (event.ifindex, event.node):

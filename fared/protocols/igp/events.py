@@ -143,12 +143,14 @@ class InformationOffered(msgspec.Struct, frozen=True):
 class NeighborCleared(msgspec.Struct, frozen=True):
     """End the adjacency with a neighbor (a node id) on a link; the next hellos form it again.
 
-    ``soft``: only BGP, its routes are asked for, and told, again; the session goes on.
+    ``soft``: only BGP, its routes are asked for, and told, again; the session goes on. ``held``:
+    only BGP, the neighbor of that name is tried again, though it has announced too many prefixes.
     """
 
     ifindex: int
     node: int
     soft: bool = False
+    held: str = ""
 
 
 class LimitsReset(msgspec.Struct, frozen=True):
