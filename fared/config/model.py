@@ -24,6 +24,7 @@ from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
 from fared.config.link_health import LinkHealth
 from fared.config.ospf import Ospf, OspfInterface
+from fared.config.platform import Platform
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
 from fared.core.filters import Filter
@@ -157,6 +158,7 @@ class Config(Section, frozen=True):
     ina: Ina = Ina()
     api: Api = Api()
     link_health: LinkHealth = LinkHealth()
+    platform: Platform = Platform()
     log: Log = Log()
 
     def check(self) -> None:

@@ -15,7 +15,7 @@ from fared.core.link_errors import ErrorCounters
 KERNEL = "kernel"
 
 
-class LinkFacts(msgspec.Struct, frozen=True):
+class PlatformLink(msgspec.Struct, frozen=True):
     """Facts of one link. ``speed`` in bytes/s; None: the kernel's. ``down``: whatever it says.
 
     ``members`` of a LAG: how many are enabled, and how many there are. ``min_links``: with fewer
@@ -29,25 +29,25 @@ class LinkFacts(msgspec.Struct, frozen=True):
     vrf: str = ""
 
 
-class Load(msgspec.Struct, frozen=True):
+class PlatformLoad(msgspec.Struct, frozen=True):
     """The outbound load of a link in bytes/s, and when it was measured (loop time)."""
 
     rate: float
     at: float
 
 
-class Platform(Protocol):
+class LinkPlatform(Protocol):
     """Facts of links by name. Each answer is what is known now: none waits."""
 
     name: str
 
-    def link(self, name: str) -> LinkFacts | None:
+    def link(self, name: str) -> PlatformLink | None:
         """Return the facts of a link; None: the kernel has them all."""
 
     def counts(self, name: str) -> bool:
         """Whether the platform counts the packets of a link, and the kernel only the CPU's."""
 
-    def load(self, name: str) -> Load | None:
+    def load(self, name: str) -> PlatformLoad | None:
         """Return the last load of such a link; None: it has not been measured."""
 
     def errors(self, name: str, *, drops: bool, fec: bool) -> ErrorCounters | None:

@@ -1,7 +1,8 @@
 """The daemon: one router on sockets, the kernel, and a clock.
 
 ``main`` is the command, ``process`` runs until a signal or a restart, under a ``lock``. ``daemon``
-starts and stops in order what ``parts`` makes; ``kernel`` is the kernel's side of it.
+starts and stops in order what ``parts`` makes; ``kernel`` is the kernel's side of it, and
+``platform`` what a switch knows beside it.
 
 - ``loop/``: packets, links and the kernel's notifications come in, timers run, outputs leave
 - ``change/``: from the configuration to settings, and their changes while the daemon runs

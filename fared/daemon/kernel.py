@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from fared.core.link_facts import KERNEL_PLATFORM, LinkPlatform
 from fared.daemon.change.machine import named_interfaces, router_id_of, sysctls_of
 from fared.daemon.change.settings import fib_settings
 from fared.daemon.loop.errors import DaemonError
@@ -33,6 +34,8 @@ class KernelSide:
         report: Callable[[monitor.KernelEvent], None],
         settled: Callable[[], None],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        *,
+        platform: LinkPlatform = KERNEL_PLATFORM,
     ) -> None:
         """``report`` and ``settled`` are called from the start of the monitor on.
 
@@ -53,6 +56,7 @@ class KernelSide:
             taken=self.fib.taken,
             ours=self.fib.notices.add,
             settled=settled,
+            facts=platform.link,
         )
         self.router_id = self._router_id()
         self.sysctls = SettingsGuard(

@@ -15,6 +15,7 @@ from functools import partial
 
 from fared.config import Loaded
 from fared.core.ids import format_node
+from fared.core.link_facts import KERNEL_PLATFORM
 from fared.daemon.change.config_change import ConfigChanges
 from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.operation import Operation
@@ -33,6 +34,7 @@ from fared.daemon.loop.runtime import RunningConfig, Runtime
 from fared.daemon.people.logs import DaemonLog
 from fared.daemon.people.reports import Reports
 from fared.daemon.people.views import ViewSource
+from fared.daemon.platform import chosen_platform
 from fared.daemon.services.lost_links import LostLinksFile
 from fared.daemon.services.running import Services
 from fared.kernel.monitor import KernelEvent
@@ -68,8 +70,14 @@ class DaemonParts:
         self.running, self.stopping = running, stopping
         self._runtime, self._notifier, self._defence = runtime, notifier, defence
         self.logs, self._log = logs, logs.logger
+        self.platform = chosen_platform(running.config.platform, self._log)
         kernel = self._kernel = KernelSide(
-            running, runtime, self._kernel_event, self._links_settled, self._log
+            running,
+            runtime,
+            self._kernel_event,
+            self._links_settled,
+            self._log,
+            platform=self.platform or KERNEL_PLATFORM,
         )
         self.monitor = kernel.monitor
         self.operation = Operation(
@@ -79,6 +87,7 @@ class DaemonParts:
             router=self._router,
             feed=self._feed,
             log=self._log,
+            platform=self.platform,
         )
         self.operation.watch_links()
         kernel.sysctls.start()
@@ -152,6 +161,7 @@ class DaemonParts:
             look_for_floods=floods.look,
             keep_lost_links=self.lost_links.keep,
             log=self._log,
+            platform=self.platform,
         )
 
     def _make_changes(self, loaded: Loaded) -> ConfigChanges:
@@ -219,6 +229,8 @@ class DaemonParts:
         Raises DaemonError if the kernel cannot be read.
         """
         adopted = await self._kernel.adoptable()
+        if self.platform is not None:
+            await self.platform.start(self.monitor.facts_changed)
         links = list(self.monitor.links.values())
         self._kernel.report_missing()
         root = format_node(self.runner.router.solver.root)
@@ -252,6 +264,8 @@ class DaemonParts:
     def close(self) -> None:
         """Close everything that needs the kernel; our routes stay as they are."""
         self._auditor.stop()
+        if self.platform is not None:
+            self.platform.stop()
         self._kernel.sysctls.stop()
         self.runner.stop()
         self.services.close()

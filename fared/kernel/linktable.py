@@ -20,7 +20,7 @@ from pyroute2.netlink.rtnl.ifaddrmsg import (
 )
 
 from fared.core.ids import FAMILY_IPV4
-from fared.core.link_facts import KERNEL_PLATFORM, LinkFacts
+from fared.core.link_facts import KERNEL_PLATFORM, PlatformLink
 from fared.core.links import InterfaceAddress, Link
 from fared.kernel.capacity import TC_MESSAGES, Shapers
 from fared.kernel.rtnetlink import BYTES, FAMILY
@@ -59,7 +59,7 @@ class LinkTable:
     ``facts`` tells by name what a platform knows of a link beside the kernel.
     """
 
-    def __init__(self, facts: Callable[[str], LinkFacts | None] = KERNEL_PLATFORM.link) -> None:
+    def __init__(self, facts: Callable[[str], PlatformLink | None] = KERNEL_PLATFORM.link) -> None:
         self._facts = facts
         self.links: dict[int, Link] = {}
         self.shapers = Shapers()

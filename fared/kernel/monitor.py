@@ -19,7 +19,7 @@ from itertools import islice
 import msgspec
 from pyroute2.netlink.rtnl import RTM_GETADDR, RTM_GETLINK
 
-from fared.core.link_facts import KERNEL_PLATFORM, LinkFacts
+from fared.core.link_facts import KERNEL_PLATFORM, PlatformLink
 from fared.core.links import Link
 from fared.kernel import netlink, rtnl
 from fared.kernel.capacity import LinkSpeeds
@@ -116,7 +116,7 @@ class KernelMonitor:
         taken: Callable[[bytes], bool] = lambda _: False,
         ours: Callable[[int, bytes], None] = lambda _kind, _body: None,
         settled: Callable[[], None] = lambda: None,
-        facts: Callable[[str], LinkFacts | None] = KERNEL_PLATFORM.link,
+        facts: Callable[[str], PlatformLink | None] = KERNEL_PLATFORM.link,
     ) -> None:
         self._facts = facts
         self._callback = callback
@@ -207,10 +207,11 @@ class KernelMonitor:
 
     def facts_changed(self) -> None:
         """Report the links of which ``facts`` tells something else now."""
+        changed = self._table.rebuild()
         if self._loop is None:
             return
         self.arrived = self._loop.time()
-        for ifindex, link in self._table.rebuild():
+        for ifindex, link in changed:
             self.version += 1
             self._callback(InterfaceChanged(self._table.links[ifindex], link))
         self._settled()

@@ -48,6 +48,8 @@ WATCHED = (
 """Not before somebody looks at the page, whatever else is asked over HTTP."""
 AGGREGATION = ("fared.extensions.ina", "fared.extensions.ina.inad", "scipy")
 """Not if routers do not aggregate."""
+PLATFORM = ("fared.sonic", "redis")
+"""Not if the kernel knows all of the links."""
 RECORDED = ("fared.management.recording", "cloudpickle")
 """Not if the router is not recorded."""
 STREAMED = ("fared.daemon.loop.streams", "fared.kernel.tcp", "fared.kernel.router_advertisements")
@@ -114,6 +116,20 @@ def test_without_bfd_nothing_of_it_is_loaded(loaded, when):
         for name in loaded[when]
         if name.startswith(("fared.protocols.bfd", "fared.daemon.services.bfd"))
     }
+
+
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_where_no_switch_chip_forwards_nothing_of_sonic_is_loaded(loaded, when):
+    assert not {name for name in loaded[when] if name.startswith(PLATFORM)}
+
+
+def test_looking_for_sonic_loads_nothing_where_it_is_not(tmp_path):
+    code = (
+        "import sys\nfrom fared.config.platform import Platform\n"
+        "from fared.daemon.platform import chosen_platform\n"
+        f"assert chosen_platform(Platform(databases={str(tmp_path / 'none')!r}), None) is None\n"
+    )
+    assert not {name for name in modules(code) if name.startswith(PLATFORM)}
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis"])

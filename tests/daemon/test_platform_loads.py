@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fared.core.link_facts import Load
+from fared.core.link_facts import PlatformLoad
 from fared.core.links import Link
 from fared.daemon.loop.platform_loads import PlatformLoads
 
@@ -19,13 +19,13 @@ class Chip:
 
     name = "chip"
 
-    def __init__(self, **loads: Load | None) -> None:
+    def __init__(self, **loads: PlatformLoad | None) -> None:
         self.loads = loads
 
     def counts(self, name: str) -> bool:
         return name in self.loads
 
-    def load(self, name: str) -> Load | None:
+    def load(self, name: str) -> PlatformLoad | None:
         return self.loads[name]
 
 
@@ -38,7 +38,7 @@ def both(chip: Any, kernel: dict[int, float], expired: tuple[int, ...] = ()) -> 
 
 
 def test_the_chip_measures_its_ports_and_the_kernel_the_others():
-    loads = both(Chip(p1=Load(5e9, 1.0)), {1: 3.0, 2: 7.0, 3: 9.0})
+    loads = both(Chip(p1=PlatformLoad(5e9, 1.0)), {1: 3.0, 2: 7.0, 3: 9.0})
     assert loads.measure(1.0) == {1: 5e9, 2: 7.0, 3: 9.0}
 
 
@@ -49,14 +49,14 @@ def test_what_the_cpu_sends_is_never_the_load_of_a_port_not_even_without_a_measu
 
 
 def test_a_measurement_is_told_once():
-    loads = both(Chip(p1=Load(5e9, 1.0)), {})
+    loads = both(Chip(p1=PlatformLoad(5e9, 1.0)), {})
     assert loads.measure(1.0) == {1: 5e9}
     assert loads.measure(2.0) == {}
 
 
 @pytest.mark.parametrize("silent", [True, False])
 def test_a_load_that_is_not_renewed_expires_once_until_it_is_known_again(silent):
-    chip = Chip(p1=Load(5e9, 1.0))
+    chip = Chip(p1=PlatformLoad(5e9, 1.0))
     loads = both(chip, {})
     loads.measure(1.0)
     assert loads.expired(11.0, STALE) == []
@@ -66,6 +66,6 @@ def test_a_load_that_is_not_renewed_expires_once_until_it_is_known_again(silent)
     assert loads.expired(11.5, STALE) == [1]
     assert loads.measure(12.0) == {}
     assert loads.expired(12.0, STALE) == []
-    chip.loads["p1"] = Load(6e9, 13.0)
+    chip.loads["p1"] = PlatformLoad(6e9, 13.0)
     assert loads.measure(13.0) == {1: 6e9}
     assert loads.expired(24.0, STALE) == [1]

@@ -18,6 +18,7 @@ from fared.config.errors import format_path
 from fared.config.isis import Isis
 from fared.config.model import Api, Config, Fib, Ina
 from fared.config.ospf import Ospf
+from fared.config.platform import Platform
 from fared.config.reading import Reading
 from fared.config.section import Reload, Section
 from fared.config.shapes import Field, fields_of
@@ -40,10 +41,11 @@ def test_operating_lists_every_setting_that_needs_a_restart() -> None:
     assert daemon == _restart(Config) - parts | own | {f"{name}:" for name in parts}
     assert bgp == _restart(Bgp) | {"bgp:"}
     assert isis == _restart(Isis) | {"isis:"}
-    named = {"fib:", "api:", "ina:"} | _restart(BierRouter) | {"bier:"}
+    named = {"fib:", "api:", "ina:", "platform:"} | _restart(BierRouter) | {"bier:"}
     assert others == fields_of(Fib).keys() - _restart(Fib) | _restart(Api) | named
-    assert fields_of(Ina).keys() == _restart(Ina), "all of it"
-    listed = {Config, Ospf, Isis, Bgp, BierRouter, Fib, Api, Ina}
+    for kind in (Ina, Platform):
+        assert fields_of(kind).keys() == _restart(kind), "all of it"
+    listed = {Config, Ospf, Isis, Bgp, BierRouter, Fib, Api, Ina, Platform}
     assert {kind for kind in sections() if _restart(kind)} == listed
 
 

@@ -16,7 +16,7 @@ from pyroute2.netlink.rtnl import (
     TC_H_ROOT,
 )
 
-from fared.core.link_facts import LinkFacts
+from fared.core.link_facts import PlatformLink
 from fared.kernel.linktable import LinkTable
 from fared.kernel.netlink import attribute, attributes, messages, u32_attribute
 from fared.kernel.rtnl import read_queue
@@ -178,16 +178,16 @@ def test_the_platform_knows_better_than_the_kernel_and_the_kernel_what_it_does_n
     table.take(RTM_NEWLINK, link())
     table.set_speed(3, 1.25e9)
     assert (table.links[3].speed, table.links[3].up) == (1.25e9, True)
-    known["e0"] = LinkFacts(speed=5e10, down=True)
+    known["e0"] = PlatformLink(speed=5e10, down=True)
     assert [taken.ifindex for taken in table.rebuild()] == [3]
     assert (table.links[3].speed, table.links[3].up) == (5e10, False)
     assert table.rebuild() == []
-    known["e0"] = LinkFacts()
+    known["e0"] = PlatformLink()
     table.set_speed(3, 2.5e9)
     assert (table.links[3].speed, table.links[3].up) == (2.5e9, True)
 
 
 def test_a_platform_never_brings_up_what_is_down_in_the_kernel():
-    table = LinkTable(lambda _: LinkFacts(down=False))
+    table = LinkTable(lambda _: PlatformLink(down=False))
     table.take(RTM_NEWLINK, link(flags=0x1))
     assert not table.links[3].up

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fared.config import Config
 from fared.core.ids import format_node
-from fared.core.link_facts import Platform
+from fared.core.link_facts import LinkPlatform
 from fared.core.links import Link
 from fared.daemon.change.boot_count import BootCount
 from fared.daemon.change.drains import Drain, Drains
@@ -56,7 +56,7 @@ class Operation:
         router: Callable[[], Router],
         feed: Callable[[Iterable[events.Input]], None],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
-        platform: Platform | None = None,
+        platform: LinkPlatform | None = None,
     ) -> None:
         self._platform = platform
         self.router_id = router_id

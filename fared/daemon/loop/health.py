@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from fared.core.link_facts import Platform
+from fared.core.link_facts import LinkPlatform
 from fared.daemon.loop.after_flood import LOOK_INTERVAL
 from fared.daemon.loop.audit import Auditor
 from fared.daemon.loop.notify import Notifier
@@ -62,7 +62,7 @@ class Health:
         look_for_floods: Callable[[], None],
         keep_lost_links: Callable[[], None],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
-        platform: Platform | None = None,
+        platform: LinkPlatform | None = None,
     ) -> None:
         """``platform``: what knows more of links than the kernel; None: nothing does."""
         self._runner, self._runtime, self._operation = runner, runtime, operation

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from fared.core.link_facts import Platform
+from fared.core.link_facts import LinkPlatform
 from fared.core.links import Link
 
 
@@ -31,7 +31,7 @@ class PlatformLoads:
     """The loads of both, by ifindex of the ``links``."""
 
     def __init__(
-        self, kernel: Loads, platform: Platform, links: Callable[[], Mapping[int, Link]]
+        self, kernel: Loads, platform: LinkPlatform, links: Callable[[], Mapping[int, Link]]
     ) -> None:
         self._kernel, self._platform, self._links = kernel, platform, links
         self._taken: dict[int, float] = {}

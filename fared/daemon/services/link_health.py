@@ -18,7 +18,7 @@ import msgspec
 from fared.config.link_health import HealthOptions, LinkHealth
 from fared.core.damping import Damping
 from fared.core.link_errors import ErrorCounters, LinkErrors
-from fared.core.link_facts import KERNEL_PLATFORM, Platform
+from fared.core.link_facts import KERNEL_PLATFORM, LinkPlatform
 from fared.core.links import Link
 from fared.daemon.loop.rate_limited import RateLimitedLog
 from fared.kernel.error_counters import read_error_counters
@@ -113,7 +113,7 @@ class LinkWatch:
         log: Any,  # noqa: ANN401
         *,
         fec: FecReader | None = None,
-        platform: Platform | None = None,
+        platform: LinkPlatform | None = None,
     ) -> None:
         self._platform = KERNEL_PLATFORM if platform is None else platform
         self._section = section
