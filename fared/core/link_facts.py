@@ -40,6 +40,8 @@ class LinkPlatform(Protocol):
     """Facts of links by name. Each answer is what is known now: none waits."""
 
     name: str
+    error: str | None
+    """Why it cannot be read now; None: it can."""
 
     def link(self, name: str) -> PlatformLink | None:
         """Return the facts of a link; None: the kernel has them all."""
@@ -58,6 +60,7 @@ class KernelPlatform:
     """All facts are the kernel's."""
 
     name = KERNEL
+    error: str | None = None
 
     def link(self, name: str) -> None:  # noqa: ARG002 - of no link
         """Nothing is known beside the kernel."""

@@ -202,6 +202,7 @@ class DaemonParts:
             lines_lost=lambda: logs.output.dropped,
             operation=self.operation,
             config_documents=ConfigDocuments(running, self._runtime),
+            platform=self.platform or KERNEL_PLATFORM,
         )
 
     # -- what one part asks of a later one ----------------------------------------------------

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fared.core.ids import Prefix
+from fared.core.link_facts import KERNEL_PLATFORM, LinkPlatform
 from fared.daemon.change.config_documents import ConfigDocuments
 from fared.daemon.change.operation import Operation
 from fared.daemon.loop.audit import Auditor
@@ -52,6 +53,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     lines_lost: Callable[[], int]
     operation: Operation
     config_documents: ConfigDocuments
+    platform: LinkPlatform = KERNEL_PLATFORM
 
     def families(self) -> Iterable[Any]:
         """All metrics of this moment, as prometheus_client has them."""
@@ -83,6 +85,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             derated=self.operation.deratings,
             link_health=self.operation.link_health,
             drained=self.operation.drained,
+            platform=self.platform,
             bier=self.services.bier or NothingForwarded(),
         )
 

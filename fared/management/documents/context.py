@@ -25,6 +25,7 @@ from fared.core.ids import (
     parse_prefix,
     speaker_of,
 )
+from fared.core.link_facts import KERNEL_PLATFORM, LinkPlatform
 from fared.core.links import Link
 from fared.core.load_history import LoadHistory
 from fared.core.lost_neighbors import LostNeighbors
@@ -169,6 +170,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """Why the advertised capacity of a link (by name) is less than it could be."""
     link_health: Callable[[str], LinkHealthStatus | None] = lambda _: None
     """How a link is; None: it is not watched."""
+    platform: LinkPlatform = KERNEL_PLATFORM
+    """What tells facts of links beside the kernel."""
     drained: Derated | None = None
     """Why the router is drained by an operator."""
     bier: BierFacts = NothingForwarded()

@@ -9,7 +9,7 @@ from fared.management.documents.facts import (
     OfProtocol,
     Seconds,
 )
-from fared.management.documents.link import Derated, LinkHealthStatus
+from fared.management.documents.link import Derated, LagMembers, LinkHealthStatus
 from fared.management.documents.neighbor import RefusedHelloEntry
 from fared.management.documents.packet_counts import PacketCounts, RejectedPackets
 
@@ -33,7 +33,7 @@ class InterfaceFacts(OfProtocol):
 
     ``passive``: no neighbor is looked for. ``full`` counts the neighbors that are Full (OSPF), Up
     (IS-IS) or Established (BGP). ``bandwidth`` is the capacity of the link, ``bandwidth_source``
-    its source: config, shaper, speed, or None. A ``derated`` link has the least share of the
+    its source: config, shaper, speed, sonic, or None. A ``derated`` link has the least share of the
     deratings left. ``utilized`` and ``available`` are measured outbound load and the rest of the
     capacity. ``delay``: that of the link, if it is configured.
     """
@@ -58,6 +58,8 @@ class InterfaceFacts(OfProtocol):
     full: int
     flaps: int
     refused: list[RefusedHelloEntry]
+    lag: LagMembers | None
+    """None: it is none, or the platform does not tell."""
 
 
 class HelloInterfaceFacts(InterfaceFacts):

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     )
     from fared.management.documents.paper import Paper
 
-_SOURCES = {"config": "configured", "shaper": "of its shaper", "speed": "its speed"}
+_SOURCES = {
+    "config": "configured",
+    "shaper": "of its shaper",
+    "speed": "its speed",
+    "sonic": "of SONiC",
+}
 _TTL_SECURITY = {"on": "255 sent and required", "tx-only": "255 sent"}
 
 
@@ -59,6 +64,8 @@ def _capacity(entry: InterfaceEntry) -> str:
     if entry.bandwidth is None:
         return "not known"
     text = f"{human.bandwidth(entry.bandwidth)} bit/s ({source})"
+    if entry.lag is not None:
+        text += f", {entry.lag.enabled} of {count(entry.lag.members, 'member')} enabled"
     if entry.utilized is None:
         return text
     text += f", load {human.bandwidth(entry.utilized)}, free {human.bandwidth(entry.available)}"

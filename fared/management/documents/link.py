@@ -17,6 +17,14 @@ class Derated(Facts):
     reason: str
 
 
+class LagMembers(Facts):
+    """Members of a LAG: with fewer than ``min_links`` that are enabled it is down."""
+
+    enabled: int
+    members: int
+    min_links: int
+
+
 class LinkHealthStatus(Facts):
     """How a link is that ``link-health`` watches; in mode monitor nothing follows.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fared.management.documents.context import ViewContext, finite
 from fared.management.documents.interface import AuthenticationStatus
+from fared.management.documents.link import LagMembers
 from fared.management.documents.neighbor import ProblemEntry, RefusedHelloEntry
 from fared.management.documents.protocol_status import FloodingStatus, FloodingTopologyStatus
 from fared.protocols.igp.keys import accept_keys
@@ -14,6 +15,7 @@ from fared.protocols.igp.keys import accept_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from fared.core.link_facts import PlatformLink
     from fared.core.timers import Timer
     from fared.paths.te.advertise import AdvertisedLink
     from fared.protocols.igp import refusals
@@ -34,12 +36,14 @@ def link_facts(context: ViewContext, link: AdvertisedLink[Any]) -> dict[str, Any
         utilized = None
     if bandwidth is not None and utilized is not None:
         available = max(0.0, bandwidth - utilized)
-    source = None
+    source, facts = None, context.platform.link(name)
     if context.config.interface_bandwidth(name) is not None:
         source = "config"
     elif kernel is not None and bandwidth is not None:
         shaped = kernel.shaped is not None and kernel.capacity == kernel.shaped
-        source = "shaper" if shaped else "speed"
+        known = facts is not None and facts.speed is not None
+        speed = context.platform.name if known else "speed"
+        source = "shaper" if shaped else speed
     return {
         "interface": name,
         "ifindex": link.ifindex,
@@ -52,7 +56,16 @@ def link_facts(context: ViewContext, link: AdvertisedLink[Any]) -> dict[str, Any
         "health": context.link_health(name),
         "derated": list(context.derated(name)),
         "delay": link.settings.delay,
+        "lag": _lag(facts),
     }
+
+
+def _lag(facts: PlatformLink | None) -> LagMembers | None:
+    """Return the members of a LAG, where the platform knows them."""
+    if facts is None or facts.members is None:
+        return None
+    enabled, members = facts.members
+    return LagMembers(enabled=enabled, members=members, min_links=facts.min_links)
 
 
 def announced_available(link: AdvertisedLink[Any]) -> float | None:

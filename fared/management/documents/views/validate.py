@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fared.core.link_facts import KERNEL
 from fared.management.documents.cells import count
 from fared.management.documents.context import ViewContext
 from fared.management.documents.each import views_of
@@ -56,6 +57,7 @@ def validate(context: ViewContext) -> Validate:
         ),
         *_bounds(context),
         _file(context),
+        *_platform(context),
     ]
     return Validate(ok=all(check.ok for check in checks), checks=checks)
 
@@ -66,6 +68,15 @@ def _file(context: ViewContext) -> SelfCheck:
     ok = runtime.last_reload_ok is not False
     detail = "" if ok else f"another configuration runs: {runtime.last_reload_error}"
     return SelfCheck(name="the configuration file is in use", ok=ok, detail=detail)
+
+
+def _platform(context: ViewContext) -> list[SelfCheck]:
+    """Check that the databases of a switch can be read, where it has some."""
+    error, name = context.platform.error, context.platform.name
+    if name == KERNEL:
+        return []
+    detail = "" if error is None else f"the last facts stay: {error}"
+    return [SelfCheck(name=f"facts of {name} can be read", ok=error is None, detail=detail)]
 
 
 def _adjacencies(context: ViewContext) -> list[SelfCheck]:
