@@ -1,5 +1,7 @@
 """The only package that uses netlink and raw sockets; ``daemon`` alone imports it.
 
+``fpm`` takes layouts and numbers of netlink from it.
+
 - Packets: ``ospf_socket`` and ``isis_socket`` over ``packet_sockets``, which ``readers`` registers
   and ``reopening`` opens again. ``arrived`` and ``frames`` read many at once, ``recent_pdus``
   recognizes copies, ``on_link`` and ``socketfilter`` refuse early, ``closing`` closes many.
