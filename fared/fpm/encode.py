@@ -51,16 +51,16 @@ class InlineHop(NamedTuple):
     weight: int
 
 
-class Form(enum.Enum):
+class RouteForm(enum.Enum):
     """What a row of APPL_DB has: fields of one form stay when a route is replaced by the other."""
 
     UNICAST = "unicast"
     BLACKHOLE = "blackhole"
 
 
-def form_of(hops: Sequence[InlineHop]) -> Form:
+def form_of(hops: Sequence[InlineHop]) -> RouteForm:
     """Return the form of a route; a next hop without an interface discards."""
-    return Form.UNICAST if all(hop[0] for hop, _ in hops) else Form.BLACKHOLE
+    return RouteForm.UNICAST if all(hop[0] for hop, _ in hops) else RouteForm.BLACKHOLE
 
 
 def inline_hops(state: FibState, nexthop_id: int) -> tuple[InlineHop, ...]:
@@ -89,7 +89,7 @@ class FpmEncoder:
         self._metrics = metrics
 
     def change(
-        self, prefix: Prefix, before: Form | None, hops: Sequence[InlineHop] | None
+        self, prefix: Prefix, before: RouteForm | None, hops: Sequence[InlineHop] | None
     ) -> list[bytes]:
         """Pack what makes the route to ``prefix`` one to ``hops``; None deletes it.
 
@@ -106,7 +106,7 @@ class FpmEncoder:
         """Pack a route. Raises ValueError without next hops, or if a weight is not 1..255."""
         if not hops or not all(1 <= weight <= LARGEST_WEIGHT for _, weight in hops):
             raise ValueError(f"{prefix}: next hops with weights of 1..{LARGEST_WEIGHT}, not {hops}")
-        if form_of(hops) is Form.BLACKHOLE:
+        if form_of(hops) is RouteForm.BLACKHOLE:
             return self._message(RTM_NEWROUTE, _PUT, prefix, RTN_BLACKHOLE, b"")
         if len(hops) == 1:
             hop = hops[0].hop

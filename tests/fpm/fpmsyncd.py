@@ -3,7 +3,7 @@
 Written from measurements of the real one, with its faults, and independent of the encoder under
 test: a row keeps the fields that its successor does not set, a hop count of 0 is weight 1, a table
 is the ifindex of a VRF, a bad frame deafens a connection, and nobody reads while acknowledgements
-are not read. Tables of next hops are not served: fared announces next hops inline.
+are not read. Groups are served as far as members, group and route arrive in this order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MANAGEMENT = ("eth0", "docker0", "eth1-midplane")
 _OFFLOAD = 0x4000
 _NEW, _DELETE = 24, 25
 _TYPES = {1: "unicast", 6: "blackhole"}
-_GROUPS = (104, 105)
+_NEW_NEXTHOP, _DELETE_NEXTHOP = 104, 105
 
 
 @dataclass
@@ -46,6 +46,8 @@ class Fpmsyncd:
     suppress: bool = False
     buffer: int = 1 << 17
     rows: dict[str, dict[str, str]] = field(default_factory=dict)
+    nexthops: dict[int, dict[int, bytes]] = field(default_factory=dict)
+    groups: dict[int, dict[str, str]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
 
@@ -88,13 +90,14 @@ class Fpmsyncd:
         body = struct.pack(
             "=8BI", family, network.prefixlen, 0, 0, 0, protocol, 253, 1, _OFFLOAD
         ) + _u32(15, 0)
-        body += struct.pack("=HH", 4 + len(address), 1) + address + _u32(6, 0)
+        body += struct.pack("=HH", 4 + len(address), 1) + address
         self.connections[0].unread += _frame(_NEW, 0x401, body)
 
     def _message(self, client: Connection, message: bytes) -> None:
         kind, body = struct.unpack_from("=H", message, 4)[0], message[16:]
-        if kind in _GROUPS:
-            raise AssertionError("groups are not announced: a change of the form loses the route")
+        if kind in (_NEW_NEXTHOP, _DELETE_NEXTHOP):
+            self._nexthop(kind, body[0], dict(_attributes(body[8:])))
+            return
         family, length, _, _, table, protocol, _, form, _ = struct.unpack_from("=8BI", body)
         found = dict(_attributes(body[12:]))
         table = struct.unpack("=I", found[15])[0] if 15 in found else table
@@ -108,26 +111,57 @@ class Fpmsyncd:
             return
         if form not in _TYPES:
             return
-        fields = self._fields(family, found) if form == 1 else {"blackhole": "true"}
-        if fields["ifname"] in MANAGEMENT if form == 1 else False:
-            self.rows.pop(key, None)
-        else:
-            name = self.protocols.get(protocol, f"0x{protocol:x}")
-            # The library ignores the deletion in front: fields of the other form stay.
-            self.rows.setdefault(key, {}).update(fields, protocol=name)
+        self._route(key, protocol, self._row(family, found) if form == 1 else {"blackhole": "true"})
         if not self.suppress:
             client.unread += _echo(body)
 
+    def _route(self, key: str, protocol: int, fields: dict[str, str]) -> None:
+        if fields.get("ifname") in MANAGEMENT:
+            self.rows.pop(key, None)
+        elif fields:
+            name = self.protocols.get(protocol, f"0x{protocol:x}")
+            # The library ignores the deletion in front: fields of the other form stay.
+            self.rows.setdefault(key, {}).update(fields, protocol=name)
+
+    def _nexthop(self, kind: int, family: int, found: dict[int, bytes]) -> None:
+        number = _number(found[1])
+        if kind == _DELETE_NEXTHOP:
+            self.groups.pop(number, None)
+            self.nexthops.pop(number, None)
+        elif 2 in found:
+            members = [struct.unpack_from("=IB", found[2], at) for at in range(0, len(found[2]), 8)]
+            known = [
+                (self.nexthops[i], field + 1 & 0xFF) for i, field in members if i in self.nexthops
+            ]
+            self.groups[number] = self._hops(known)
+        else:  # a second next hop of the same id is ignored
+            gateway = found.get(6, bytes(4 if family == 2 else 16))
+            self.nexthops.setdefault(number, {4: found[5], 5: gateway})
+
+    def _row(self, family: int, found: dict[int, bytes]) -> dict[str, str]:
+        """Return the fields of a route, none if it has a group that is unknown."""
+        if 30 not in found:
+            return self._fields(family, found)
+        number = _number(found[30])
+        if number in self.groups:
+            return {"nexthop_group": str(number)}
+        return self._hops([(self.nexthops[number], 1)]) if number in self.nexthops else {}
+
     def _fields(self, family: int, found: dict[int, bytes]) -> dict[str, str]:
         hops = list(_members(found[9])) if 9 in found else [(found, 1)]
-        each = [
-            (_gateway(family, hop), struct.unpack("=I", hop[4])[0], weight) for hop, weight in hops
-        ]
+        none = {5: bytes(4 if family == 2 else 16)}
+        return self._hops([({**none, **hop}, weight) for hop, weight in hops])
+
+    def _hops(self, hops: list[tuple[dict[int, bytes], int]]) -> dict[str, str]:
         return {
-            "nexthop": ",".join([gateway for gateway, _, _ in each]),
-            "ifname": ",".join([self.names.get(index, "unknown") for _, index, _ in each]),
-            "weight": ",".join([str(weight) for _, _, weight in each]),
+            "nexthop": ",".join([_gateway(hop) for hop, _ in hops]),
+            "ifname": ",".join([self.names.get(_number(hop[4]), "unknown") for hop, _ in hops]),
+            "weight": ",".join([str(weight) for _, weight in hops]),
         }
+
+
+def _number(data: bytes) -> int:
+    return int(struct.unpack("=I", data)[0])
 
 
 def _key(family: int, length: int, address: bytes) -> str:
@@ -136,10 +170,8 @@ def _key(family: int, length: int, address: bytes) -> str:
     return str(host) if length == 8 * size else f"{host}/{length}"
 
 
-def _gateway(family: int, hop: dict[int, bytes]) -> str:
-    if 18 in hop:
-        return str(ipaddress.ip_address(hop[18][2:]))
-    return str(ipaddress.ip_address(hop.get(5, bytes(4 if family == 2 else 16))))
+def _gateway(hop: dict[int, bytes]) -> str:
+    return str(ipaddress.ip_address(hop[18][2:] if 18 in hop else hop[5]))
 
 
 def _messages(frame: bytes) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fared.core.ids import ADDRESS_BITS, FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.core.wire import DecodeError
 from fared.fpm.decode import Ack, ack_in
-from fared.fpm.encode import Form, FpmEncoder, InlineHop, inline_hops, scaled
+from fared.fpm.encode import FpmEncoder, InlineHop, RouteForm, inline_hops, scaled
 from fared.fpm.frames import FrameReader, frames
 from fared.paths.fib.model import FibState, Member
 from tests.fpm.fpmsyncd import Fpmsyncd
@@ -91,14 +91,14 @@ def test_a_request_is_no_acknowledgement() -> None:
 def test_a_route_of_another_form_leaves_no_field_behind() -> None:
     peer = Fpmsyncd(NAMES)
     client = peer.connect()
-    changes = [(None, DISCARD), (Form.BLACKHOLE, TWO), (Form.UNICAST, DISCARD)]
+    changes = [(None, DISCARD), (RouteForm.BLACKHOLE, TWO), (RouteForm.UNICAST, DISCARD)]
     for before, hops in changes:
         peer.send(client, b"".join(frames(ENCODER.change(P1, before, hops))))
         fields = {"blackhole"} if hops is DISCARD else {"nexthop", "ifname", "weight"}
         assert set(peer.rows["10.1.0.0/16"]) == fields | {"protocol"}
     peer.send(client, b"".join(frames([ENCODER.put(P1, TWO)])))
     assert "blackhole" in peer.rows["10.1.0.0/16"], "the double shows what the deletion is for"
-    peer.send(client, b"".join(frames(ENCODER.change(P1, Form.UNICAST, None))))
+    peer.send(client, b"".join(frames(ENCODER.change(P1, RouteForm.UNICAST, None))))
     assert peer.rows == {}
 
 
@@ -166,6 +166,63 @@ def test_the_double_stops_reading_while_acknowledgements_are_unread() -> None:
         acks += _acks(data)
         peer.run()
     assert [ack.prefix for ack in acks if ack] == prefixes
+
+
+E5_HOP = """01010034 300000006800010500000000000000000200bc0000000000 0800010001000000
+    080006000a000001 080005000a000000"""
+E5_GROUP = """01010038 340000006800010500000000000000000000bc0000000000 0800010064000000
+    1400020001000000 00000000 02000000 02000000"""
+E5_ROUTE = """01010038 340000001800010500000000000000000210000000bc000100000000
+    080001000a1e0000 0800060014000000 08001e0064000000"""
+
+
+def test_groups_of_the_double_and_why_routes_go_inline() -> None:
+    peer = Fpmsyncd(NAMES)
+    client = peer.connect()
+    first = bytes.fromhex(E5_HOP)
+    second = bytearray(first)
+    second[32], second[43], second[48] = 2, 3, 11
+    peer.send(client, bytes.fromhex(E5_ROUTE))
+    assert peer.rows == {}, "a route before its group is dropped"
+    assert _acks(client.read()) == [Ack(_prefix("10.30.0.0/16"), 0, PROTOCOL)], "but acknowledged"
+    peer.send(client, first + bytes(second) + bytes.fromhex(E5_GROUP) + bytes.fromhex(E5_ROUTE))
+    assert peer.groups[100]["weight"] == "1,3"
+    assert peer.groups[100]["nexthop"] == "10.0.0.1,10.0.0.3"
+    assert peer.rows["10.30.0.0/16"] == {"nexthop_group": "100", "protocol": "0xbc"}
+    peer.send(client, b"".join(frames([ENCODER.put(_prefix("10.30.0.0/16"), TWO)])))
+    assert {"nexthop", "nexthop_group"} < set(peer.rows["10.30.0.0/16"]), "both forms"
+
+
+def test_tables_and_interfaces_that_lose_a_route() -> None:
+    peer = Fpmsyncd(NAMES)
+    client = peer.connect()
+    main = bytearray.fromhex(E1)
+    main[24] = 254
+    peer.send(client, bytes(main))
+    assert (peer.rows, client.read()) == ({}, b"")
+    for ifindex, rows in ((10, 1), (2, 0)):
+        peer.send(client, b"".join(frames([ENCODER.put(P1, (_hop(ifindex, "10.0.0.1"),))])))
+        assert (len(peer.rows), len(_acks(client.read()))) == (rows, 1)
+    peer.send(client, b"".join(frames([ENCODER.put(P1, (_hop(99, "10.0.0.1"),))])))
+    assert peer.rows["10.1.0.0/16"]["ifname"] == "unknown"
+
+
+def test_a_second_client_is_never_read_and_reset_with_the_first() -> None:
+    peer = Fpmsyncd(NAMES)
+    first, second = peer.connect(), peer.connect()
+    peer.send(second, bytes.fromhex(E1))
+    assert peer.rows == {}
+    peer.close(first)
+    assert peer.connections == []
+
+
+def test_suppression_acknowledges_after_success_only() -> None:
+    peer = Fpmsyncd(NAMES, suppress=True)
+    client = peer.connect()
+    peer.send(client, bytes.fromhex(E1))
+    assert client.read() == b""
+    peer.succeed(PROTOCOL, "10.70.0.0/16")
+    assert client.read() == bytes.fromhex(SUCCESS)
 
 
 @st.composite
