@@ -1,4 +1,4 @@
-"""Forwarding Plane Manager (FPM): routes to SONiC's ``fpmsyncd``, as netlink messages over TCP.
+"""Forwarding Plane Manager (FPM): routes to SONiC's fpmsyncd, as netlink messages over TCP.
 
 Without I/O: ``frames`` packs messages into frames and reads them from a stream, ``encode`` packs
 routes with their next hops inline, ``decode`` reads acknowledgements. Layouts and numbers are
