@@ -25,7 +25,7 @@ PORTION = 64
 """Rows of one pipeline: a few milliseconds of the loop."""
 _PATIENCE = 2.0
 """Seconds for an answer."""
-_LISTEN = 60.0
+_LISTEN = 5.0
 _MOST_KEYS = 262_144
 _PATTERN = "__keyspace@{number}__:{keys}"
 
@@ -34,11 +34,12 @@ class RedisConnection:
     """One connection to each database, one more to each that is listened to. All raise FAILURES."""
 
     def __init__(self, databases: Mapping[str, SonicDatabase]) -> None:
-        self._databases = databases
+        self._databases, self._closed = databases, False
         self._clients = {name: _client(database) for name, database in databases.items()}
 
     async def close(self) -> None:
         """Close all connections."""
+        self._closed = True
         for client in self._clients.values():
             await _close(client)
 
@@ -110,7 +111,7 @@ class RedisConnection:
                 *(_PATTERN.format(number=where.number, keys=keys) for keys in patterns)
             )
             changed()
-            while True:
+            while not self._closed:
                 message = await listening.get_message(timeout=_LISTEN)
                 if message is not None and message.get("type") == "pmessage":
                     changed()

@@ -53,6 +53,7 @@ class SonicPlatform:
 
     def stop(self) -> None:
         """End reading."""
+        self.reader.stop()
         if self._task is not None:
             self._task.cancel()
             self._task = None

@@ -59,14 +59,20 @@ class SonicReader:
         self.notified = False
         """Whether changes of all databases are notified."""
         self._wake = asyncio.Event()
+        self._stopping = False
         self._told = False
         """Whether a change was notified that has not been read."""
         self._names_due = self._facts_due = self._counters_due = 0.0
 
+    def stop(self) -> None:
+        """Let ``run`` end: redis-py may swallow that it is cancelled."""
+        self._stopping = True
+        self._wake.set()
+
     async def run(self) -> None:
         """Read until it is cancelled."""
         failures = 0
-        while True:
+        while not self._stopping:
             connection = self._connect(self._databases)
             listeners: list[asyncio.Task[None]] = []
             try:
@@ -93,7 +99,7 @@ class SonicReader:
 
     async def _keep(self, connection: RedisConnection, listeners: list[asyncio.Task[None]]) -> None:
         """Read whatever is due, and what is notified. Raises what redis-py does."""
-        while True:
+        while not self._stopping:
             due = min(self._names_due, self._facts_due, self._counters_due)
             alarm = asyncio.get_running_loop().call_at(due, self._wake.set)
             await self._wake.wait()
