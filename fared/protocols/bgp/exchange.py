@@ -16,6 +16,7 @@ from fared.protocols.bgp.packet.nlri import AFIS, FAMILIES, UNICAST
 from fared.protocols.bgp.packet.notification import REASONS, Fault
 from fared.protocols.bgp.policy import accepted, permitted_of
 from fared.protocols.bgp.reach import link_changed
+from fared.protocols.bgp.rib.tables import BgpRib
 from fared.protocols.bgp.session.events import (
     Agreed,
     MessageRejected,
@@ -26,6 +27,7 @@ from fared.protocols.bgp.session.events import (
     UpdateReceived,
 )
 from fared.protocols.bgp.session.fsm import BgpState
+from fared.protocols.bgp.session.session import BgpSession
 from fared.protocols.bgp.settings import BgpNeighborSettings
 from fared.protocols.igp.events import AdjacencyChanged
 
@@ -218,14 +220,7 @@ class BgpExchange:
         if agreed is None or session is None:
             return
         self._announcing.export_changed(neighbor)
-        for family in agreed.families:
-            rib = self._instance.ribs.get(family)
-            if rib is None or neighbor.number in rib.outs:
-                continue
-            # the link may have got an address of this family
-            if self._announcing.add(neighbor, family):
-                neighbor.untold.add(family)
-                self._ask(neighbor, family)
+        self._addresses_changed(neighbor, agreed, session)
         old, new = before.path_bandwidth, now.path_bandwidth
         heard = (old.receive, old.missing) != (new.receive, new.missing)
         imports = (before.imports, before.import_filters) != (now.imports, now.import_filters)
@@ -234,6 +229,30 @@ class BgpExchange:
         elif imports:
             self._import_again(neighbor, agreed)
         self._check_maximum(neighbor)
+
+    def _addresses_changed(self, neighbor: BgpSpeaker, agreed: Agreed, session: BgpSession) -> None:
+        """Begin with families that the link has an address of now, and end with others."""
+        for family in agreed.families:
+            rib = self._instance.ribs.get(family)
+            if rib is None:
+                continue
+            if neighbor.number in rib.outs:
+                if neighbor.next_hop(family) is None:
+                    self._end_family(neighbor, rib)
+            elif agreed.refresh and self._announcing.add(neighbor, family):
+                neighbor.untold.add(family)
+                self._ask(neighbor, family)
+            elif neighbor.next_hop(family) is not None:
+                session.end(Fault.OTHER_CONFIGURATION_CHANGE, f"there is an IPv{family} address")
+
+    def _end_family(self, neighbor: BgpSpeaker, rib: BgpRib) -> None:
+        """The link has no address any more to be a next hop, nor to send to one."""
+        neighbor.withdraw_all(rib.outs[neighbor.number], rib.table)
+        self._keeper.lose(neighbor, rib.family)
+        neighbor.gateways.pop(rib.family, None)
+        neighbor.unended.discard(rib.family)
+        neighbor.untold.discard(rib.family)
+        self._say_unused(neighbor, [rib.family])
 
     def _import_again(self, neighbor: BgpSpeaker, agreed: Agreed) -> None:
         """Withdraw what is not permitted any more, and ask for what was not (RFC 2918 §4)."""

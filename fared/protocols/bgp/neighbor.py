@@ -244,6 +244,13 @@ class BgpSpeaker:
         self.flush()
         return tuple(large)
 
+    def withdraw_all(self, out: AdjRibOut, table: AdjRibIn) -> None:
+        """Withdraw all that it has been told of a family."""
+        assert self.session is not None
+        some = [table.prefixes[number] for number in out.sent.nonzero()[0].tolist()]
+        self._queue.extend(pack_withdrawn(some, self.session.coding))
+        self.flush()
+
     def tell_end(self, family: int) -> None:
         """Send the end of the first table (RFC 4724 §2)."""
         self.untold.discard(family)
