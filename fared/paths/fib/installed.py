@@ -83,6 +83,7 @@ class InstalledState:
     ``hop_ids``: ids of next hops. ``users``: prefixes by the id they point at. ``content``: the
     members of each group. ``unusable``: groups of the other type, which cannot be rewritten.
     ``unverified``: next hops that may be gone; they are written again before the next use.
+    ``touched``: prefixes and ids of groups that changed since it was emptied; None: nobody asks.
     """
 
     def __init__(self, settings: FibSettings) -> None:
@@ -92,6 +93,7 @@ class InstalledState:
         self.content: dict[int, MemberVector] = {}
         self.unusable: set[int] = set()
         self.unverified: set[int] = set()
+        self.touched: set[Prefix | int] | None = None
         self._holders: dict[MemberVector, dict[int, None]] = {}
         self._interned: dict[tuple[Member, ...], MemberVector] = {}
         self._members = _SharedMembers()
@@ -166,8 +168,13 @@ class InstalledState:
 
     # --- changes
 
+    def _touch(self, *changed: Prefix | int) -> None:
+        if self.touched is not None:
+            self.touched.update(changed)
+
     def set_group(self, group_id: int, vector: MemberVector) -> None:
         """Record that group ``group_id`` holds ``vector``."""
+        self._touch(group_id)
         self._drop_content(group_id)
         self.content[group_id] = vector
         self._holders.setdefault(vector, {})[group_id] = None
@@ -175,6 +182,7 @@ class InstalledState:
 
     def mark_unknown(self, group_id: int) -> None:
         """Record that the content of a group is unknown: it must be written before use."""
+        self._touch(group_id)
         self._drop_content(group_id)
         self.content[group_id] = MemberVector(())
         self.state.groups[group_id] = ()
@@ -198,6 +206,7 @@ class InstalledState:
     def drop_users(self, object_id: int) -> list[Prefix]:
         """Record that the routes of an object are gone; return their prefixes."""
         lost = list(self.users.pop(object_id, ()))
+        self._touch(*lost)
         for prefix in lost:
             del self.state.routes[prefix]
         return lost
@@ -207,6 +216,7 @@ class InstalledState:
         routes = self.state.routes
         if prefix in routes:
             self.drop_route(prefix)
+        self._touch(prefix)
         routes[prefix] = object_id
         self._join(prefix, object_id)
 
@@ -220,6 +230,7 @@ class InstalledState:
         """Record that the route of ``prefix`` is gone."""
         old = self.state.routes.pop(prefix, None)
         if old is not None:
+            self._touch(prefix)
             users = self.users[old]
             users.left()
             if not users:
@@ -244,6 +255,7 @@ class InstalledState:
                 lost += self.drop_group(group_id)
             elif group_id in self.unusable:  # keep it out of ``_holders``: no route may join it
                 self.state.groups[group_id] = left
+                self._touch(group_id)
             else:
                 self.set_group(group_id, self.intern(left))
         return lost
@@ -275,6 +287,7 @@ class InstalledState:
 
     def replace(self, actual: FibState) -> None:
         """Replace the state by a dump; ids of known next hops do not change."""
+        self._touch(*self.state.routes, *actual.routes)
         self.state = FibState(
             nexthops=dict(actual.nexthops),
             groups=dict(actual.groups),
@@ -298,6 +311,20 @@ class InstalledState:
             self._join(prefix, object_id)
 
     # --- questions
+
+    def take_touched(self) -> set[Prefix]:
+        """Return the prefixes whose route or its next hops may have changed since the last call.
+
+        At first those of all routes.
+        """
+        touched, self.touched = self.touched, set()
+        if touched is None:
+            return set(self.state.routes)
+        found = {one for one in touched if not isinstance(one, int)}
+        for one in touched:
+            if isinstance(one, int):
+                found.update(self.users.get(one, ()))
+        return found
 
     def ids_on(self, ifindex: int) -> list[int]:
         """Return the ids of the next hops through an interface."""

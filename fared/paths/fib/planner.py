@@ -94,6 +94,14 @@ class FibPlanner:
         """The known content of the kernel."""
         return self._installed.state
 
+    def take_touched(self) -> set[Prefix]:
+        """Return the prefixes whose installed route or next hops may have changed since last time.
+
+        At first those of all routes. Who mirrors the table elsewhere calls this; only then changes
+        are noted, also those of the kernel's answers, of lost links and of audits.
+        """
+        return self._installed.take_touched()
+
     @property
     def failed(self) -> int:
         """The number of refused next hops, groups and routes that will be retried."""
