@@ -51,31 +51,30 @@ def wanted_rows(inventory: Inventory, databases: Mapping[str, SonicDatabase]) ->
 
 
 def read_facts(
-    inventory: Inventory, rows: Sequence[Row], values: Values
-) -> dict[str, PlatformLink]:
-    """Return the facts of each link from the values of ``wanted_rows``."""
+    inventory: Inventory, rows: Sequence[Row], values: Values, found: dict[str, PlatformLink]
+) -> None:
+    """Add the facts of each link to ``found``, from the values of ``wanted_rows``.
+
+    The members of a LAG, and whatever has a VRF, are of this portion or found already.
+    """
     each = iter(rows)
 
     def one() -> Raw:
         return next(each, (None,))[0]
 
-    ports: dict[str, PlatformLink] = {}
     for port in inventory.ports:
         configured, negotiated, oper = one(), one(), one()
         speed = values.speed(negotiated, configured)
-        ports[port] = PlatformLink(speed=speed, down=values.word(oper) == "down")
-    lags: dict[str, PlatformLink] = {}
+        found[port] = PlatformLink(speed=speed, down=values.word(oper) == "down")
     for lag, members in inventory.lags.items():
         least, oper = one(), one()
         status = {member: values.word(one()) for member in members}
         min_links = values.number(least, _MOST_LINKS) or 0
-        lags[lag] = _lag(ports, status, min_links, down=values.word(oper) == "down")
-    found = ports | lags
+        found[lag] = _lag(found, status, min_links, down=values.word(oper) == "down")
     for name, _ in inventory.interfaces:
         vrf = values.name(one())
         if vrf:
             found[name] = replace(found.get(name, PlatformLink()), vrf=vrf)
-    return found
 
 
 def _lag(

@@ -47,16 +47,17 @@ class SonicPlatform:
         """Read from now on; wait a moment for the first facts."""
         self._task = asyncio.get_running_loop().create_task(self.reader.run())
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.reader.ready.wait(), _FIRST)
+            async with asyncio.timeout(_FIRST):
+                await self.reader.ready.wait()
         self._report = changed
         changed()
 
     def stop(self) -> None:
-        """End reading."""
-        self.reader.stop()
+        """End reading, without waiting for Redis."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
+        self.reader.stop()
 
     def _changed(self) -> None:
         self._report()

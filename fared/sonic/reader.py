@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from fared.core.link_facts import PlatformLink
-from fared.sonic.connection import RedisConnection
+from fared.sonic.connection import FAILURES, PORTION, RedisConnection
 from fared.sonic.databases import SonicDatabase
 from fared.sonic.facts import HashFields, read_facts, wanted_rows
-from fared.sonic.inventory import PATTERNS, Inventory, read_inventory
+from fared.sonic.inventory import PATTERNS, Inventory, InventoryReader
 from fared.sonic.traffic import FIELDS, PortTraffic
 from fared.sonic.values import Values
 
@@ -59,37 +60,35 @@ class SonicReader:
         self.notified = False
         """Whether changes of all databases are notified."""
         self._wake = asyncio.Event()
-        self._stopping = False
+        self._connection: RedisConnection | None = None
+        self._lost: str | None = None
+        """Why changes are no longer notified."""
         self._told = False
         """Whether a change was notified that has not been read."""
         self._names_due = self._facts_due = self._counters_due = 0.0
 
     def stop(self) -> None:
-        """Let ``run`` end: redis-py may swallow that it is cancelled."""
-        self._stopping = True
-        self._wake.set()
+        """Close all connections at once; the caller cancels ``run``, which nothing holds up."""
+        if self._connection is not None:
+            self._connection.close()
 
     async def run(self) -> None:
         """Read until it is cancelled."""
         failures = 0
-        while not self._stopping:
-            connection = self._connect(self._databases)
-            listeners: list[asyncio.Task[None]] = []
+        while True:
+            self._connection = connection = self._connect(self._databases)
+            self._lost = None
             try:
                 await self._read_all(connection)
                 failures = 0
                 self._heard(None)
-                listeners = await self._listen(connection)
+                await self._listen(connection)
                 self.ready.set()
-                await self._keep(connection, listeners)
-            except Exception as error:  # noqa: BLE001 - whatever a broken server makes redis-py raise
+                await self._keep(connection)
+            except FAILURES as error:
                 self._heard(str(error) or type(error).__name__)
             finally:
-                for task in listeners:
-                    task.cancel()
-                if listeners:
-                    await asyncio.wait(listeners, timeout=1.0)
-                await connection.close()
+                connection.close()
             await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** min(failures, 8), _LONGEST_PAUSE))
             failures += 1
 
@@ -97,19 +96,20 @@ class SonicReader:
         self._names_due = self._facts_due = self._counters_due = 0.0
         await self._read_due(connection)
 
-    async def _keep(self, connection: RedisConnection, listeners: list[asyncio.Task[None]]) -> None:
-        """Read whatever is due, and what is notified. Raises what redis-py does."""
-        while not self._stopping:
+    async def _keep(self, connection: RedisConnection) -> None:
+        """Read whatever is due, and what is notified. Raises FAILURES."""
+        while True:
             due = min(self._names_due, self._facts_due, self._counters_due)
             alarm = asyncio.get_running_loop().call_at(due, self._wake.set)
-            await self._wake.wait()
-            alarm.cancel()
+            try:
+                await self._wake.wait()
+            finally:
+                alarm.cancel()
             if self._told:
                 await asyncio.sleep(_GATHER)
             self._wake.clear()
-            for task in listeners:
-                if task.done():
-                    raise ConnectionError(str(task.exception() or "notifications ended"))
+            if self._lost is not None:
+                raise ConnectionError(self._lost)
             await self._read_due(connection)
             self._heard(None)
 
@@ -137,54 +137,54 @@ class SonicReader:
     # -- what is read -----------------------------------------------------------------------
 
     async def _read_names(self, connection: RedisConnection) -> None:
-        keys = await connection.keys("CONFIG_DB", PATTERNS)
-        separator = self._databases["CONFIG_DB"].separator
-        self.inventory = read_inventory(dict.fromkeys(keys), separator, self.values)
+        found = InventoryReader(self._databases["CONFIG_DB"].separator, self.values)
+        async for keys in connection.keys("CONFIG_DB", PATTERNS):
+            found.take(keys)
+        self.inventory = found.inventory()
 
     async def _read_facts(self, connection: RedisConnection) -> None:
-        inventory = self.inventory
-        rows = await connection.rows(wanted_rows(inventory, self._databases))
-        facts = read_facts(inventory, rows, self.values)
+        facts: dict[str, PlatformLink] = {}
+        for part in self.inventory.portions(PORTION):
+            rows = await connection.rows(wanted_rows(part, self._databases))
+            read_facts(part, rows, self.values, facts)
         if facts != self.facts:
             self.facts = facts
             self._changed()
 
     async def _read_counters(self, connection: RedisConnection) -> None:
         map_of_names = await connection.hash("COUNTERS_DB", "COUNTERS_PORT_NAME_MAP")
-        key = self._databases["COUNTERS_DB"].key
-        oids = {
-            port: oid
-            for port in self.inventory.ports
-            if (oid := self.values.name(map_of_names.get(port.encode())))
-        }
-        wanted = [HashFields("COUNTERS_DB", key("COUNTERS", oid), FIELDS) for oid in oids.values()]
-        rows = dict(zip(oids, await connection.rows(wanted), strict=True))
-        self.traffic.take(rows, self.inventory.lags, self._clock(), self.values)
+        key, counted = self._databases["COUNTERS_DB"].key, set[str]()
+        inventory = self.inventory
+        for part in inventory.portions(PORTION):
+            oids = {
+                port: oid
+                for port in part.ports
+                if (oid := self.values.name(map_of_names.get(port.encode())))
+            }
+            wanted = [HashFields("COUNTERS_DB", key("COUNTERS", o), FIELDS) for o in oids.values()]
+            rows = dict(zip(oids, await connection.rows(wanted), strict=True))
+            self.traffic.take(rows, self._clock(), self.values)
+            counted |= oids.keys()
+        self.traffic.settle(counted, inventory.lags)
 
     # -- notifications ----------------------------------------------------------------------
 
-    async def _listen(self, connection: RedisConnection) -> list[asyncio.Task[None]]:
+    async def _listen(self, connection: RedisConnection) -> None:
         """Listen to all databases that notify; without all of them facts are polled too."""
         self.notified = all([await connection.notifies(name) for name in _WATCHED])
         if not self.notified:
-            return []
-        loop = asyncio.get_running_loop()
-        return [
-            loop.create_task(self._hear(connection, name, patterns))
-            for name, patterns in _WATCHED.items()
-        ]
-
-    async def _hear(
-        self, connection: RedisConnection, name: str, patterns: tuple[str, ...]
-    ) -> None:
-        try:
-            await connection.listen(name, patterns, lambda: self._hear_of(name))
-        finally:
-            self._wake.set()
+            return
+        for name, patterns in _WATCHED.items():
+            await connection.listen(name, patterns, partial(self._hear_of, name), self._hear_end)
+            self._hear_of(name)
 
     def _hear_of(self, name: str) -> None:
         """Something has changed in a database, or may have before it was listened to."""
         if name == "CONFIG_DB":
             self._names_due = 0.0
         self._told = True
+        self._wake.set()
+
+    def _hear_end(self, error: str) -> None:
+        self._lost = error
         self._wake.set()

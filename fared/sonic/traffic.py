@@ -7,7 +7,7 @@ then averaged over the whole time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -66,6 +66,13 @@ class _PortCounters(msgspec.Struct):
     at: float
     errors: Errors
     load: PlatformLoad | None = None
+    more: Errors | None = None
+    """What was counted in this reading; None: nothing."""
+
+    def counted(self, errors: Errors) -> None:
+        if errors != self.errors:
+            self.more = errors.since(self.errors)
+            self.errors = errors
 
     def moved_to(self, octets: int, now: float) -> None:
         moved, interval = octets - self.octets, now - self.at
@@ -77,7 +84,7 @@ class _PortCounters(msgspec.Struct):
 
 
 class PortTraffic:
-    """The counters of all ports and LAGs, as of the last ``take``."""
+    """The counters of all ports and LAGs: each reading is ``take`` in portions, then ``settle``."""
 
     def __init__(self) -> None:
         self._ports: dict[str, _PortCounters] = {}
@@ -108,38 +115,38 @@ class PortTraffic:
         port = self._ports.get(name)
         return None if port is None else port.errors
 
-    def take(
-        self,
-        rows: Mapping[str, Sequence[Raw]],
-        lags: Mapping[str, tuple[str, ...]],
-        now: float,
-        values: Values,
-    ) -> None:
-        """Take the values of ``FIELDS`` by port; of ports without them nothing is known now."""
-        before = {name: port.errors for name, port in self._ports.items()}
-        found: dict[str, _PortCounters] = {}
+    def take(self, rows: Mapping[str, Sequence[Raw]], now: float, values: Values) -> None:
+        """Take the values of ``FIELDS`` of some ports; of one without them nothing is known now."""
         for name, row in rows.items():
             counts = [values.number(raw) for raw in row]
             octets = counts[0] if len(counts) == len(FIELDS) else None
             if octets is None:
                 values.wrong[NO_COUNTERS] += 1
+                self._ports.pop(name, None)
                 continue
             errors = _errors([count or 0 for count in counts])
             port = self._ports.get(name)
             if port is None:
-                port = _PortCounters(octets, now, errors)
-            port.errors = errors
+                self._ports[name] = _PortCounters(octets, now, errors)
+                continue
+            port.counted(errors)
             port.moved_to(octets, now)
-            found[name] = port
-        self._ports, self._lags = found, lags
-        self._sums = {lag: self._sum(lag, members, before) for lag, members in lags.items()}
 
-    def _sum(self, lag: str, members: Sequence[str], before: Mapping[str, Errors]) -> Errors:
+    def settle(self, ports: Collection[str], lags: Mapping[str, tuple[str, ...]]) -> None:
+        """All ports of a reading were taken: forget others, and count for the LAGs."""
+        for name in self._ports.keys() - ports:
+            del self._ports[name]
+        self._lags = lags
+        self._sums = {lag: self._sum(lag, members) for lag, members in lags.items()}
+        for port in self._ports.values():
+            port.more = None
+
+    def _sum(self, lag: str, members: Sequence[str]) -> Errors:
         total = self._sums.get(lag, Errors())
         for member in members:
             port = self._ports.get(member)
-            if port is not None and member in before:
-                total = total.plus(port.errors.since(before[member]))
+            if port is not None and port.more is not None:
+                total = total.plus(port.more)
         return total
 
 

@@ -29,7 +29,7 @@ class WarmState(msgspec.Struct, frozen=True):
 
 
 class WarmRestart:
-    """Tells SONiC where the start of the router is. Methods raise what redis-py does."""
+    """Tells SONiC where the start of the router is. Methods raise FAILURES of ``connection``."""
 
     def __init__(self, connection: RedisConnection, databases: Mapping[str, SonicDatabase]) -> None:
         self._connection = connection
@@ -66,9 +66,9 @@ class WarmRestart:
         wanted: dict[str, str] = {}
         for table in _TABLES:
             start = self._appl.key(table, "")
-            for raw in await self._connection.keys("APPL_DB", [f"{start}*"]):
-                if name := self._values.name(raw):
-                    wanted[name] = name.removeprefix(start)
+            async for some in self._connection.keys("APPL_DB", [f"{start}*"]):
+                names = [name for raw in some if (name := self._values.name(raw))]
+                wanted |= {name: name.removeprefix(start) for name in names}
         rows = await self._connection.rows(
             [HashFields("APPL_DB", key, ("protocol",)) for key in wanted]
         )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fared.sonic.databases import NAMES, parse_databases
 from fared.sonic.facts import read_facts, wanted_rows
-from fared.sonic.inventory import MOST, Inventory, read_inventory
+from fared.sonic.inventory import MOST, Inventory, InventoryReader
 from fared.sonic.traffic import FIELDS, QUIET, PortTraffic
 from fared.sonic.values import MBIT, Values
 from tests.sonic.redis_server import DATABASES
@@ -28,6 +28,23 @@ INVENTORY = Inventory(
 )
 DATA = parse_databases(json.dumps(FILE).encode())
 ROWS = len(wanted_rows(INVENTORY, DATA))
+
+
+def inventory_of(keys, values):
+    reader = InventoryReader("|", values)
+    reader.take(keys)
+    return reader.inventory()
+
+
+def facts_of(inventory, words):
+    found = {}
+    read_facts(inventory, [(word,) for word in words], Values(), found)
+    return found
+
+
+def read(traffic, rows, now, lags=None):
+    traffic.take(rows, now, Values())
+    traffic.settle(rows.keys(), lags or {})
 
 
 def test_the_file_of_databases_is_read_and_its_socket_may_be_replaced():
@@ -57,7 +74,7 @@ def test_any_file_of_databases_is_read_or_refused_with_a_reason(raw):
     )
 )
 def test_any_keys_give_an_inventory(keys):
-    found = read_inventory(keys, "|", Values())
+    found = inventory_of(keys, Values())
     names = [*found.ports, *found.lags, *(m for some in found.lags.values() for m in some)]
     assert all(name and name.isprintable() for name in names)
 
@@ -65,13 +82,13 @@ def test_any_keys_give_an_inventory(keys):
 def test_too_many_ports_are_left_out_and_counted():
     values = Values()
     keys = [b"PORT|Ethernet%d" % i for i in range(MOST + 7)]
-    assert len(read_inventory(keys, "|", values).ports) == MOST
+    assert len(inventory_of(keys, values).ports) == MOST
     assert values.wrong == {"too-many": 7}
 
 
 @given(st.lists(WORDS, min_size=ROWS, max_size=ROWS), st.integers(0, ROWS))
 def test_any_values_give_facts(words, end):
-    facts = read_facts(INVENTORY, [(word,) for word in words[:end]], Values())
+    facts = facts_of(INVENTORY, words[:end])
     assert facts.keys() == {"Ethernet0", "Ethernet4", "PortChannel1", "PortChannel2"}
     for one in facts.values():
         assert one.speed is None or 0 < one.speed <= 2 * 1e8 * MBIT
@@ -83,7 +100,7 @@ def test_a_lag_has_the_capacity_of_its_enabled_members_and_is_down_below_min_lin
     status = [b"enabled" if i < on else b"disabled" for i in range(2)]
     rows = [*[b"100000", None, b"up"] * 2, least, b"up", *status]
     inventory = Inventory(("a", "b"), {"L": ("a", "b")})
-    lag = read_facts(inventory, [(v,) for v in rows], Values())["L"]
+    lag = facts_of(inventory, rows)["L"]
     assert lag.speed == (on * 1e5 * MBIT or None)
     assert lag.down is (on < max(1, int(least or 0)))
     assert lag.members == (on, 2)
@@ -102,7 +119,7 @@ def test_a_constant_rate_is_measured_whenever_redis_was_written(steps, phase):
     traffic, now, rates = PortTraffic(), 10.0, []
     for step in steps:
         now += step
-        traffic.take({"p": row(1000 * int(now + phase))}, {}, now, Values())
+        read(traffic, {"p": row(1000 * int(now + phase))}, now)
         if load := traffic.load("p"):
             rates.append(load.rate)
     assert all(0 < rate <= 2 * 1000 / 0.9 for rate in rates)
@@ -111,16 +128,16 @@ def test_a_constant_rate_is_measured_whenever_redis_was_written(steps, phase):
 def test_a_port_that_sends_nothing_has_no_load_after_a_while():
     traffic = PortTraffic()
     for now in (0.0, 1.0, 2.0):
-        traffic.take({"p": row(5)}, {}, now, Values())
+        read(traffic, {"p": row(5)}, now)
         assert traffic.load("p") is None
-    traffic.take({"p": row(5)}, {}, QUIET + 1, Values())
+    read(traffic, {"p": row(5)}, QUIET + 1)
     assert traffic.load("p").rate == 0
 
 
 def test_counters_that_were_set_back_have_no_load():
     traffic = PortTraffic()
     for now, octets in ((0.0, 5000), (1.0, 6000), (2.0, 10)):
-        traffic.take({"p": row(octets)}, {}, now, Values())
+        read(traffic, {"p": row(octets)}, now)
     assert traffic.load("p") is None
 
 
@@ -128,6 +145,6 @@ def test_counters_that_were_set_back_have_no_load():
 def test_any_counters_are_taken(words):
     traffic = PortTraffic()
     for now in (1.0, 2.0):
-        traffic.take({"p": words}, {"L": ("p", "q"), "M": ()}, now, Values())
+        read(traffic, {"p": words}, now, {"L": ("p", "q"), "M": ()})
     assert traffic.load("L") is traffic.load("M") is None
     assert not traffic.counts("L")

@@ -1,0 +1,74 @@
+"""Reading ends at once, whatever Redis does: the end of the daemon waits for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from types import SimpleNamespace
+
+import pytest
+
+from fared.sonic.platform import SonicPlatform
+
+TURNS = 20
+"""Of the loop, in which nothing that waits for a time or a server can come to its end."""
+
+
+def platform(server):
+    said = []
+    log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda event, **_: said.append(event))
+    return SonicPlatform(server.databases, log, lambda **_: None)
+
+
+async def ended(task):
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    return task.done()
+
+
+def pause(server):
+    os.kill(server.process.pid, signal.SIGSTOP)
+
+
+@pytest.mark.parametrize("server", ["", "KEA"], indirect=True, ids=["polled", "notified"])
+@pytest.mark.parametrize("frozen", [False, True])
+async def test_while_it_waits_for_the_next_reading(server, frozen):
+    server.port("Ethernet0", 100_000)
+    here = platform(server)
+    await here.start(lambda: None)
+    async with asyncio.timeout(60):
+        await here.reader.ready.wait()
+    task = here._task
+    if frozen:
+        pause(server)
+    here.stop()
+    assert await ended(task)
+
+
+async def test_while_redis_owes_an_answer(server):
+    """Redis is frozen before it is asked: the first reading waits for its answer."""
+    pause(server)
+    here = platform(server)
+    starting = asyncio.create_task(here.start(lambda: None))
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    task = here._task
+    assert not task.done()
+    here.stop()
+    assert await ended(task)
+    starting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await starting
+
+
+async def test_while_it_waits_to_try_again(server):
+    server.stop()
+    here = platform(server)
+    await here.start(lambda: None)
+    assert here.error
+    task = here._task
+    here.stop()
+    assert await ended(task)
+    server.start()
