@@ -1,7 +1,8 @@
 """All attributes of an UPDATE: reading them by RFC 7606, and writing them.
 
-Many routes come with equal attributes, in many messages: a block of bytes that came before is not
-read again. The reader of a session keeps so many blocks, and none that is long.
+Routes with equal attributes fill several messages, one behind the other: a block of bytes that came
+just before is not read again. The reader of a session keeps a few blocks, and none that is long: it
+would otherwise hold all that its neighbor has told once more.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ from fared.protocols.bgp.packet.attributes import (
 from fared.protocols.bgp.packet.coded import AS_TRANS, MAX_TWO_OCTET_AS, Coding
 from fared.protocols.bgp.packet.notification import Fault, MessageError
 
-_BLOCKS: Final = 2048
+_BLOCKS: Final = 16
 _LONGEST: Final = 1024
-"""Blocks that a reader keeps, and octets of one at most: with what was read, 5 MB."""
+"""Blocks that a reader keeps, and octets of one at most: with what was read, 40 kB."""
 _FLAG_BITS: Final = OPTIONAL | TRANSITIVE
 
 

@@ -312,10 +312,9 @@ _A = TypeVar("_A", bound=Attribute)
 
 
 class PathAttributes(msgspec.Struct, frozen=True, gc=False):
-    """The attributes of routes, by ascending code; routes with equal ones have the same object.
+    """The attributes of routes, by ascending code.
 
-    That is so as long as the reader of the session knows it (``attribute_block``). ``partial`` are
-    the codes of those that a router before this one passed on without knowing them.
+    ``partial`` are the codes of those that a router before this one passed on without knowing them.
     """
 
     items: tuple[Attribute, ...] = ()

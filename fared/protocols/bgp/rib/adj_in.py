@@ -21,7 +21,8 @@ from fared.protocols.bgp.rib.decision import PeerPath
 from fared.protocols.bgp.rib.paths import BgpPeer, PathTable
 
 Numbers = NDArray[np.int64]
-_ROWS, _PLACES = 64, 4
+_ROWS, _PLACES, _PART = 64, 4, 4
+"""Room at first, and which part more is made each time: all of it is memory, used or not."""
 _PATH = np.dtype(np.int32)
 RECENT: Final = 1024
 """Groups that are gone, and whose numbers are not used again yet: people still read of them."""
@@ -175,9 +176,10 @@ class AdjRibIn:
             found = len(self.prefixes)
             self.prefixes.append(prefix)
             if found == len(self.groups):
-                self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-                self._dirty = np.concatenate([self._dirty, np.zeros_like(self._dirty)])
-                self.groups = np.concatenate([self.groups, np.zeros_like(self.groups)])
+                more = len(self.groups) // _PART
+                self._table = np.pad(self._table, ((0, more), (0, 0)))
+                self._dirty = np.pad(self._dirty, (0, more))
+                self.groups = np.pad(self.groups, (0, more))
         self._numbers[prefix] = found
         return found
 
@@ -189,11 +191,11 @@ class AdjRibIn:
             self._vacant.clear()
 
     def _widen(self) -> None:
-        """Make room for as many neighbors again."""
-        width = len(self._peers)
-        self._peers += [None] * width
-        self._table = np.hstack([self._table, np.zeros_like(self._table)])
-        none = bytes(width * _PATH.itemsize)
+        """Make room for more neighbors."""
+        more = len(self._peers) // _PART
+        self._peers += [None] * more
+        self._table = np.pad(self._table, ((0, 0), (0, more)))
+        none = bytes(more * _PATH.itemsize)
         self._rows = {group: row + none for group, row in self._rows.items()}
         self._by_row = {row: group for group, row in self._rows.items()}
 

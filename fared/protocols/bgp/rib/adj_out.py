@@ -330,7 +330,8 @@ class AdjRibOut:
 
     def _fit(self, size: int) -> None:
         if size > len(self.sent):
-            more = max(size, 2 * len(self.sent)) - len(self.sent)
+            # of each neighbor: a part that is not used is worth sparing
+            more = max(size, len(self.sent) + len(self.sent) // 4) - len(self.sent)
             self.sent = np.concatenate([self.sent, np.zeros(more, np.int32)])
             self._due = np.concatenate([self._due, np.zeros(more, bool)])
             self._waiting = np.concatenate([self._waiting, np.zeros(more, bool)])

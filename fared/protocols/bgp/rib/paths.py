@@ -6,10 +6,12 @@ part of the decision (RFC 10005 §3.2), and changes more often.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Hashable
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from fared.protocols.bgp.packet.attributes import (
@@ -37,6 +39,7 @@ from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.origins import origin_tag
 
 DEFAULT_LOCAL_PREF: Final = 100
+_T = TypeVar("_T", bound=Hashable)
 _ROOM: Final = 64
 OWN: Final = 0
 """The number of this router among its neighbors: what it originates itself."""
@@ -159,24 +162,31 @@ def make_path(
     return BgpPath(attributes, next_hop, bandwidth, preference, lowest, first, kind, tag)
 
 
-_Key = tuple[int, float | None, tuple[SharedLimit, ...], float | None]
-"""Of a path: its kind, and what may be another one in paths of that kind."""
+_Value = tuple[float | None, tuple[SharedLimit, ...], float | None]
+"""What may be another one in paths of one kind: bandwidth, limits, available."""
 
 
 class PathTable:
-    """All paths by number; 0 is no path."""
+    """All paths by number; 0 is no path. A kind mostly has one path, so that little is kept of it.
+
+    A table of 64 neighbors with 500 paths each, all of them different, has 32,000 kinds.
+    """
 
     def __init__(self) -> None:
         self.kinds = np.zeros(_ROOM, np.int32)
         """By the number of a path, its kind: paths of one differ in bandwidth only."""
         self._paths: list[BgpPath | None] = [None]
-        self._numbers: dict[_Key, int] = {}
-        self._bases: dict[tuple[PathAttributes, BgpNextHop], BgpPath] = {}
-        self._last = 0
+        self._firsts: dict[BgpNextHop, dict[PathAttributes, int]] = {}
+        """By next hop and attributes, a path of that kind."""
+        self._others: dict[int, dict[_Value, int]] = {}
+        """By kind and value, the paths of kinds that have several."""
+        self._alike: dict[Hashable, Any] = {}
+        """What equal parts of many paths refer to."""
+        self._last = self._count = 0
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self._count
 
     def __getitem__(self, number: int) -> BgpPath:
         found = self._paths[number]
@@ -185,42 +195,76 @@ class PathTable:
 
     def number(self, attributes: PathAttributes, next_hop: BgpNextHop, *, receive: bool) -> int:
         """Return the number of a path with these attributes, a new one if need be."""
-        bandwidth = attributes.link_bandwidth if receive else None
-        limits = attributes.shared_limits if receive else ()
-        free = attributes.available_bandwidth if receive else None
+        value: _Value = (None, (), None)
+        if receive:
+            limits, free = attributes.shared_limits, attributes.available_bandwidth
+            value = attributes.link_bandwidth, limits, free
         plain = without(with_bandwidth(attributes), SharedLimits)
-        base = self._bases.get((plain, next_hop))
-        if base is None:
+        firsts = self._firsts.setdefault(next_hop, {})
+        first = firsts.get(plain)
+        if first is None:
             self._last += 1
-            base = make_path(plain, next_hop, kind=self._last)
-            self._bases[plain, next_hop] = base
-        key = (base.kind, bandwidth, limits, free)
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = self._place()
-            self._paths[found] = msgspec.structs.replace(
-                base, bandwidth=bandwidth, limits=limits, available=free
-            )
-            self.kinds[found] = base.kind
+            made = make_path(plain, next_hop, kind=self._last)
+            found = firsts[plain] = self._enter(made, value)
+            return found
+        base = self[first]
+        if value == _value(base):
+            return first
+        others = self._others.setdefault(base.kind, {_value(base): first})
+        found = others.get(value, 0)
+        if not found:
+            found = others[value] = self._enter(base, value)
         return found
 
-    def _place(self) -> int:
+    def _enter(self, base: BgpPath, value: _Value) -> int:
+        """Enter a path of the kind of another one."""
+        self._count += 1
         if self._free:
-            return self._free.pop()
-        found = len(self._paths)
-        self._paths.append(None)
-        if found == len(self.kinds):
-            self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
+            found = self._free.pop()
+        else:
+            found = len(self._paths)
+            self._paths.append(None)
+            if found == len(self.kinds):
+                self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
+        bandwidth, limits, available = value
+        self._paths[found], self.kinds[found] = (
+            replace(
+                base,
+                next_hop=self._same(base.next_hop),
+                preference=self._same(base.preference),
+                bandwidth=self._same(bandwidth),
+                limits=limits,
+                available=available,
+            ),
+            base.kind,
+        )
+        return found
+
+    def _same(self, part: _T) -> _T:
+        """Return what other paths have that is equal."""
+        found: _T = self._alike.setdefault(part, part)
         return found
 
     def sweep(self, used: NDArray[np.int32]) -> None:
         """Forget all paths but these."""
         kept = np.zeros(len(self._paths), bool)
         kept[used] = True
-        for key, number in list(self._numbers.items()):
+        self._firsts, self._others, self._alike, self._count = {}, {}, {}, 0
+        for number, path in enumerate(self._paths):
+            if path is None:
+                continue
             if not kept[number]:
-                del self._numbers[key]
                 self._paths[number] = None
                 self._free.append(number)
-        kinds = {key[0] for key in self._numbers}
-        self._bases = {key: base for key, base in self._bases.items() if base.kind in kinds}
+                continue
+            self._count += 1
+            for part in (path.next_hop, path.preference, path.bandwidth):
+                self._same(part)
+            first = self._firsts.setdefault(path.next_hop, {}).setdefault(path.attributes, number)
+            if first != number:
+                others = self._others.setdefault(path.kind, {_value(self[first]): first})
+                others[_value(path)] = number
+
+
+def _value(path: BgpPath) -> _Value:
+    return path.bandwidth, path.limits, path.available
