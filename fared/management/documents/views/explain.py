@@ -124,6 +124,9 @@ def _reason(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> st
     capacity = format_bandwidth(explained.hop.capacity)
     if not explained.limits:
         return f"carries {capacity}"
+    if _shares_link(context, prefix, explained):
+        own = explained.hop.interface
+        return f"carries {capacity}, limited by its own link {own}, which other next hops share"
     names = [
         f"{_limit_name(context, link)} ({format_bandwidth(link.capacity)})"
         for link in explained.limits[:MAX_EXAMPLES]
@@ -134,6 +137,14 @@ def _reason(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> st
     where = "its own link, " if local and len(names) == 1 else ""
     derated = _derated(context, explained.hop.interface) if local else ""
     return f"carries {capacity}, limited by {where}{', '.join(names)}{others}{derated}"
+
+
+def _shares_link(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> bool:
+    """Whether the link to a LAN limits neighbors of BGP together."""
+    if not any(is_group(link.head) for link in explained.limits):
+        return False
+    rib = context.bgp.instance.ribs[prefix.family]
+    return explained.hop.ifindex in rib.limiting_links(prefix)
 
 
 def _derated(context: ViewContext, interface: str) -> str:

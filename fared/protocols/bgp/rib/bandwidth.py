@@ -2,16 +2,19 @@
 
 A neighbor n carries the lesser of C(n), the links to it, and B(n), what it announces. Several
 sessions with one router count together, and its bandwidth is divided among them. Neighbors whose
-paths all pass through one router carry no more together than it does (``shared``).
+paths all pass through one router carry no more together than it does (``shared``), and those on one
+LAN no more than the link to it (``lans``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fared.protocols.bgp.rib.decision import PeerPath
+from fared.protocols.bgp.rib.lans import Lans, capacity_of, on_lans
 from fared.protocols.bgp.rib.paths import OWN
 from fared.protocols.bgp.rib.shared import (
     Chain,
@@ -24,6 +27,7 @@ from fared.protocols.bgp.rib.shared import (
 
 _ALL: Final = 1 - 1e-6
 """Part of a total that counts as all of it: a value on the wire has single precision."""
+_NO_LANS: Final[Lans] = MappingProxyType({})
 Shares = dict[tuple[int, ...], float]
 """By the numbers of sessions with one router, ascending: the limit B of what they carry."""
 
@@ -33,7 +37,8 @@ class PathBandwidth(NamedTuple):
 
     ``parts``: neighbors that carry less together than alone. ``chain``: routers that all paths pass
     through, to be named to others. ``free``: what load leaves of the limits of shares, where
-    it is less; ``available``: the same of the total, None: all of it, or unknown.
+    it is less; ``available``: the same of the total, None: all of it, or unknown. ``lans``: links
+    to LANs that carry less than the neighbors there.
     """
 
     shares: Shares
@@ -42,16 +47,19 @@ class PathBandwidth(NamedTuple):
     chain: Chain = ()
     free: Shares = {}  # noqa: RUF012
     available: float | None = None
+    lans: frozenset[int] = frozenset()
 
 
 def path_bandwidth(
     chosen: Sequence[PeerPath],
     links: Mapping[int, float],
     availables: Mapping[int, float] | None = None,
+    lans: Lans = _NO_LANS,
 ) -> PathBandwidth:
     """Return what chosen paths carry; ``links`` are C by session, without those unknown.
 
-    ``availables``: what load leaves of them, None: load does not count.
+    ``availables``: what load leaves of them, None: load does not count. ``lans``: the interface of
+    sessions that share it.
     """
     if chosen and chosen[0].peer.number <= OWN:
         own = chosen[0].path.bandwidth
@@ -77,21 +85,27 @@ def path_bandwidth(
         # RFC 10005 §3.2: all zero, by local policy equally
         return PathBandwidth(_equal(found, links), 0.0)
     carried = {
-        numbers: min(limit, sum([links.get(number, math.inf) for number in numbers]))
-        for numbers, limit in found.items()
+        numbers: min(limit, capacity_of(numbers, links, lans)) for numbers, limit in found.items()
     }
+    limiting = frozenset[int]()
+    if lans:
+        carried, limiting = on_lans(carried, links, lans)
+        # a limit that each of its links alone does not have
+        found.update({one: most for one, most in carried.items() if _less(one, most, links)})
     named = {tuple(sorted(numbers)): told(chains) for numbers, _, chains in speakers.values()}
     parts = shared_parts(carried, named)
     together = {sessions for part in parts for sessions in part.members}
     alone = [value for sessions, value in carried.items() if sessions not in together]
     total = sum([*alone, *[part.total for part in parts]]) if carried else None
     ways = [
-        reached(chain, sum([links.get(number, math.inf) for number in sessions]))
+        reached(chain, capacity_of(sessions, links, lans))
         for sessions, chain in named.items()
         if carried[sessions] > 0
     ]
-    made = PathBandwidth(found, total, parts, common(ways))
-    return made if availables is None else _loaded(made, chosen, carried, {**links, **availables})
+    made = PathBandwidth(found, total, parts, common(ways), lans=limiting)
+    if availables is None:
+        return made
+    return _loaded(made, chosen, carried, {**links, **availables}, lans)
 
 
 def _loaded(
@@ -99,6 +113,7 @@ def _loaded(
     chosen: Sequence[PeerPath],
     carried: Shares,
     availables: Mapping[int, float],
+    lans: Lans,
 ) -> PathBandwidth:
     """Return it with what load leaves.
 
@@ -117,10 +132,13 @@ def _loaded(
         sessions: min(
             most,
             free.get(sessions, math.inf),
-            sum([availables.get(number, math.inf) for number in sessions]),
+            capacity_of(sessions, availables, lans),
         )
         for sessions, most in carried.items()
     }
+    if lans:
+        left, limiting = on_lans(left, availables, lans)
+        free.update({one: most for one, most in left.items() if _shares(one, lans, limiting)})
     available = sum(left.values())
     for part in made.parts:
         mine = sum([left[sessions] for sessions in part.members])
@@ -128,6 +146,16 @@ def _loaded(
         available += (part.total * mine / most if most else 0.0) - mine
     whole = made.total is None or math.isinf(made.total) or available >= made.total * _ALL
     return made._replace(free=free, available=None if whole else available)
+
+
+def _less(sessions: tuple[int, ...], carried: float, links: Mapping[int, float]) -> bool:
+    """Whether sessions carry less than the sum of their links."""
+    return carried < sum([links.get(number, math.inf) for number in sessions])
+
+
+def _shares(sessions: tuple[int, ...], lans: Lans, links: frozenset[int]) -> bool:
+    """Whether one of the sessions is over one of these links."""
+    return not links.isdisjoint([lans.get(number, 0) for number in sessions])
 
 
 def _equal(shares: Shares, links: Mapping[int, float]) -> Shares:

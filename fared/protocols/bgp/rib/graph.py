@@ -28,6 +28,7 @@ from fared.core.ids import (
 from fared.paths.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.paths.ted.model import LocalLink, NodeBlock, PrefixReachability
 from fared.protocols.bgp.rib.bandwidth import Shares
+from fared.protocols.bgp.rib.lans import lans_of
 from fared.protocols.bgp.rib.shared import SharedPart
 
 _METRIC: Final = 1
@@ -95,6 +96,8 @@ class GroupGraph:
         self.area = area
         self.capacities: dict[int, float] = {}
         """C of each session whose link has a known capacity, bytes/s."""
+        self.lans: dict[int, int] = {}
+        """The interface of each session on a link that others share."""
         self._links: dict[int, LocalLink] = {}
         self.availables: dict[int, float] = {}
         """What load leaves of them, where that is known."""
@@ -120,6 +123,7 @@ class GroupGraph:
             self._links[peer] = link
             if link.bandwidth is not None:
                 self.capacities[peer] = link.bandwidth
+        self.lans = lans_of({number: one.ifindex for number, one in self._links.items()})
         self._identifiers[peer] = identifier
         self._links_changed = True
         self._touched.update((sessions, None) for sessions in self._beyond if peer in sessions)

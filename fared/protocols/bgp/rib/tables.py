@@ -40,6 +40,7 @@ from fared.protocols.bgp.rib.adj_out import (
 from fared.protocols.bgp.rib.bandwidth import announced, path_bandwidth
 from fared.protocols.bgp.rib.decision import DecisionSettings, PeerPath, choose
 from fared.protocols.bgp.rib.graph import GroupGraph
+from fared.protocols.bgp.rib.lans import capacity_of
 from fared.protocols.bgp.rib.paths import (
     OWN,
     REDISTRIBUTED,
@@ -64,6 +65,8 @@ class GroupPaths(NamedTuple):
     """Routers that all paths pass through."""
     available: float | None = None
     """What load leaves of the total, bytes/s; None: all of it, or unknown."""
+    lans: frozenset[int] = frozenset()
+    """Links to LANs that carry less than the neighbors there."""
 
 
 _WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
@@ -247,6 +250,10 @@ class BgpRib:
         """Return what the paths to a prefix carry, bytes/s; None: unknown, or there is none."""
         return self.chosen.get(self.table.group(prefix), _NOTHING).total
 
+    def limiting_links(self, prefix: Prefix) -> frozenset[int]:
+        """Return the links to LANs that limit the paths to a prefix, beside each other."""
+        return self.chosen.get(self.table.group(prefix), _NOTHING).lans
+
     def in_words(self, group: int) -> str:
         """Name a group for people: its first prefix, and how many others it has, or had at last."""
         some = self.table.members.get(group)
@@ -305,14 +312,14 @@ class BgpRib:
         """Choose paths; return whether they or what they carry are others than before."""
         paths = self._choose(group)
         availables = self.graph.availables if self.settings.follows_load else None
-        found = path_bandwidth(paths, self.graph.capacities, availables)
+        found = path_bandwidth(paths, self.graph.capacities, availables, self.graph.lans)
         self.graph.set_shares(group, found.shares, found.parts, found.free)
         tag = paths[0].path.origin if found.shares else 0
         if tag != self.graph.tag(group):
             names = self.table.prefixes
             self.graph.set_tag(group, tag, [names[at] for at in self.table.members[group]])
         numbers = frozenset([one.peer.number for one in paths])
-        chosen = GroupPaths(paths, found.total, numbers, found.chain, found.available)
+        chosen = GroupPaths(paths, found.total, numbers, found.chain, found.available, found.lans)
         if chosen == self.chosen.get(group):
             return False
         self.chosen[group] = chosen
@@ -397,9 +404,8 @@ class BgpRib:
     def _capacity(self, peer: int) -> float | None:
         """Return C of a neighbor: of all links to that router; None: one is unknown."""
         if peer not in self._carried:
-            known = [self.graph.capacities.get(number) for number in self._siblings[peer]]
-            total = None if None in known else sum([one for one in known if one is not None])
-            self._carried[peer] = total
+            total = capacity_of(self._siblings[peer], self.graph.capacities, self.graph.lans)
+            self._carried[peer] = None if math.isinf(total) else total
         return self._carried[peer]
 
 
