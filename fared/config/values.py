@@ -106,7 +106,7 @@ def _parse_any_prefix_text(value: object) -> Prefix:
     prefix = parse_prefix(str(value))
     if prefix.length == 0:
         what = "a prefix such as 10.1.0.0/16"
-        raise expected(what, hint="for the default route, redistribute has default:")
+        raise expected(what, hint="a default route needs filter:, or default: of ospf and isis")
     return prefix
 
 

@@ -223,3 +223,14 @@ def denying(filters: tuple[Filter, ...], prefix: Prefix, tag: int = 0) -> Filter
         if not each.permits(prefix, tag):
             return each
     return None
+
+
+def refusal(filters: tuple[Filter, ...], prefix: Prefix, tag: int = 0) -> str | None:
+    """Say why filters keep a route out of redistribution; None: they do not.
+
+    A default route, often that of a management network, is never redistributed by the way.
+    """
+    if not prefix.length and not filters:
+        return "a default route needs a filter that permits it"
+    denied = denying(filters, prefix, tag)
+    return None if denied is None else denied.told(prefix, tag)

@@ -136,12 +136,9 @@ class Redistributor:
         return [self._instances[name] for name in told]
 
     def _used(self, prefix: Prefix) -> _Passed | None:
-        """The route to pass on for a prefix, and its source; None: there is none.
-
-        A default route is redistributed by a setting of its own, for that of the kernel.
-        """
+        """The route to pass on for a prefix, and its source; None: there is none."""
         name = self._table.source(prefix)
-        if name is None or not prefix.length or prefix in self._kernel:
+        if name is None or prefix in self._kernel:
             return None
         instance = self._instances[name]
         route, found = instance.routes.get(prefix), instance.advertised(prefix)

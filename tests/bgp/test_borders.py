@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import networkx as nx
 import pytest
+from msgspec.structs import replace
 
-from fared.core.ids import Prefix
+from fared.core.filters import Filter, parse_item
+from fared.core.ids import Prefix, parse_prefix
 from fared.core.routes import ORIGIN_TAGS, RouteSource
 from fared.extensions.sim.fabric import Fabric, FabricBuilder
 from fared.extensions.sim.levels import COMMON
@@ -23,6 +26,7 @@ from fared.protocols.bgp.settings import BgpRedistribution
 from fared.protocols.isis import settings as isis
 from fared.protocols.isis.ids import LevelSet
 from fared.protocols.ospf import settings as ospf
+from fared.router.events import RouterSettingsApplied
 from tests.bgp.fabrics import NEIGHBOR, apply, slow
 from tests.sim.borders import hops, walks
 
@@ -37,6 +41,7 @@ INTO_IGP = {
         bgp=ospf.Redistribution(tag=None, refused=(ORIGIN_TAGS[RouteSource.OSPF],))
     ),
 }
+DEFAULT = parse_prefix("0.0.0.0/0")
 SOAK = bool(os.environ.get("FARED_TEST_SOAK"))
 
 
@@ -112,6 +117,48 @@ def test_a_border_without_a_way_inside_takes_the_one_over_bgp_and_passes_nothing
     quiet(networks)
     assert hops(networks, "y1", inside) == {"b1": 1, "b2": 1}
     assert hops(networks, "b1", inside) == {"x1": 1, "x2": 1}
+
+
+def test_a_default_route_passes_only_where_a_filter_permits_it(networks):
+    (igp,) = networks.network.nodes["b1"].settings.protocols.keys() - {"bgp"}
+    default = (Filter("default", (parse_item("permit 0.0.0.0/0"),)),)
+    plain = INTO_IGP[igp]
+    permitted = replace(plain, bgp=replace(plain.bgp, filters=default))
+    ways = (
+        ("c", "bgp", {"networks": (DEFAULT,)}, {"networks": ()}, igp, plain, permitted, "x1"),
+        (
+            "a",
+            igp,
+            {"redistribute": replace(plain, bgp=None, default=plain.bgp, default_always=True)},
+            {"redistribute": type(plain)()},
+            "bgp",
+            {igp: BgpRedistribution()},
+            {igp: BgpRedistribution(filters=default)},
+            "y1",
+        ),
+    )
+    for origin, proto, begin, end, into, before, after, far in ways:
+        set_protocol(networks, origin, proto, **begin)
+        quiet(networks)
+        assert hops(networks, far, DEFAULT) is None
+        withheld = networks.network.nodes["b1"].running.instances[into].engine.withheld(DEFAULT)
+        whys = {one.reason for one in withheld}
+        assert "a default route needs a filter that permits it" in whys
+        for name in BORDERS:
+            set_protocol(networks, name, into, redistribute=after)
+        quiet(networks)
+        assert hops(networks, far, DEFAULT) == {"b1": 1, "b2": 1}
+        for name in BORDERS:
+            set_protocol(networks, name, into, redistribute=before)
+        set_protocol(networks, origin, proto, **end)
+        quiet(networks)
+        assert hops(networks, far, DEFAULT) is None
+
+
+def set_protocol(fabric: Fabric, name: str, proto: str, **changes: Any) -> None:
+    node = fabric.network.nodes[name]
+    node.settings = node.settings.with_protocol(proto, **changes)
+    fabric.network.input(name, RouterSettingsApplied(node.settings))
 
 
 def test_only_routes_with_a_tag_are_announced(networks):

@@ -244,7 +244,7 @@ def test_a_static_default_route_is_redistributed_only_if_a_filter_permits_it(fab
     assert known.paths(other)
     assert not known.paths(default)
     (why,) = engine(fabric, "L1").withheld(default)
-    assert why.reason == "a default route needs prefixes or a filter that permits it"
+    assert why.reason == "a default route needs a filter that permits it"
     filters = (Filter("yes", (parse_item("permit 0.0.0.0/0"),)),)
     apply(fabric, "L1", redistribute={"static": BgpRedistribution(filters=filters)})
     fabric.network.run_for(0.5)

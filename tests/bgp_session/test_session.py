@@ -13,6 +13,7 @@ from fared.core.streams import (
     Connect,
     ReadStream,
     SendStream,
+    StreamClosed,
     StreamId,
     StreamKey,
     StreamOpened,
@@ -27,6 +28,7 @@ from fared.protocols.bgp.packet.codec import (
     encode_notification,
     encode_open,
 )
+from fared.protocols.bgp.packet.coded import Coding
 from fared.protocols.bgp.packet.messages import OpenMessage, RouteRefresh, Update
 from fared.protocols.bgp.packet.notification import Fault, notification
 from fared.protocols.bgp.session.connection import MOST_WAITING, PORTION
@@ -122,6 +124,62 @@ def test_the_connection_of_the_higher_identifier_stays(identifier, passive):
     assert decode_message(note).kind == Fault.CONNECTION_COLLISION_RESOLUTION.value
     made.tell(StreamReceived(streams[passive], KEEPALIVE))
     assert made.state is BgpState.ESTABLISHED
+
+
+@pytest.mark.rfc("RFC 4271 §6.8")
+@examples(max_examples=40)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(("10.9.1.0", "10.9.1.9")),
+    st.sampled_from((None, 120)),
+    st.floats(0.0, 0.9),
+    st.floats(0.0, 2.0),
+)
+def test_exactly_one_session_stays_whenever_both_connect(seed, theirs, restart_time, delay, later):
+    """Also where a second connection would mean a restart."""
+    options = {"restart_time": restart_time}
+    net = pair(options, {"identifier": theirs, **options}, delay=delay, seed=seed)
+    net.start("a")
+    net.run(later)
+    net.start("b")
+    net.run(60.0)
+    assert net.up
+    assert len(net._far) == 2
+    a, b = (one.session for one in net.ends.values())
+    assert a._second is b._second is None
+    flaps = [[one for one in end.told if isinstance(one, SessionDown)] for end in net.ends.values()]
+    net.run(120.0)
+    assert flaps == [
+        [one for one in end.told if isinstance(one, SessionDown)] for end in net.ends.values()
+    ]
+
+
+@pytest.mark.rfc("RFC 8654 §4")
+def test_long_messages_are_taken_from_a_neighbor_that_does_not_take_them():
+    made, stream = established()
+    assert made.session.coding.limit == 4096
+    many = tuple(ipv4_prefix(0x0A000000 + (number << 8), 24) for number in range(2000))
+    (long,) = encode_message(Update(many), Coding(limit=65535))
+    assert len(long) > 4096
+    made.tell(StreamReceived(stream, long))
+    assert made.reasons == []
+    (update,) = [one.update for one in made.told if isinstance(one, UpdateReceived)]
+    assert update.withdrawn == many
+
+
+@pytest.mark.rfc("RFC 4271 §4.2")
+def test_a_neighbor_may_return_with_another_as_and_identifier():
+    made, stream = established()
+    made.tell(StreamClosed(stream, "connection reset by peer"))
+    made.outputs()
+    again = StreamId(PEER, passive=True, number=2)
+    made.session.start()
+    made.outputs()
+    made.tell(StreamOpened(again, "", ""))
+    made.tell(StreamReceived(again, opening(65009, identifier="10.9.1.77")))
+    made.tell(StreamReceived(again, KEEPALIVE))
+    assert made.state is BgpState.ESTABLISHED
+    assert (agreed(made).number, agreed(made).identifier) == (65009, parse_dotted("10.9.1.77"))
 
 
 @pytest.mark.rfc("RFC 4271 §6.8")

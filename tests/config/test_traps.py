@@ -143,7 +143,7 @@ def test_the_kernel_knows_which_addresses_are_its_own():
         (ONE.replace("}}}}}", "}}}}, redistribute: [static]}"), "(write {static: {}})"),
         (
             ONE.replace("}}}}}", "}}}}, redistribute: {static: {prefixes: [0.0.0.0/0]}}}"),
-            "for the default route, redistribute has default:",
+            "a default route needs filter:, or default: of ospf and isis",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fared.core.filters import Withheld, denying
+from fared.core.filters import Withheld, refusal
 from fared.core.ids import Prefix
 from fared.core.routes import ORIGIN_TAGS, LocalRoute, RouteKey, RouteSource, redistributable
 from fared.protocols.bgp.instance import BgpInstance
@@ -104,10 +104,6 @@ def _refusal(prefix: Prefix, rule: BgpRedistribution, route: LocalRoute) -> str 
     """Say why a route is not announced; None: it is."""
     if ORIGIN_TAGS[RouteSource.BGP] in route.tags:
         return "its tag says that it comes from BGP, and it is not taken back"
-    if not prefix.length and not rule.filters:
-        # as in the IGPs, never by the way: often it is that of a management network
-        return "a default route needs prefixes or a filter that permits it"
     if rule.tag is not None and rule.tag not in (route.tags or (0,)):
         return f"it has not the tag {rule.tag}"
-    denied = denying(rule.filters, prefix, route.tag)
-    return None if denied is None else denied.told(prefix, route.tag)
+    return refusal(rule.filters, prefix, route.tag)

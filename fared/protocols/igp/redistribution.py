@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from fared.core.filters import Filter, Withheld, denying
+from fared.core.filters import Filter, Withheld, refusal
 from fared.core.ids import Prefix
 from fared.core.routes import (
     ORIGIN_TAGS,
@@ -56,7 +56,7 @@ def tag_of(source: RouteSource, route: LocalRoute, settings: SourceSettings) -> 
 
 
 class RedistributedSources(msgspec.Struct, Generic[SettingsT], frozen=True):
-    """The sources that are redistributed. ``default`` is for static default routes.
+    """The sources that are redistributed. ``default``: static default routes, without a filter.
 
     ``default_always``: advertise a default route of each family even without a static one.
     """
@@ -162,15 +162,14 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
         """
         if prefix in self.local_interfaces.prefixes:
             return None
-        if prefix in self._defaults:
+        if prefix in self._defaults and wanted.default is not None:
             route = self._routes.get((RouteSource.STATIC, prefix))
             if route is None and wanted.default_always:
                 route = LocalRoute()
-            if wanted.default is None or route is None:
-                return None
-            return RouteSource.STATIC, wanted.default, route
+            if route is not None:
+                return RouteSource.STATIC, wanted.default, route
         for source, settings, route in self._redistributed(prefix, wanted):
-            if denying(settings.filters, prefix, route.tag) is not None:
+            if refusal(settings.filters, prefix, route.tag) is not None:
                 continue
             if source is RouteSource.CONNECTED and any(
                 ifindex in self.local_interfaces.ifindexes for ifindex, _ in route.hops
@@ -184,9 +183,9 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
     ) -> Iterator[Withheld]:
         """Yield the filters and tags that keep a prefix of redistributed sources out."""
         for source, settings, route in self._redistributed(prefix, wanted):
-            denied = denying(settings.filters, prefix, route.tag)
-            if denied is not None:
-                yield Withheld(f"redistribution of {source} routes", denied.told(prefix, route.tag))
+            reason = refusal(settings.filters, prefix, route.tag)
+            if reason is not None:
+                yield Withheld(f"redistribution of {source} routes", reason)
         for source, settings, route in self._routes_to(prefix, wanted):
             for tag in _returning(settings, route):
                 reason = f"tag {tag} says that it comes from here, and it is not taken back"
@@ -203,7 +202,7 @@ class ExternalRouteTable(Generic[SettingsT, LocalInterfacesT]):
     def _routes_to(
         self, prefix: Prefix, wanted: RedistributedSources[SettingsT]
     ) -> Iterator[tuple[RouteSource, SettingsT, LocalRoute]]:
-        if not redistributable(prefix) or prefix in self._defaults:
+        if not redistributable(prefix):
             return
         for source in RouteSource:
             settings, route = wanted.of(source), self._routes.get((source, prefix))

@@ -21,7 +21,7 @@ from fared.protocols.bgp.packet.codec import (
     encode_open,
 )
 from fared.protocols.bgp.packet.coded import Coding
-from fared.protocols.bgp.packet.framing import TYPE_AT, Framer
+from fared.protocols.bgp.packet.framing import MAX_EXTENDED, TYPE_AT, Framer
 from fared.protocols.bgp.packet.messages import (
     Keepalive,
     MessageType,
@@ -214,7 +214,8 @@ class BgpConnection:
         if self._owner.collides(self, agreed.identifier, agreed.number):
             return
         self.agreed = agreed
-        self.framer.limit = agreed.limit
+        # RFC 8654 §4: we have advertised it; whether it has counts for what it is sent
+        self.framer.limit = MAX_EXTENDED
         self._decoder = Decoder(coding_of(settings, agreed))
         self.fire(SessionEvent.OPEN)
 

@@ -63,6 +63,7 @@ class Agreed(msgspec.Struct, frozen=True):
     keepalive: float
     four_octet_as: bool
     limit: int
+    """Octets of a message that the neighbor takes; we take long ones in any case."""
     refresh: bool
     extended_next_hop: bool
     restart: GracefulRestartCapability | None
