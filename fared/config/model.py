@@ -88,7 +88,7 @@ class Fib(Section, frozen=True):
     """Our objects in the kernel. ``protocol`` 0..4 belong to the kernel and to static routes.
 
     ``max_weight`` None: the default of weights; ``max_group_size``: the greatest sum of the weights
-    of a group, None: any.
+    of a group, ``max_groups``: the most groups, None: any.
     """
 
     table: Annotated[values.RouteTable, Reload.RESTART] = MAIN_TABLE
@@ -99,6 +99,7 @@ class Fib(Section, frozen=True):
     buckets: Annotated[int, values.whole(1, 65535), Reload.RESTART] = FibSettings().buckets
     max_weight: Annotated[int, values.whole(1, 65535)] | None = None
     max_group_size: Annotated[int, values.whole(1, 65535)] | None = None
+    max_groups: Annotated[int, values.whole(1, 65535)] | None = None
     on_exit: Literal["withdraw", "keep"] = "withdraw"
 
     def check(self) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from fared.paths.fib.model import FibOperation, FibState, ForeignChanges, OperationResult
 from fared.paths.fib.planner import FibPlanner
+from fared.paths.fib.settings import FibSettings
 from fared.paths.rib.model import RouteDelta
 from fared.protocols.igp import events as igp
 from fared.router import events
@@ -94,6 +95,13 @@ class FibProgramming:
         """
         while self.unfollowed:
             self.apply(self._planner.link_lost(self.unfollowed.pop(0), now), "link lost")
+
+    def configure(self, settings: FibSettings, now: float) -> None:
+        """Use other bounds of weights and groups."""
+        self.follow_losses(now)
+        operations = self._planner.bound(settings, now)
+        if not (self.frozen or self.withdrawn):
+            self.apply(operations, "configuration")
 
     def update(self, changed: RouteDelta, now: float, cause: str) -> None:
         """Write changed routes, unless the FIB is frozen."""

@@ -440,6 +440,7 @@ class Router:
         for instance in self.instances.values():
             instance.apply_settings(settings.solver)
         self.adaptation.configure(settings.solver, now)
+        self._fib.configure(settings.fib, now)
         self.spraying.configure(settings.spray)
         self.multicast.configure(settings.bier)
         better = self.redistribution.configure(settings.redistributed, now)

@@ -64,6 +64,7 @@ def test_a_cost_is_updated_in_place():
         ("fib: {group-type: resilient}\n" + BASE, Reload.RESTART),
         ("fib: {max-weight: 255}\n" + BASE, Reload.UPDATE),
         ("fib: {max-group-size: 128}\n" + BASE, Reload.UPDATE),
+        ("fib: {max-groups: 128}\n" + BASE, Reload.UPDATE),
         ("api: {http: off}\n" + BASE, Reload.RESTART),
         ("", Reload.RESTART),
     ],

@@ -53,6 +53,7 @@ class PlanningPass:
         rewritten: dict[int, tuple[Member, ...]],
         *,
         resilient: bool,
+        max_groups: int | None = None,
     ) -> None:
         self._installed = installed
         self._wanted = wanted
@@ -60,6 +61,8 @@ class PlanningPass:
         self._previous = previous
         self._rewritten = rewritten
         self._resilient = resilient
+        self._max_groups = max_groups
+        self._spare = self._spare_groups()
         self._nexthops: list[FibOperation] = []
         self._groups: list[FibOperation] = []
         self._routes: list[PutRoute] = []
@@ -198,13 +201,35 @@ class PlanningPass:
             if existing is not None:
                 target = existing
             else:
-                target = self._installed.new_group_id()
-                self._groups.append(self._write_group(target, vector, replace=False))
+                spare = self._take_spare()
+                target = self._installed.new_group_id() if spare is None else spare
+                written = self._write_group(target, vector, replace=spare is not None)
+                self._groups.append(written)
         routes = self._installed.state.routes
         for prefix in prefixes:
             self._previous.setdefault(prefix, routes.get(prefix))
             self._installed.set_route(prefix, target)
             self._routes.append(PutRoute(prefix, target))
+
+    def _spare_groups(self) -> list[int]:
+        """Return unused groups that may be rewritten where their number is bounded.
+
+        A refused route stays at its former group, so that is not unused before the answer.
+        """
+        if self._max_groups is None:
+            return []
+        expected = set(self._previous.values()) | self._installed.unusable
+        return [group for group in self._installed.unused_groups() if group not in expected]
+
+    def _take_spare(self) -> int | None:
+        """Return an unused group for another vector; None as long as there may be more."""
+        if self._max_groups is None or len(self._installed.state.groups) < self._max_groups:
+            return None
+        while self._spare:
+            group_id = self._spare.pop()
+            if group_id not in self._installed.users and group_id in self._installed.content:
+                return group_id
+        return None
 
     def _record_members(self, group_id: int) -> None:
         if members := self._installed.state.groups[group_id]:

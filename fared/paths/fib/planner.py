@@ -23,6 +23,9 @@ vector, shared by all routes that have it. The rules of identity:
   them twice. Such a group is never collapsed, since it is one small object.
 * Where another program has replaced our route, ours is written again at once; if that goes on and
   on, at a limited rate (``Disputes``): two daemons in dispute must not take up the CPU.
+* With a bound on groups, sets share the groups that are nearest (``MergedWeights``). A new group
+  takes the place of an unused one; if there are too many nevertheless, since groups are made before
+  routes leave others, these are removed as soon as the kernel has answered.
 * Unused groups and next hops stay until the same quiet period, so that a flap uses them
   again, and nothing is deleted before the answers to the writes have arrived
   (deleting a next hop or group silently deletes the routes that still point at it).
@@ -37,11 +40,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from fared.core.ids import Prefix
 from fared.core.tables import shrink
 from fared.paths.fib.answers import KernelAnswers
 from fared.paths.fib.desired import DesiredRoutes, Routes
 from fared.paths.fib.installed import InstalledState, MemberVector
+from fared.paths.fib.merged import MergedWeights, Weights
 from fared.paths.fib.model import (
     DeleteGroup,
     DeleteNextHop,
@@ -59,7 +65,6 @@ from fared.paths.fib.settings import FibSettings
 from fared.paths.rib.model import NextHopSet, RouteDelta
 from fared.paths.weights.quantise import divide_buckets
 
-MAX_WEIGHT = 65535
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -77,6 +82,7 @@ class FibPlanner:
         """``routes`` are those to program; their owner changes them before it calls ``update``."""
         self.settings = settings or FibSettings()
         self._desired = DesiredRoutes(routes)
+        self._merged = MergedWeights(self.settings)
         self.counters: Counter[str] = Counter()
         self._installed = InstalledState(self.settings)
         self._answers = KernelAnswers(self.settings, self._installed, self.counters)
@@ -125,10 +131,31 @@ class FibPlanner:
         """Plan for changed routes (None: withdrawn), and after the loss of the links ``lost``."""
         without = [prefix for ifindex in lost for prefix in self._lose_link(ifindex)]
         self._desired.begin()
-        if without:
-            others = [p for p in without if p not in changed and p in self.desired]
-            return self._plan([*changed, *others], now)
+        moved = self._merged.take(changed, self._desired.table())
+        if without or moved:
+            others = dict.fromkeys([*without, *moved])
+            more = [p for p in others if p not in changed and p in self.desired]
+            return self._plan([*changed, *more], now)
         return self._plan(changed, now)
+
+    def written(self, hops: NextHopSet) -> Weights:
+        """Return the weights that are written for a next-hop set, each next hop once."""
+        return self._merged.written(hops)
+
+    def bound(self, settings: FibSettings, now: float) -> list[FibOperation]:
+        """Use other bounds of weights and groups; plan for the routes that they change."""
+        bounds = (settings.max_weight, settings.max_group_size, settings.max_groups)
+        present = self.settings
+        if bounds == (present.max_weight, present.max_group_size, present.max_groups):
+            return []
+        self.settings = replace(
+            present, max_weight=bounds[0], max_group_size=bounds[1], max_groups=bounds[2]
+        )
+        self._merged = MergedWeights(self.settings)
+        table = self._desired.table()
+        if table:
+            self._merged.take({}, table)
+        return self._plan(self.desired, now)
 
     def link_lost(self, ifindex: int, now: float) -> list[FibOperation]:
         """Plan after the loss of a link.
@@ -267,6 +294,7 @@ class FibPlanner:
             self._answers.previous,
             self._answers.rewritten,
             resilient=self.settings.resilient,
+            max_groups=self.settings.max_groups,
         )
         operations = plan.run(prefixes)
         self._installed.forget_vectors()
@@ -279,14 +307,12 @@ class FibPlanner:
         """Return the members of a next-hop set, without next hops that cannot be installed now."""
         weights: dict[int, int] = {}
         unusable, hop_ids = self._answers.unusable, self._installed.hop_ids
-        for hop, weight in hops.key:
+        for hop, weight in self._merged.written(hops):
             if unusable and not self._answers.usable(hop):
                 continue
             hop_id = hop_ids.get(hop)
             if hop_id is None:
                 hop_id = self._installed.hop_id(hop)
-            if hop_id in weights:  # two neighbors share a next hop: one member with both weights
-                weight = min(weights[hop_id] + weight, MAX_WEIGHT)  # noqa: PLW2901
             weights[hop_id] = weight
         if self.settings.resilient and len(weights) > 1:
             weights = self._in_buckets(weights)
@@ -303,9 +329,12 @@ class FibPlanner:
         return {hop_id: n for hop_id, n in zip(weights, shares, strict=True) if n}
 
     def _touch(self, now: float) -> None:
-        """Delay housekeeping until changes pause, up to a limit."""
+        """Delay housekeeping until changes pause, up to a limit; not with too many groups."""
         if self._tidy_at is None:
             self._tidy_limit = now + self.settings.coalesce_limit
+        most = self.settings.max_groups
+        if most is not None and len(self._installed.state.groups) > most:
+            self._tidy_limit = now
         self._tidy_at = min(now + self.settings.coalesce_delay, self._tidy_limit)
 
     def _coalesce(self) -> list[FibOperation]:

@@ -27,6 +27,8 @@ class FibSettings(msgspec.Struct, frozen=True):
 
     ``resilient``: whether groups are resilient; ``buckets``: the number of buckets of such a group.
     ``id_base``/``id_count``: the id range; the lower half is for next hops, the upper for groups.
+    ``max_weight``, ``max_group_size``: bounds of weights and of their sum; None: as routes have.
+    ``max_groups``: the most groups of several next hops that routes want; None: any.
     ``coalesce_delay``: quiet time before identical groups are merged and unused objects removed.
     ``coalesce_limit``: the longest that constant change delays this.
     ``retry_initial``/``retry_limit``: delays before refused operations are retried; they double.
@@ -36,6 +38,9 @@ class FibSettings(msgspec.Struct, frozen=True):
     id_count: int = ID_COUNT
     resilient: bool = False
     buckets: int = 512
+    max_weight: int | None = None
+    max_group_size: int | None = None
+    max_groups: int | None = None
     coalesce_delay: float = 5.0
     coalesce_limit: float = 30.0
     retry_initial: float = 1.0

@@ -127,7 +127,7 @@ def _search(
 
 
 def throughput_lost(
-    weights: NDArray[np.int64], capacities: NDArray[np.float64], max_paths: int
+    weights: NDArray[np.float64], capacities: NDArray[np.float64], max_paths: int
 ) -> float:
     """Return what a vector loses of the capacities of the first ``max_paths`` members.
 

@@ -92,7 +92,7 @@ def _explained(
     hop = explained.hop
     used = context.routes[prefix].nexthops
     others = () if used is None else used.hops
-    written = written_weights(context, others)
+    written = () if used is None else written_weights(context, used)
     programmed = {o.hop_key: weight for o, weight in zip(others, written, strict=True)}
     weight = programmed.get(hop.hop_key, 0) if programmed else hop.weight
     limit: ExplainedLimit | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
@@ -43,7 +44,7 @@ from fared.management.documents.views.hop_delays import slower_hops
 from fared.management.documents.views.route_filter import change_times, wanted_routes
 from fared.management.documents.views.status import weighted_routes
 from fared.management.documents.weights import DelayChoice, WeightMember, Weights, WeightVector
-from fared.paths.rib.model import NextHop, NextHopSet, Route
+from fared.paths.rib.model import HopKey, NextHop, NextHopSet, Route
 from fared.paths.rib.set_builder import SolvedHops
 from fared.paths.weights.few_flows import skew_for_few_flows
 from fared.paths.weights.path_capacity import WeightMode
@@ -171,7 +172,7 @@ class _RouteRows:
             return []
         known = self._nexthops.get(id(nexthops))
         if known is None:
-            written = written_weights(self._context, nexthops.hops)
+            written = written_weights(self._context, nexthops)
             pairs = list(zip(nexthops.hops, written, strict=True))
             shown = Shared(pairs, partial(self._hop, total=sum(written)))
             known = self._nexthops[id(nexthops)] = (nexthops, shown)
@@ -183,13 +184,28 @@ class _RouteRows:
         return RouteNextHop(**facts, weight=weight, share=round(weight / total, 4))
 
 
-def written_weights(context: ViewContext, hops: Sequence[NextHop]) -> tuple[int, ...]:
-    """Return the weights as in the kernel: in resilient groups whole buckets."""
-    weights = tuple(hop.weight for hop in hops)
+def written_weights(context: ViewContext, nexthops: NextHopSet) -> tuple[int, ...]:
+    """Return the weights as in the kernel: within its bounds, in resilient groups whole buckets."""
+    weights = _merged(context, nexthops)
     settings = context.router.settings.fib
-    if not settings.resilient or len(weights) < 2:
+    used = sum([weight > 0 for weight in weights])
+    if not settings.resilient or used < 2:
         return weights
-    return divide_buckets(weights, settings.buckets_of(len(weights)))
+    return divide_buckets(weights, settings.buckets_of(used))
+
+
+def _merged(context: ViewContext, nexthops: NextHopSet) -> tuple[int, ...]:
+    """Return the weight of each next hop in the group of the set.
+
+    Neighbors that share a next hop share its weight.
+    """
+    written = context.router.planner.written(nexthops)
+    if written == nexthops.key:
+        return tuple([weight for _, weight in written])
+    weights, wanted = dict(written), Counter[HopKey]()
+    for hop, weight in nexthops.key:
+        wanted[hop] += weight
+    return tuple([weights.get(hop, 0) * weight // wanted[hop] for hop, weight in nexthops.key])
 
 
 def next_hop_facts(context: ViewContext, hop: NextHop) -> dict[str, Any]:
@@ -258,7 +274,7 @@ def _vector(
 ) -> WeightVector:
     first, route = users[0]
     wanted = programmed_shares(context, first, hops) or wanted_shares(context, hops)
-    written = written_weights(context, hops.hops)
+    written = written_weights(context, hops)
     total = sum(written)
     members: list[WeightMember] = []
     for hop, weight, want in zip(hops.hops, written, wanted, strict=True):
@@ -308,7 +324,7 @@ def quantization_error(
 
     With that of next hops whose weight is zero.
     """
-    written = written_weights(context, hops.hops)
+    written = written_weights(context, hops)
     pairs = zip(wanted or wanted_shares(context, hops), written, strict=True)
     worst = max((weight / want for want, weight in pairs if want), default=0.0)
     if not worst:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fared.core.link_facts import KERNEL
 from fared.management.documents.cells import count
@@ -14,6 +18,7 @@ from fared.management.documents.views.kernel import differences
 from fared.management.documents.views.link import refused_hellos
 from fared.management.documents.views.missing import link_counts
 from fared.paths.fib.model import FibState
+from fared.paths.rib.model import HopKey
 from fared.paths.rib.set_builder import SolvedHops
 from fared.paths.weights.defaults import MAX_WEIGHT
 from fared.paths.weights.path_capacity import WeightMode
@@ -142,7 +147,9 @@ def _bounds(context: ViewContext) -> list[SelfCheck]:
     By load, or for few flows, weights differ from capacities by intent.
     """
     settings = context.router.settings.solver
+    groups = context.router.settings.fib.max_groups
     bounded = settings.max_group_size is not None or settings.max_weight < MAX_WEIGHT
+    bounded |= groups is not None
     if not bounded or settings.mode is not WeightMode.CAPACITY or settings.flows is not None:
         return []
     # By identity: thousands of routes share few sets.
@@ -150,12 +157,22 @@ def _bounds(context: ViewContext) -> list[SelfCheck]:
     costly = []
     for prefix, hops in sets.values():
         if isinstance(hops, SolvedHops):
-            _, capacities, weights = hops.arrays()
-            lost = throughput_lost(weights, capacities, settings.max_paths)
+            _, capacities, _ = hops.arrays()
+            lost = throughput_lost(_given(context, hops), capacities, settings.max_paths)
             if lost > _MOST_LOST:
                 costly.append(f"{prefix} loses {share(lost)}")
     detail = _named(f"{count(len(costly), 'vector')} with a loss above {share(_MOST_LOST)}", costly)
     return [SelfCheck(name="bounded weights carry the capacity", ok=not costly, detail=detail)]
+
+
+def _given(context: ViewContext, hops: SolvedHops) -> NDArray[np.float64]:
+    """Return the weight of each member as it is written: in a shared group others than its own."""
+    members, _, weights = hops.arrays()
+    written, wanted = dict(context.router.planner.written(hops)), Counter[HopKey]()
+    for hop, weight in hops.key:
+        wanted[hop] += weight
+    part = [written.get(hop, 0) / wanted[hop] if wanted[hop] else 0.0 for hop in members.keys]
+    return np.array(part) * weights
 
 
 def _named(count: str, names: list[str]) -> str:
