@@ -25,6 +25,16 @@ window.tests = {
     const context = linkCanvas.getContext("2d");
     return [...context.getImageData((x - box.left) * ratio, (y - box.top) * ratio, 1, 1).data];
   },
+  /** Which of some colors of the style are drawn between the name of a router and what is behind it. */
+  above(name, colors) {
+    const { nodeCanvas, ratio, style } = fared.drawing;
+    const { x, y } = this.place(name);
+    const corner = [x - 40, y - 70].map((value) => value * ratio);
+    const { data } = nodeCanvas.getContext("2d").getImageData(...corner, 80 * ratio, 40 * ratio);
+    const found = new Set();
+    for (let i = 0; i < data.length; i += 4) found.add(`#${[...data.slice(i, i + 3)].map((n) => n.toString(16).padStart(2, "0")).join("")}`);
+    return colors.map((color) => found.has(style[color]));
+  },
   /** The place of a router by what the document has of it; and if it had left, to whom opens the page then. */
   async whenGone(name) {
     const fabric = await (await fetch("/api/v1/fabric")).json();

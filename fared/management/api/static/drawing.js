@@ -3,6 +3,7 @@
 // nothing else is to be done. So an event costs what it changed.
 /* global d3 */
 
+import { paintBeyond, paintDestination } from "./beyond.js";
 import { bends, layout } from "./layout.js";
 import { Pointer } from "./pointer.js";
 import { paintName, paintRouter } from "./routers.js";
@@ -22,7 +23,8 @@ export class Drawing {
     this.transform = d3.zoomIdentity;
     this.drawnAt = d3.zoomIdentity;
     this.plan = { places: new Map(), groups: [], room: 60, curved: true };
-    this.selected = { nodes: [], link: null, shares: null, tree: null };
+    this.selected = { nodes: [], link: null, shares: null, tree: null, beyond: null };
+    this.room = false;
     this.looks = new Map();
     this.rows = new Map();
     this.times = { first: null, update: null, whole: null };
@@ -62,7 +64,7 @@ export class Drawing {
 
   arrange() {
     if (!this.width) return;
-    this.plan = layout(this.model, this.width, this.height, this.plan.places);
+    this.plan = layout(this.model, this.width, this.height, this.plan.places, this.room);
     const points = [...this.plan.places].map(([id, place]) => ({ id, ...place }));
     this.tree = d3.quadtree(points, (point) => point.x, (point) => point.y);
     this.rows = this.nameRows();
@@ -104,8 +106,8 @@ export class Drawing {
   // -- links ----------------------------------------------------------------------------------
 
   get dimmed() {
-    const { nodes, link, shares, tree } = this.selected;
-    return nodes.length > 0 || link !== null || shares !== null || tree !== null;
+    const { nodes, link, shares, tree, beyond } = this.selected;
+    return nodes.length > 0 || [link, shares, tree, beyond].some((one) => one !== null);
   }
 
   prepare(canvas) {
@@ -290,11 +292,12 @@ export class Drawing {
       paintRouter(context, this.style, node, look);
       if (this.named(y) || look.marked || (node.here && this.radius > 4 && !this.dimmed)) paintName(context, this.style, node, look);
     }
+    if (this.selected.beyond) paintDestination(this, context, LABEL_SIZE / zoomed);
   }
 
   /** What is selected stands out, since everything else is paler. */
   paintSelection(context) {
-    const { nodes, link, shares, tree } = this.selected;
+    const { nodes, link, shares, tree, beyond } = this.selected;
     context.save();
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.globalAlpha = 0.72;
@@ -303,7 +306,9 @@ export class Drawing {
     context.restore();
     context.globalAlpha = 1;
     // a link that is unusual keeps its color among the paths
-    if (shares) shares.forEach(({ link: one, share }) => this.highlight(context, one, one.state ? null : this.style.accent, 1.2 + 7 * share));
+    if (beyond) paintBeyond(this, context, LABEL_SIZE / this.transform.k ** 0.5);
+    if (beyond) beyond.ways.forEach(({ link: one, share }) => one && this.highlight(context, one, one.state ? null : this.style.accent, 1.2 + 7 * (share ?? 0)));
+    else if (shares) shares.forEach(({ link: one, share }) => this.highlight(context, one, one.state ? null : this.style.accent, 1.2 + 7 * share));
     else if (tree) tree.forEach((one) => this.highlight(context, one, this.style.accent, 3));
     else if (link) this.highlight(context, link, null, 4);
     else nodes.forEach((id) => (this.model.of.get(id) ?? []).forEach((one) => this.highlight(context, one, null, null)));
@@ -345,9 +350,16 @@ export class Drawing {
     d3.select(this.nodeCanvas).call(this.zoom.transform, d3.zoomIdentity);
   }
 
+  /** Leave room beyond the neighbors of this router for a destination. */
+  leaveRoom(room) {
+    this.room = room;
+    this.arrange();
+    this.all();
+  }
+
   /** Select routers, a link, or shares of links; null: nothing. */
   select(selected) {
-    this.selected = { nodes: [], link: null, shares: null, tree: null, ...selected };
+    this.selected = { nodes: [], link: null, shares: null, tree: null, beyond: null, ...selected };
     this.paintNodes();
   }
 

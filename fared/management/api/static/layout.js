@@ -10,9 +10,10 @@ const NARROW = 600;
 const LEGEND = 36;
 const TICKS = 240;
 
-/** Places of all routers in an area of width x height, labels of pods and planes, and the room of a router. */
-export function layout(model, width, height, before = new Map()) {
-  return model.clos ? tiers(model, width, height) : force(model, width, height, before);
+/** Places of all routers in an area of width x height, labels of pods and planes, and the room of a router.
+ * `beyond`: with room for a destination behind the neighbors of this router. */
+export function layout(model, width, height, before = new Map(), beyond = false) {
+  return model.clos ? tiers(model, width, height, beyond) : force(model, width, height, before);
 }
 
 /** How far the curve between two places bends at each of them. Those in one row have an arc between them. */
@@ -25,17 +26,19 @@ export function bends(a, b) {
   return [bend, -bend];
 }
 
-function tiers(model, width, height) {
+function tiers(model, width, height, beyond) {
   const rows = [[], [], [], []];
   for (const node of model.inOrder) rows[node.tier ?? 3].push(node);
   const [leaves, spines, supers, others] = rows;
   const ends = (node) => model.of.get(node.id).map((link) => model.nodes.get(link.a === node.id ? link.b : link.a));
   const above = others.filter((node) => ends(node).length && ends(node).every((end) => end?.tier === 2));
   const below = others.filter((node) => !above.includes(node));
+  const tier = model.nodes.get(model.here)?.tier;
+  const toward = new Set(beyond && model.of.has(model.here) ? ends({ id: model.here }).map((end) => Math.sign((end?.tier ?? tier) - tier)) : []);
   const side = Math.min(56, width * 0.06) + 12;
   const [left, right] = [side, width - side];
-  const top = (supers.length ? Math.min(124, height * 0.24) : Math.min(104, height * 0.19)) + (above.length ? ABOVE : 0);
-  const bottom = height - Math.min(104, height * 0.2) - (below.length ? BELOW : 0) - (width < NARROW ? LEGEND : 0);
+  const top = (supers.length ? Math.min(124, height * 0.24) : Math.min(104, height * 0.19)) + (above.length || toward.has(1) ? ABOVE : 0);
+  const bottom = height - Math.min(104, height * 0.2) - (below.length || toward.has(-1) ? BELOW : 0) - (width < NARROW ? LEGEND : 0);
   const middle = !supers.length ? top : leaves.length ? top + (bottom - top) * 0.52 : bottom;
   const places = new Map();
   const put = (node, x, line = 0) => places.set(node.id, node.tier

@@ -1,6 +1,7 @@
 // One link: capacity and load of both directions, why it is unusual, and what if it failed.
 /* global d3 */
 
+import { announcedOver } from "./announced.js";
 import { loadChart } from "./chart.js";
 import { bandwidth, bar, byNumbers, count, duration, h, share, table } from "./format.js";
 import { fetchDocument, loadOf } from "./model.js";
@@ -27,6 +28,7 @@ export function showLink(panel, link) {
     h("h2", {}, model.title(link)),
     h("p", { class: "row" }, panel.router(link.a), panel.router(link.b)),
     facts,
+    panel.bgp && link.present && [link.a, link.b].includes(model.here) ? panel.later(announcedOver(panel, link).catch(() => []), (found) => found) : "",
     ...(link.present ? [chart, h("h3", {}, "What if"), h("p", { class: "row" }, ask(0, "it failed"), ask(0.25, "it ran at a quarter")), question] : []),
   ];
 }

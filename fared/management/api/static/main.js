@@ -1,6 +1,7 @@
 // The page: reads the fabric, draws it, and shows what is selected. Loaded once, then kept up to
 // date by events.
 
+import { isPrefix } from "./announced.js";
 import { Drawing } from "./drawing.js";
 import { count, h, share } from "./format.js";
 import { fetchDocument, follow, Model, STATES, STATE_WORDS } from "./model.js";
@@ -29,9 +30,16 @@ function pairWith(id, more) {
   return lowest || more ? [nodes[0], id] : [id];
 }
 
-function choose({ nodes = [], link = null, tree = null }) {
+function choose({ nodes = [], link = null, tree = null, prefix = null }) {
   drawing.select({ nodes, link, tree });
-  panel.show({ nodes, link, tree }, (shares) => drawing.select({ nodes, link, shares }));
+  panel.show({ nodes, link, tree, prefix }, (shares) => drawing.select({ nodes, link, shares }), (beyond) => drawing.select({ beyond }));
+}
+
+/** Choose the router of a name, or what neighbors announce for a prefix or an address. */
+function seek(text) {
+  const found = model.find(text);
+  if (found) choose({ nodes: [found] });
+  else if (panel.bgp && isPrefix(text)) choose({ prefix: text.trim() });
 }
 
 async function readStatus() {
@@ -39,8 +47,17 @@ async function readStatus() {
   document.title = `${status.hostname} · fared`;
   $("title").textContent = status.hostname;
   $("version").textContent = `fared ${status.version}`;
+  const { bgp } = panel;
   panel.status = status;
+  if (panel.bgp !== bgp) withBgp();
   facts();
+}
+
+/** Destinations of BGP are behind the neighbors: they take room in the drawing, and a tab. */
+function withBgp() {
+  $("name").placeholder = panel.bgp ? "Router or prefix" : "Find a router";
+  drawing.leaveRoom(panel.bgp);
+  panel.drawTabs();
 }
 
 function facts() {
@@ -118,13 +135,9 @@ $("farther").addEventListener("click", () => drawing.by(1 / 1.6));
 $("whole").addEventListener("click", () => drawing.fit());
 $("find").addEventListener("submit", (event) => {
   event.preventDefault();
-  const found = model.find($("name").value);
-  if (found) choose({ nodes: [found] });
+  seek($("name").value);
 });
-$("name").addEventListener("change", () => {
-  const found = model.find($("name").value);
-  if (found) choose({ nodes: [found] });
-});
+$("name").addEventListener("change", () => seek($("name").value));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") choose({});
 });

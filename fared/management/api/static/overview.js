@@ -1,6 +1,8 @@
 // What the page says before anything is chosen: what is down, the weakest pair, the busiest links,
 // and the last changes.
+/* global d3 */
 
+import { prefixesCell, routesOf } from "./announced.js";
 import { why } from "./changes.js";
 import { age, bandwidth, bar, count, h, moment, share, table } from "./format.js";
 import { fetchDocument, loadOf } from "./model.js";
@@ -11,6 +13,7 @@ const BUSIEST = 5;
 const CHANGES = 5;
 const LEAST_PAUSE = 1000;
 const ALIKE = 0.999;
+const WEAKEST = 5;
 const LEAST_LOAD = 0.005;
 /** What the routers of the lowest tier are called. */
 const ENDS = new Map([[0, "leaves"], [1, "spines"], [null, "routers (the other one with the shift key)"]]);
@@ -20,13 +23,13 @@ const kindsOf = (model) => ENDS.get(model.lowest).split(" ")[0];
 export function showOverview(panel) {
   const { turn } = panel;
   const place = h("div", { class: "overview", "aria-busy": "true" });
-  let [least, changes] = [null, null];
-  const fill = () => refill(place, content(panel, least, changes));
+  let [least, routes, changes] = [null, null, null];
+  const fill = () => refill(place, content(panel, least, routes, changes));
   const alive = () => turn === panel.turn;
   const read = paced(async () => {
     const [weights, { changes: last } = {}] = await Promise.all([one("weights"), one("convergence")]);
     if (!alive()) return;
-    [least, changes] = [weights ? leastCapacity(panel.model, weights.vectors) : null, last];
+    [least, routes, changes] = [weights ? leastCapacity(panel.model, weights.vectors) : null, panel.bgp && weights ? routesOf(weights.vectors) : null, last];
     panel.learned(weights);
     fill();
     place.removeAttribute("aria-busy");
@@ -52,32 +55,36 @@ function refill(place, elements) {
   [...place.querySelectorAll("button")].find((button) => button.innerText === focused)?.focus({ preventScroll: true });
 }
 
-function content(panel, least, changes) {
+function content(panel, least, routes, changes) {
   const { model, status } = panel;
   const links = status?.links;
   const weakest = ofAllPairs(model);
   if (!model.nodes.size) return [h("p", { class: "dim" }, "The fabric is not known yet.")];
   return [
-    tiles(model, links, weakest ?? least),
+    tiles(panel, links, weakest ?? least, routes),
     links?.missing.length ? downHere(model, links) : null,
     unusual(panel),
     weakest ? weakestPair(panel, weakest) : least ? capacity(panel, least) : null,
+    routes?.length ? announced(panel, routes) : null,
     busiest(panel),
     changes ? lastChanges(panel, changes) : null,
-    h("p", { class: "dim" }, `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
+    h("p", { class: "dim" }, panel.onlyBgp ? "Choose a router, a link, or a destination." : `Choose a router or a link. Two ${ENDS.get(model.lowest)} show all paths between them.`),
     model.here ? h("p", {}, panel.router(model.here, `Neighbors and weights of ${model.name(model.here)}`)) : null,
   ].filter(Boolean);
 }
 
-function tiles(model, links, least) {
+function tiles(panel, links, least, routes) {
+  const { model } = panel;
+  const limited = routes ? d3.sum(routes, (row) => (row.limited ? row.prefixes : 0)) : 0;
   const missing = model.missing().links.length;
   const slow = model.odd.size - missing;
   const tile = (kind, figure, text) => h("li", { class: `tile ${kind}` }, h("strong", {}, figure), h("span", {}, text));
   const down = links?.missing.length ?? 0;
   return h("ul", { class: "tiles", "aria-label": "In short" }, [
-    links?.total ? tile(down ? "bad" : "good", `${links.total - downOf(links)} of ${links.total}`, "adjacencies up here") : null,
+    links?.total ? tile(down ? "bad" : "good", `${links.total - downOf(links)} of ${links.total}`, panel.onlyBgp ? "sessions up here" : "adjacencies up here") : null,
     tile(missing ? "bad" : "good", String(missing), missing === 1 ? "link is missing" : "links are missing"),
     tile(slow ? "warn" : "good", String(slow), slow === 1 ? "link is unusual" : "links are unusual"),
+    routes?.length && !least ? tile(limited ? "warn" : "good", String(limited), limited === 1 ? "route that neighbors limit" : "routes that neighbors limit") : null,
     least ? tile(least.full ? "good" : "warn", bandwidth(least.capacity), least.short) : null,
   ].filter(Boolean));
 }
@@ -188,6 +195,16 @@ function capacity(panel, { capacity: least, usual, whole, weak, kinds, alike, fu
   return h("div", {}, h("h3", {}, `Capacity from ${here}`), h("p", {}, said),
     h("p", { class: "dim small" }, "All path capacities together, from this router only: two others may have less between them. ",
       h("code", {}, "fared-cli plan"), " looks at all pairs."));
+}
+
+/** What neighbors announce, where that is less than their links carry. */
+function announced(panel, routes) {
+  const { model } = panel;
+  const limited = routes.filter((row) => row.limited);
+  const rows = limited.slice(0, WEAKEST).map((row) => [prefixesCell(panel, row), bandwidth(row.links), h("strong", {}, bandwidth(row.carries))]);
+  const empty = `No neighbor of ${model.name(model.here)} announces less than its link carries.`;
+  return h("div", {}, table("Routes that neighbors limit", ["Destinations", ">Links", ">Carry"], rows, { empty }),
+    h("p", {}, h("button", { type: "button", class: "go", click: () => panel.open("routes") }, "All routes, by what they carry")));
 }
 
 function busiest(panel) {

@@ -1,5 +1,6 @@
 // The panel beside the drawing: tabs for what is selected, the last changes, all routers and links.
 
+import { showAnnounced } from "./announced.js";
 import { h } from "./format.js";
 import { showJobs } from "./jobs.js";
 import { showLink } from "./link.js";
@@ -7,10 +8,10 @@ import { STATE_WORDS } from "./model.js";
 import { showOverview } from "./overview.js";
 import { showPair } from "./pair.js";
 import { showRouter } from "./router.js";
-import { linksTable, routersTable } from "./tables.js";
+import { linksTable, routersTable, routesTable } from "./tables.js";
 import { showChanges } from "./changes.js";
 
-const TABS = [["overview", "Overview"], ["selected", "Selected"], ["changes", "Changes"], ["routers", "Routers"], ["links", "Links"], ["jobs", "Jobs"]];
+const TABS = [["overview", "Overview"], ["selected", "Selected"], ["changes", "Changes"], ["routers", "Routers"], ["links", "Links"], ["routes", "Routes"], ["jobs", "Jobs"]];
 
 export class Panel {
   constructor(model, tabs, place, choose) {
@@ -18,7 +19,7 @@ export class Panel {
     this.tabs = tabs;
     this.place = place;
     this.choose = choose;
-    this.selected = { nodes: [], link: null, tree: null };
+    this.selected = { nodes: [], link: null, tree: null, prefix: null };
     this.tab = "overview";
     this.status = null;
     this.answer = null;
@@ -28,13 +29,14 @@ export class Panel {
     this.renew = () => {};
     this.reread = () => {};
     this.shares = () => {};
+    this.beyond = () => {};
     tabs.addEventListener("keydown", (event) => this.key(event));
     model.listeners.add(({ whole }) => whole && this.render());
     this.drawTabs();
   }
 
   drawTabs() {
-    const there = { jobs: this.model.jobs.length, selected: this.chosen };
+    const there = { jobs: this.model.jobs.length, selected: this.chosen, routes: this.bgp };
     const shown = TABS.filter(([id]) => there[id] ?? true);
     this.tabs.replaceChildren(...shown.map(([id, text]) => h("button", {
       type: "button", role: "tab", id: `tab-${id}`, "aria-controls": "shown", "aria-selected": String(id === this.tab),
@@ -54,7 +56,17 @@ export class Panel {
   }
 
   get chosen() {
-    return this.selected.nodes.length > 0 || this.selected.link !== null;
+    return this.selected.nodes.length > 0 || this.selected.link !== null || this.selected.prefix !== null;
+  }
+
+  /** Whether this router runs BGP. */
+  get bgp() {
+    return Boolean(this.status?.bgp);
+  }
+
+  /** Whether it runs nothing else. */
+  get onlyBgp() {
+    return this.bgp && !this.status.ospf && !this.status.isis;
   }
 
   open(tab) {
@@ -66,10 +78,11 @@ export class Panel {
     this.render();
   }
 
-  /** Show what was selected; `shares` draws the shares of links. */
-  show(selected, shares) {
-    this.selected = { nodes: [], link: null, tree: null, ...selected };
+  /** Show what was selected; `shares` draws the shares of links, `beyond` what neighbors announce. */
+  show(selected, shares, beyond) {
+    this.selected = { nodes: [], link: null, tree: null, prefix: null, ...selected };
     this.shares = shares;
+    this.beyond = beyond;
     this.tab = selected.tree ? "jobs" : this.chosen ? "selected" : "overview";
     this.render();
   }
@@ -87,13 +100,15 @@ export class Panel {
       changes: () => showChanges(this),
       routers: () => routersTable(this),
       links: () => linksTable(this),
+      routes: () => routesTable(this),
       jobs: () => showJobs(this),
     };
     this.place.replaceChildren(...views[this.tab]());
   }
 
   view() {
-    const { nodes, link } = this.selected;
+    const { nodes, link, prefix } = this.selected;
+    if (prefix) return showAnnounced(this, prefix);
     if (link) return showLink(this, link);
     if (nodes.length === 2) return showPair(this, nodes);
     return showRouter(this, nodes[0]);
@@ -121,6 +136,10 @@ export class Panel {
 
   router(id, text = null) {
     return h("button", { type: "button", class: "go", click: () => this.choose({ nodes: [id] }) }, text ?? this.model.name(id));
+  }
+
+  destination(prefix) {
+    return h("button", { type: "button", class: "go", click: () => this.choose({ prefix }) }, prefix);
   }
 
   link(link) {

@@ -1,5 +1,6 @@
 // One router: its neighbors and, of the router whose page this is, routes and weights.
 
+import { prefixesCell } from "./announced.js";
 import { bandwidth, bar, byNumbers, count, h, share, table } from "./format.js";
 import { fetchDocument, loadOf, STATE_WORDS } from "./model.js";
 
@@ -85,12 +86,12 @@ async function ownWeights(panel) {
   const uneven = vectors.filter((vector) => new Set(vector.members.map((member) => member.weight)).size > 1);
   if (!uneven.length) return table("Unequal weights", [], [], { empty: "All next hops of each route have equal weights." });
   const rows = uneven.slice(0, MOST).flatMap((vector) => vector.members.map((member, index) => [
-    index ? "" : routesOf(vector),
+    index ? "" : vector.protocol === "bgp" ? prefixesCell(panel, vector) : routesOf(vector),
     h("span", { title: member.interface }, member.hostname ?? member.neighbor),
     bandwidth(member.capacity),
     h("span", {}, bar(member.share), ` ${share(member.share)}`),
   ]));
-  return table("Unequal weights", ["Routes", "Next hop", ">Path capacity", "Share"], rows);
+  return table("Unequal weights", ["Routes", "Next hop", ">Carries", "Share"], rows);
 }
 
 function routesOf(vector) {

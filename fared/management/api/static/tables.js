@@ -1,17 +1,21 @@
 // All routers and all links as tables: the drawing for those who do not see it. A click at the head of a column sorts.
 
+import { isPrefix, prefixesCell, routesOf } from "./announced.js";
 import { bandwidth, byNumbers, count, h, share, table } from "./format.js";
-import { STATE_WORDS } from "./model.js";
+import { fetchDocument, STATE_WORDS } from "./model.js";
 
 const MOST = 300;
 
-/** `columns`: title, cell and key of each; keys are numbers or text, null is last. */
-function filtered(panel, label, all, words, columns) {
+/** `label`: the noun for rows, and its plural. `columns`: title, cell and key of each; keys are numbers or text, null is last. `unknown` takes what no row has. */
+function filtered(panel, label, all, words, columns, unknown = () => {}) {
   const place = h("div", {});
   const input = h("input", { id: "filter", type: "search", input: () => fill(), keydown: first, autocomplete: "off", spellcheck: "false" });
   /** Enter in the filter chooses the first row. */
   function first(event) {
-    if (event.key === "Enter") place.querySelector("tbody .go")?.click();
+    if (event.key !== "Enter") return;
+    const found = place.querySelector("tbody .go");
+    if (found) found.click();
+    else unknown(input.value);
   }
   const sort = { by: null, down: false, choose };
   function choose(at) {
@@ -26,7 +30,7 @@ function filtered(panel, label, all, words, columns) {
     const rest = found.length > MOST ? `, the first ${MOST}` : "";
     const missing = found.filter((one) => one.present === false).length;
     const cells = rows.slice(0, MOST).map((one) => columns.map(([, cell]) => cell(one)));
-    place.replaceChildren(table(`${count(found.length, label)}${missing ? `, ${missing} missing` : ""}${rest}`, columns.map(([title]) => title), cells, { sort }));
+    place.replaceChildren(table(`${count(found.length, ...label)}${missing ? `, ${missing} missing` : ""}${rest}`, columns.map(([title]) => title), cells, { sort }));
   }
   fill();
   panel.renew = fill;
@@ -50,7 +54,7 @@ export function routersTable(panel) {
   const note = (node) => remark(node, missing);
   const role = (node) => node.role ?? (node.network ? "network" : "");
   const words = (node) => `${node.name} ${node.ids.join(" ")} ${node.role ?? ""}`;
-  return filtered(panel, "router", () => model.inOrder, words, [
+  return filtered(panel, ["router"], () => model.inOrder, words, [
     ["Router", (node) => panel.router(node.id), (node) => node.name],
     ["Id", (node) => node.id, (node) => node.id],
     ["Role", role, role],
@@ -74,10 +78,30 @@ export function linksTable(panel) {
   };
   const words = (link) => `${model.name(link.a)} ${model.name(link.b)} ${STATE_WORDS[link.state] ?? ""}`;
   panel.follows = (link) => link.state !== null;
-  return filtered(panel, "link", all, words, [
+  return filtered(panel, ["link"], all, words, [
     ["Link", (link) => h("div", {}, panel.link(link), link.state ? h("span", { class: "reason" }, link.reason) : ""), (link) => model.title(link)],
     ["State", (link) => panel.state(link), (link) => STATE_WORDS[link.state] ?? null],
     [">Capacity", (link) => (link.present ? bandwidth(link.capacity) : ""), (link) => link.capacity],
     [">Load", (link) => (link.load === null ? "" : share(link.load)), (link) => link.load],
   ]);
+}
+
+/** Routes of BGP, those with the same next hops and weights together. */
+export function routesTable(panel) {
+  let found = [];
+  const more = (text) => isPrefix(text) && panel.choose({ prefix: text.trim() });
+  const shown = filtered(panel, ["group of routes", "groups of routes"], () => found, (row) => row.examples.join(" "), [
+    ["Destinations", (row) => prefixesCell(panel, row), (row) => row.examples[0]],
+    [">Next hops", (row) => String(row.members.length), (row) => row.members.length],
+    [">Links", (row) => bandwidth(row.links), (row) => row.links],
+    [">Carry", (row) => (row.limited ? h("strong", {}, bandwidth(row.carries)) : bandwidth(row.carries)), (row) => row.carries],
+  ], more);
+  const fill = panel.renew;
+  panel.reread = () => fetchDocument("weights").then(({ vectors }) => {
+    found = routesOf(vectors);
+    if (panel.renew === fill) fill();
+  }, () => {});
+  panel.reread();
+  const help = "Routes whose next hops and weights are alike are one row. Type a prefix or an address to see its paths, and what each neighbor announces.";
+  return [...shown, h("p", { class: "dim small" }, help)];
 }
