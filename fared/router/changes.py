@@ -32,12 +32,18 @@ class DatabaseChanges:
         """The present block of each router."""
         self._collected: Blocks = {}
         self._prefixes: dict[Where, int] = {}
+        self._first: dict[str, int] = {}
+        """The family of each protocol that tells of links, if it has them."""
         self._runs: deque[ComparedRun] = deque()
         self.happened = PackedRing(Happened, MOST_RECORDS)
         self.lost = LostLinks()
 
-    def collect(self, protocol: str, update: TedUpdated, *, matters: bool) -> None:
-        """A router's description has changed; ``matters``: so that something is computed."""
+    def collect(self, protocol: str, update: TedUpdated, first: int, *, matters: bool) -> None:
+        """A router's description has changed; ``matters``: so that something is computed.
+
+        ``first``: the first family of the protocol, where links are told that others have too.
+        """
+        self._first[protocol] = first
         where, block = Where(protocol, update.area, update.node, update.family), update.block
         before = self._known.get(where)
         if block is not None:
@@ -58,7 +64,7 @@ class DatabaseChanges:
     def computed(self, at: float) -> None:
         """What was collected is what the computation at ``at`` is about."""
         if self._collected or self._prefixes:
-            self._runs.append(ComparedRun(at, self._collected, self._prefixes))
+            self._runs.append(ComparedRun(at, self._collected, self._prefixes, self._first))
             self._collected, self._prefixes = {}, {}
         while len(self._runs) > _MOST_RUNS:
             self.settle()

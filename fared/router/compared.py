@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId, is_group
+from fared.core.ids import NodeId, is_group, is_shared
 from fared.paths.ted.differences import differences, links_between
 from fared.paths.ted.model import MAX_LINK_METRIC
 from fared.router.lost import LostLink, LostLinks
@@ -36,7 +36,7 @@ class DatabaseChange(msgspec.Struct, frozen=True, array_like=True):
     ``lost``, ``new`` or ``back``: links of the pair; ``joined``, ``returned``, ``left``: a router;
     ``drained``, ``undrained``; ``prefixes``: how many it advertises, or (``before`` 0) how many
     of them changed. An unknown value is negative. ``family``: of a group of prefixes of BGP, which
-    each family numbers for itself; else 0.
+    each family numbers for itself, and of links that changed in this family alone; else 0.
     """
 
     what: str
@@ -86,11 +86,17 @@ AsOf = Callable[[Where], "NodeBlock | None"]
 
 
 class ComparedRun:
-    """The routers that changed before one computation; ``prefixes`` counts their changed ones."""
+    """The routers that changed before one computation; ``prefixes`` counts their changed ones.
 
-    def __init__(self, at: float, blocks: Blocks, prefixes: dict[Where, int]) -> None:
+    ``first``: by protocol, the family that tells of links and routers that others have too.
+    """
+
+    def __init__(
+        self, at: float, blocks: Blocks, prefixes: dict[Where, int], first: Mapping[str, int]
+    ) -> None:
         self.at = at
         self.blocks = blocks
+        self._first = first
         self._prefixes = prefixes
         self._left = iter(blocks)
         self._compared = 0
@@ -125,7 +131,8 @@ class ComparedRun:
         pairs = {_ends(change) for change in self._links}
         found += [change for change in self._others if _ends(change) not in pairs]
         shown = {end for change in found for end in _ends(change)}
-        found += [change for change in self._listed.values() if shown.isdisjoint(_ends(change))]
+        listed = (c for w, c in self._listed.items() if self._counterpart(w) not in self._listed)
+        found += [change for change in listed if shown.isdisjoint(_ends(change))]
         counted = [w.change("prefixes", w.node, after=n) for w, n in self._prefixes.items()]
         found += [change for change in counted if shown.isdisjoint(_ends(change))]
         more = max(len(found) - MOST_CHANGES, 0)
@@ -177,14 +184,38 @@ class ComparedRun:
             return
         ends = min(a, b), max(a, b)
         change = where.change("lost" if now < was else "new", *ends, was, now)
+        told = self._told(where, end, as_of)
+        if told is not None:
+            if not told:
+                self._note(replace(change, family=where.family))
+            return
         if change in self._links or replace(change, what="back") in self._links:
             return
-        if was < now and lost.find(where.protocol, where.area, *ends, now - was):
+        # groups of prefixes are no routers whose links are missed
+        missed = not any(map(is_group, ends))
+        if missed and was < now and lost.find(where.protocol, where.area, *ends, now - was):
             change = replace(change, what="back")
         self._links[change] = where
-        if now < was and network is not Between.LAN:
+        if missed and now < was and network is not Between.LAN:
             found = self._lost(where, change, {where.node, end}, as_of)
             lost.lose(found, network=network is Between.PAIR)
+
+    def _counterpart(self, where: Where) -> Where | None:
+        """Return the same router in the first family; None: this is it, or one of a group."""
+        first = self._first[where.protocol]
+        alone = where.family == first or is_group(where.node) or is_shared(where.node)
+        return None if alone else replace(where, family=first)
+
+    def _told(self, where: Where, end: NodeId, as_of: AsOf) -> bool | None:
+        """Whether the first family tells that the links of a pair changed.
+
+        None: it is the first, or does not have them. False: there the links are as before.
+        """
+        other = self._counterpart(where)
+        if other is None or self._counterpart(replace(where, node=end)) is None:
+            return None
+        _, _, was, now, _ = self._joined(other, end, as_of)
+        return was != now if was or now else None
 
     def _joined(
         self, where: Where, end: NodeId, as_of: AsOf

@@ -370,8 +370,7 @@ class Router:
                 case TedUpdated():
                     kind = instance.ted_updated(output)
                     matters = request(kind, output.cause, output.since, now)
-                    if output.family == instance.family:
-                        self.changes.collect(instance.name, output, matters=matters)
+                    self.changes.collect(instance.name, output, instance.family, matters=matters)
                 case PrefixesUpdated():
                     kind = instance.prefixes_updated(output)
                     if request(kind, output.cause, output.since, now):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fared.config import load_text
 from fared.core.filters import Filter, FilterItem
+from fared.core.ids import parse_prefix
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.management.documents.context import ViewContext
 from fared.management.documents.errors import CommandError
@@ -73,6 +74,20 @@ def test_a_neighbor_tells_what_is_agreed_and_exchanged(fabric):
     assert six["af"] == "ipv6"
     for name in (found["router_id"], found["address"]):
         assert show(fabric, "show neighbors", name=name)["neighbors"][0]["peer"] == "S1"
+
+
+def test_an_interface_has_the_messages_of_its_session(fabric):
+    (found,) = show(fabric, "show interfaces", name="S1")["detail"]
+    (neighbor,) = show(fabric, "show neighbors", name="S1")["neighbors"]
+    assert found["packets"] == neighbor["messages"]
+    assert {each["type"] for each in found["packets"]} >= {"OPEN", "UPDATE"}
+
+
+def test_neighbors_of_bgp_are_no_fabric_with_tiers(fabric):
+    """What is behind them is not known: nobody is a leaf, and no pair of leaves is the weakest."""
+    found = show(fabric, "show fabric")
+    assert (found["clos"], found["weakest"]) == (False, None)
+    assert {node["role"] for node in found["nodes"]} == {None}
 
 
 def test_paths_tell_what_limits_them_and_who_is_told(fabric):
@@ -250,3 +265,29 @@ def test_changes_name_the_prefixes_that_a_neighbor_announces(fabric):
     for entry in all_documents():
         if entry.name not in ("database", "lsdb") and not any(a.required for a in entry.args):
             assert "group:" not in str(show(fabric, entry.command)), entry.name
+
+
+def test_a_change_of_ipv6_alone_is_told_in_words_and_a_lost_link_once(fabric):
+    """Beside IPv4, whose routes stay; of a link both families have it is no second one."""
+    network, name = fabric.network, "L2"
+    own = [str(prefix) for prefix in fabric.leaf_prefixes.values()]
+
+    def texts() -> list[str]:
+        found = show(fabric, "show convergence")["changes"]
+        return [text for one in found for text in one["changes"]]
+
+    before = len(texts())
+    goal6 = Filter("six", (FilterItem(False, parse_prefix("2001:db8:0:2::/64")), FilterItem(True)))
+    apply_neighbor(fabric, name, ["S1"], export_filters=(goal6,))
+    network.run_for(1.0)
+    told = texts()[before:]
+    assert any("2001:db8:0:2::/64" in text for text in told)
+    assert not any(prefix in text for prefix in own for text in told)
+    apply_neighbor(fabric, name, ["S1"], export_filters=())
+    network.run_for(1.0)
+    before = len(texts())
+    network.set_link("S1", "L1", up=False)
+    network.run_for(1.0)
+    assert [text for text in texts()[before:] if text.endswith("gone")] == ["10.255.0.1 gone"]
+    (lost,) = show(fabric, "show topology")["areas"][0]["lost"]
+    assert lost["links"] == 1

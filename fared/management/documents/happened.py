@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from fared.core.ids import is_group
 from fared.core.link_text import direction, link
 from fared.core.units import format_bandwidth
 from fared.management.documents import human
@@ -72,7 +73,7 @@ def _order(change: DatabaseChange) -> int:
 
 def _alike(change: DatabaseChange) -> tuple[object, ...]:
     if change.what in _ROUTERS:
-        return (change.what,)
+        return (change.what, change.family)
     return (change.what, change.node, change.before, change.after, change.family)
 
 
@@ -86,14 +87,16 @@ def _text(context: ViewContext, changes: list[DatabaseChange]) -> str:
     if what in _ROUTERS:
         return f"{_names(name(change.node) for change in changes)} {_ROUTERS[what]}"
     if what in _LINKS:
-        join = direction if first.family else link
+        join = direction if _of_group(first) else link
         links = _names(join(tail, name(change.end)) for change in changes)
         partly = first.before and first.after
         numbers = f": {first.before:.0f} links to {first.after:.0f}"
-        return links + numbers if partly else f"{links} {_LINKS[what]}"
+        alone = f" in IPv{first.family}" if first.family and not _of_group(first) else ""
+        return links + alone + numbers if partly else f"{links} {_LINKS[what]}{alone}"
     if what == "prefixes":
         was = f"{first.before:.0f} prefixes to " if first.before else ""
-        return f"{tail}: {was}{first.after:.0f}{'' if was else ' prefixes changed'}"
+        nouns = "prefix" if first.after == 1 else "prefixes"
+        return f"{tail}: {was}{first.after:.0f}{'' if was else f' {nouns} changed'}"
     ends = direction(tail, _names(name(change.end) for change in changes))
     if what == "metric":
         return f"{ends}: metric {first.before:.0f} to {first.after:.0f}"
@@ -101,6 +104,11 @@ def _text(context: ViewContext, changes: list[DatabaseChange]) -> str:
         return f"{ends}: delay {_delay(first.before)} to {_delay(first.after)}"
     free = " free" if what == "available" else ""
     return f"{ends}: {_rate(first.before)} to {_rate(first.after)}{free}"
+
+
+def _of_group(change: DatabaseChange) -> bool:
+    """Whether it is about a group of prefixes of BGP, to which links have one direction."""
+    return is_group(change.node) or is_group(change.end)
 
 
 def _names(names: Iterable[str]) -> str:

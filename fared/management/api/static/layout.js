@@ -13,6 +13,7 @@ const TICKS = 240;
 /** Places of all routers in an area of width x height, labels of pods and planes, and the room of a router.
  * `beyond`: with room for a destination behind the neighbors of this router. */
 export function layout(model, width, height, before = new Map(), beyond = false) {
+  if (!model.clos && isStar(model)) return star(model, width, height, beyond);
   return model.clos ? tiers(model, width, height, beyond) : force(model, width, height, before);
 }
 
@@ -24,6 +25,22 @@ export function bends(a, b) {
   }
   const bend = (b.y - a.y) * 0.42;
   return [bend, -bend];
+}
+
+/** Whether all links are this router's, as BGP knows them. */
+function isStar({ here, links, nodes }) {
+  return nodes.size > 2 && links.size > 0 && [...links.values()].every((link) => link.a === here || link.b === here);
+}
+
+/** This router below its neighbors. */
+function star(model, width, height, beyond) {
+  const side = Math.min(56, width * 0.06) + 12;
+  const top = Math.min(104, height * 0.19) + (beyond ? ABOVE : 0);
+  const bottom = height - Math.min(104, height * 0.2) - (width < NARROW ? LEGEND : 0);
+  const neighbors = row(model.inOrder.filter(({ id }) => id !== model.here), side, width - side);
+  const places = new Map(neighbors.map(({ node, x, line }) => [node.id, { x, y: top + line * 15, below: false }]));
+  places.set(model.here, { x: width / 2, y: bottom, below: true });
+  return { places, groups: [], room: roomOf(places), curved: true };
 }
 
 function tiers(model, width, height, beyond) {

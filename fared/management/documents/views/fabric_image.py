@@ -30,6 +30,7 @@ from fared.management.documents.views.fabric_ranks import heights, own_hosts
 from fared.management.documents.views.routers import router_blocks
 from fared.paths.ted.model import NodeBlock, longest
 from fared.paths.ted.tiers import TierPlace, places
+from fared.router.protocols import BGP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +77,8 @@ class Sight(msgspec.Struct, frozen=True):
 
     ``first`` maps the ids of all protocols to that of the vertex. ``prefixes`` counts those of each
     node, ``hosts`` those of a vertex that are its own (``own_prefixes``); ``heights`` are those of
-    vertices, as for ``places``.
+    vertices, as for ``places``. ``near``: only neighbors are known, as by BGP, which
+    have no places.
     """
 
     root: NodeId
@@ -86,6 +88,7 @@ class Sight(msgspec.Struct, frozen=True):
     hosts: Mapping[NodeId, int]
     heights: Mapping[NodeId, int]
     own: Mapping[NodeId, UnusualLink]
+    near: bool
 
     @property
     def blocks(self) -> Mapping[NodeId, list[NodeBlock]]:
@@ -133,6 +136,7 @@ def sight(context: ViewContext, before: FabricImage | None = None) -> Sight:
     first = _first_ids(blocks)
     high = {first[node]: height for node, height in heights_by_id.items() if node in first}
     root, marks = context.instances[0].root, own_marks(context, first)
+    near = all(instance.name == BGP for instance in context.instances)
     if before is None:
         return Sight(
             root,
@@ -142,11 +146,12 @@ def sight(context: ViewContext, before: FabricImage | None = None) -> Sight:
             own_hosts(context, first, high),
             high,
             marks,
+            near,
         )
     seen = before.seen
     same = seen.heights == high and _same_rows(seen.blocks, blocks)
     hosts = seen.hosts if same else own_hosts(context, first, high)
-    return Sight(root, joined, first, seen.prefixes, hosts, high, marks)
+    return Sight(root, joined, first, seen.prefixes, hosts, high, marks, near)
 
 
 def _same_rows(
@@ -287,7 +292,7 @@ def _prefixes(context: ViewContext) -> dict[NodeId, int]:
 
 
 def _places(vertices: Mapping[NodeId, FabricVertex], seen: Sight) -> Mapping[NodeId, TierPlace]:
-    if any(block.network for vertex in vertices.values() for block in vertex.blocks):
+    if seen.near or any(block.network for vertex in vertices.values() for block in vertex.blocks):
         return {}
     neighbors = _neighbors(vertices)
     # what a router said before it failed stays in the database: it keeps its place

@@ -11,15 +11,17 @@ from fared.management.documents.interface import (
     InterfaceDetail,
     InterfaceNeighbor,
 )
+from fared.management.documents.neighbor import BgpNeighborEntry
 from fared.management.documents.views.packet_counts import packets_by_type, rejected_by_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fared.core.ids import NodeId
     from fared.management.documents.context import ViewContext
     from fared.management.documents.interface import InterfaceEntry
     from fared.management.documents.neighbor import NeighborEntry
+    from fared.management.documents.packet_counts import PacketCounts, RejectedPackets
     from fared.paths.ted.model import NodeBlock
     from fared.router.instance import ProtocolInstance
 
@@ -37,19 +39,35 @@ def interface_detail(
     ``neighbors`` are those of all interfaces, ``types`` those of the protocol's packets.
     """
     instance = context.router.instances[row.proto]
-    counted = instance.engine.counters.interfaces[row.ifindex]
     here = [
         each
         for found, each in neighbors
         if found.name == row.proto and each.interface == row.interface
     ]
+    packets, rejected = _counted(instance, row, here, types)
     return InterfaceDetail(
         proto=row.proto,
         interface=row.interface,
         neighbors=[_neighbor(context, instance, row, each) for each in here],
-        packets=packets_by_type(counted, types),
-        rejected=rejected_by_reason(counted),
+        packets=packets,
+        rejected=rejected,
     )
+
+
+def _counted(
+    instance: ProtocolInstance,
+    row: InterfaceEntry,
+    here: Sequence[NeighborEntry],
+    types: Iterable[str],
+) -> tuple[list[PacketCounts], list[RejectedPackets]]:
+    """Return the packets of an interface; BGP counts those of each neighbor."""
+    counted = instance.engine.counters.interfaces.get(row.ifindex)
+    if counted is not None:
+        return packets_by_type(counted, types), rejected_by_reason(counted)
+    sessions = [each for each in here if isinstance(each, BgpNeighborEntry)]
+    if len(sessions) == 1:
+        return sessions[0].messages, sessions[0].rejected
+    return [], []
 
 
 def _neighbor(

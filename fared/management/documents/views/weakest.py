@@ -16,6 +16,7 @@ from fared.management.documents.fabric import WeakestPair
 from fared.management.documents.views.fabric_image import FabricImage
 from fared.paths.weights.pairs import PairCapacities, all_pairs
 from fared.paths.weights.path_capacity import WeightMode
+from fared.router.protocols import BGP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +76,9 @@ def _areas(context: ViewContext, image: FabricImage) -> Iterator[tuple[Ted, NDAr
         place = places.get(image.first.get(node, node))
         return node in image.first and (lowest is None or (place and place.tier) == lowest)
 
-    for instance in sorted(context.instances, key=lambda known: preferences[known.name]):
+    # BGP knows no links between others
+    known = [instance for instance in context.instances if instance.name != BGP]
+    for instance in sorted(known, key=lambda known: preferences[known.name]):
         solver = instance.solver
         for area in solver.areas:
             ted = solver.ted(area)
