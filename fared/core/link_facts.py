@@ -6,6 +6,7 @@ interfaces are not those of the ports. What a platform does not know is the kern
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
@@ -42,6 +43,11 @@ class LinkPlatform(Protocol):
     name: str
     error: str | None
     """Why it cannot be read now; None: it can."""
+    failures: int
+    """How often it was lost."""
+
+    def wrong_values(self) -> Mapping[str, int]:
+        """Count the values that were not what they should be, by reason."""
 
     def link(self, name: str) -> PlatformLink | None:
         """Return the facts of a link; None: the kernel has them all."""
@@ -61,6 +67,11 @@ class KernelPlatform:
 
     name = KERNEL
     error: str | None = None
+    failures = 0
+
+    def wrong_values(self) -> Mapping[str, int]:
+        """There are none."""
+        return {}
 
     def link(self, name: str) -> None:  # noqa: ARG002 - of no link
         """Nothing is known beside the kernel."""

@@ -11,7 +11,7 @@ from fared.core.link_errors import ErrorCounters
 from fared.core.link_facts import PlatformLink, PlatformLoad
 from fared.sonic.databases import SonicDatabase
 from fared.sonic.reader import SonicReader
-from fared.sonic.traffic import NO_COUNTERS
+from fared.sonic.values import REASONS
 
 SONIC = "sonic"
 _FIRST = 1.0
@@ -94,8 +94,13 @@ class SonicPlatform:
         found = self.reader.traffic.errors(name)
         return None if found is None else found.counters(drops=drops, fec=fec)
 
+    def wrong_values(self) -> Mapping[str, int]:
+        """Count the values that were not what they should be, by reason."""
+        wrong = self.reader.values.wrong
+        return {reason: wrong[reason] for reason in REASONS}
+
     def _tell_wrong(self) -> None:
-        wrong = {k: n for k, n in self.reader.values.wrong.items() if k != NO_COUNTERS}
+        wrong = {reason: n for reason, n in self.wrong_values().items() if n}
         total = sum(wrong.values())
         if total > self._wrong:
             self._wrong = total

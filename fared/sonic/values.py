@@ -12,6 +12,8 @@ _FASTEST = 100_000_000
 """100 Tbit/s in Mbit/s: no port is faster."""
 _UNKNOWN = (b"", b"N/A")
 _LONGEST_NAME = 64
+REASONS = ("not-a-number", "not-a-word", "not-a-name", "too-many")
+"""Why a value is wrong."""
 Raw = bytes | None
 
 

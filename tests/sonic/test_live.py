@@ -155,4 +155,8 @@ async def test_values_that_are_none_of_theirs_are_counted_and_the_kernel_knows_i
         wrong = here.platform.reader.values.wrong
         assert wrong["not-a-number"] >= 2
         assert wrong["no-counters"] >= 2
+        told = here.platform.wrong_values()
+        assert told == {
+            r: wrong[r] for r in ("not-a-number", "not-a-word", "not-a-name", "too-many")
+        }
         assert here.platform.error is None

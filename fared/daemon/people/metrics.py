@@ -9,6 +9,7 @@ from typing import get_args
 from msgspec.structs import asdict
 from prometheus_client.core import Metric
 
+from fared.core.link_facts import KERNEL
 from fared.daemon.loop.audit import REASONS
 from fared.daemon.people.engine_metrics import of_engines
 from fared.management.api.metrics import counter, gauge
@@ -48,6 +49,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _sprayed(context)
     yield from _bier(context)
     yield from _links(context, censuses)
+    yield from _platform(context)
     yield from _announcements(context)
     yield from _process(context)
 
@@ -193,6 +195,21 @@ def _bier(context: ViewContext) -> Iterator[Metric]:
     yield counter("bier_copies", "Copies of BIER packets by neighbor", copies, labels)
     sizes: dict[Labels, int] = {at: entry.bytes for at, entry in near}
     yield counter("bier_copy_bytes", "Bytes of these copies", sizes, labels)
+
+
+def _platform(context: ViewContext) -> Iterator[Metric]:
+    """What is wrong with the platform, where one is read beside the kernel."""
+    platform = context.platform
+    if platform.name == KERNEL:
+        return
+    yield gauge("platform_up", "1 while the facts of links can be read", platform.error is None)
+    lost: dict[Labels, int] = {(): platform.failures}
+    yield counter(
+        "platform_failures", "Times that facts of links could no longer be read", lost, ()
+    )
+    wrong: dict[Labels, int] = {(why,): count for why, count in platform.wrong_values().items()}
+    text = "Values of the platform that were ignored"
+    yield counter("platform_wrong_values", text, wrong, ("reason",))
 
 
 def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Metric]:
