@@ -76,9 +76,14 @@ class BfdWanted(msgspec.Struct, frozen=True):
 
 
 class BfdChanged(msgspec.Struct, frozen=True):
-    """Input: the status of a session; ``reason``: why it went down."""
+    """Input: the status of a session; ``reason``: why it went down.
+
+    ``independent``: BFD of the neighbor does not share the fate of its control plane (the C bit,
+    RFC 5880 §4.1), so that a restart there does not end the session.
+    """
 
     ifindex: int
     remote: bytes
     status: BfdStatus
     reason: str = ""
+    independent: bool = False

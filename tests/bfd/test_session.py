@@ -176,6 +176,14 @@ def test_with_a_multiplier_of_one_packets_are_at_least_a_tenth_early():
 
 
 @pytest.mark.rfc("RFC 5880 §6.8.3")
+@pytest.mark.rfc("RFC 5880 §4.1")
+def test_the_c_bit_of_the_neighbor_is_known():
+    _, session, deliver = scripted()
+    for independent in (True, False):
+        deliver(State.DOWN, control_plane_independent=independent)
+        assert session.remote_independent is independent
+
+
 def test_until_a_session_is_up_it_sends_once_a_second():
     wire, _, _ = scripted(FAST)
     wire.run(20.0)

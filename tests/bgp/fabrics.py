@@ -17,7 +17,7 @@ from fared.extensions.sim.protocols import BgpBuilder, IsisBuilder, OspfBuilder
 from fared.protocols.bgp.engine import BgpEngine
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.settings import BgpLinkSettings, BgpNeighborSettings, BgpSettings
-from fared.router.events import RouterSettingsApplied
+from fared.router.events import From, RouterSettingsApplied
 
 GBPS = 125e6
 NEIGHBOR = BgpNeighborSettings(imports=("all",), exports=("all",), connect_retry=0.5)
@@ -66,6 +66,20 @@ def started(fabric: Fabric) -> Fabric:
 def engine(fabric: Fabric, name: str) -> BgpEngine:
     found = fabric.network.nodes[name].running.instances["bgp"].engine
     assert isinstance(found, BgpEngine)
+    return found
+
+
+def emitted(fabric: Fabric, name: str) -> list[Any]:
+    """What the engine of a router wants from now on."""
+    router, found = fabric.network.nodes[name].running, []
+    take = router.take_outputs
+
+    def noting() -> list[Any]:
+        outputs = take()
+        found.extend([one.event for one in outputs if isinstance(one, From)])
+        return outputs
+
+    router.take_outputs = noting  # type: ignore[method-assign]
     return found
 
 

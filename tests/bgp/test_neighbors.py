@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted
 from fared.core.streams import FROM_LINK, Listen
-from fared.extensions.sim.fabric import Fabric, FabricBuilder, clos3
+from fared.extensions.sim.fabric import FabricBuilder, clos3
 from fared.extensions.sim.network import Network
 from fared.extensions.sim.protocols import BgpBuilder, OspfBuilder
+from fared.management.documents.views.bgp_sessions import problem_of
 from fared.protocols.bgp.packet.attributes import LocalPref
-from fared.router.events import From, To
+from fared.protocols.igp.events import LinkChanged, LinkRemoved
+from fared.protocols.igp.refusals import NeighborProblem
+from fared.router.events import To
 from tests.bgp.fabrics import (
     GBPS,
     NEIGHBOR,
     apply_neighbor,
+    emitted,
     engine,
     in_one_as,
+    neighbor,
     numbered,
     ratio,
     shares,
@@ -29,20 +33,6 @@ from tests.bgp.fabrics import (
 )
 
 EVEN = ratio({"S1": 1, "S2": 1})
-
-
-def emitted(fabric: Fabric, name: str) -> list[Any]:
-    """What the engine of a router wants from now on."""
-    router, found = fabric.network.nodes[name].running, []
-    take = router.take_outputs
-
-    def noting() -> list[Any]:
-        outputs = take()
-        found.extend([one.event for one in outputs if isinstance(one, From)])
-        return outputs
-
-    router.take_outputs = noting  # type: ignore[method-assign]
-    return found
 
 
 def test_numbered_neighbors_are_found_in_the_networks_of_links():
@@ -117,6 +107,30 @@ def test_bfd_ends_a_session_at_once_and_the_routes_by_it():
     apply_neighbor(fabric, "L1", ["S1"], bfd=None)
     last = [one for one in wanted if isinstance(one, BfdWanted)][-1]
     assert last.settings is None
+
+
+def test_a_neighbor_of_a_link_that_is_down_stays_and_is_the_same_afterwards():
+    fabric = started(clos3(2, 2, builder=speakers()))
+    one = neighbor(fabric, "L1", "S1")
+    instance = engine(fabric, "L1").instance
+    number = one.number
+    fabric.network.set_link("S1", "L1", up=False)
+    fabric.network.run_for(0.1)
+    assert neighbor(fabric, "L1", "S1") is one
+    assert (one.session, one.flaps) == (None, 1)
+    assert problem_of(one, instance) == NeighborProblem("link-down", "the link is down")
+    assert shares(fabric, "L1", "L2") == ratio({"S2": 1})
+    fabric.network.set_link("S1", "L1", up=True)
+    fabric.network.run_for(3.0)
+    assert neighbor(fabric, "L1", "S1") is one
+    assert one.agreed is not None
+    assert shares(fabric, "L1", "L2") == EVEN
+    port = fabric.network.find_port("L1", "S1")
+    fabric.network.input("L1", LinkRemoved(port.ifindex))
+    assert number not in instance.neighbors
+    renewed = replace(port.link(), ifindex=99)
+    fabric.network.input("L1", To("bgp", LinkChanged(renewed, port.settings["bgp"])))
+    assert (instance.neighbors[number].ifindex, instance.neighbors[number].name) == (99, port.name)
 
 
 def test_a_capacity_that_is_not_known_limits_nothing():

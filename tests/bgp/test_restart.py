@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted
 from fared.extensions.sim.fabric import Fabric, clos3
 from fared.protocols.bgp.settings import BgpRestartSettings
 from fared.protocols.igp.events import GracefulRestartBegun
 from fared.protocols.igp.restart import COMPLETED
-from tests.bgp.fabrics import engine, neighbor, ratio, shares, speakers, started
+from fared.router.events import To
+from tests.bgp.fabrics import (
+    apply_neighbor,
+    emitted,
+    engine,
+    neighbor,
+    ratio,
+    shares,
+    speakers,
+    started,
+)
 
 EVEN = ratio({"S1": 1, "S2": 1})
 GRACEFUL = BgpRestartSettings(enabled=True, restart_time=30, stale_time=60.0)
@@ -73,6 +85,24 @@ def test_what_it_does_not_tell_again_is_withdrawn_when_it_has_told_all():
     fabric.network.start("S1")
     fabric.network.run_for(3.0)
     assert shares(fabric, "L1", "L2") == ratio({"S2": 1})
+
+
+@pytest.mark.rfc("RFC 5882 §4.3")
+@pytest.mark.parametrize("independent", [False, True])
+def test_bfd_that_fails_meanwhile_counts_if_it_outlives_the_control_plane(independent):
+    fabric = spines()
+    wanted = emitted(fabric, "L1")
+    apply_neighbor(fabric, "L1", ["S1"], bfd=BfdSettings())
+    (session,) = [one for one in wanted if isinstance(one, BfdWanted)]
+    up = BfdChanged(session.ifindex, session.remote, BfdStatus.UP)
+    down = replace(up, status=BfdStatus.DOWN, independent=independent)
+    fabric.network.input("L1", To("bgp", up))
+    fabric.network.kill("S1")
+    fabric.network.run_for(1.0)
+    assert shares(fabric, "L1", "L2") == EVEN
+    fabric.network.input("L1", To("bgp", down))
+    fabric.network.run_for(0.02)
+    assert shares(fabric, "L1", "L2") == (ratio({"S2": 1}) if independent else EVEN)
 
 
 def test_a_link_that_is_lost_meanwhile_ends_it_at_once():

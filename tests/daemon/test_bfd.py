@@ -7,6 +7,7 @@ import signal
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted, SessionSettings, Sha1Key
@@ -92,6 +93,13 @@ def test_protocols_learn_of_up_down_and_admin_down_only(client: BfdClient):
     answer(client, change(State.DOWN))
     answer(client, change(State.INIT))
     assert statuses(client) == [("ospf", BfdStatus.UP), ("ospf", BfdStatus.DOWN)]
+
+
+def test_protocols_learn_whether_bfd_of_the_neighbor_outlives_its_control_plane(client: BfdClient):
+    client.want("bgp", wish())
+    answer(client, change(State.UP, State.UP))
+    answer(client, msgspec.structs.replace(change(State.DOWN), independent=True))
+    assert [to.event.independent for to in client.fed] == [False, True]
 
 
 def test_two_protocols_share_a_session_with_the_shorter_times(client: BfdClient):

@@ -123,8 +123,9 @@ class BfdClient:
         fields = {"reason": reason} if reason else {}
         write("bfd-session", interface=interface, state=status.value, **fields)
         key = change.key
+        changed = BfdChanged(key.ifindex, key.remote, status, reason, change.independent)
         for proto in list(users):
-            self._feed(events.To(proto, BfdChanged(key.ifindex, key.remote, status, reason)))
+            self._feed(events.To(proto, changed))
 
 
 def status_of(change: StateChange) -> BfdStatus:

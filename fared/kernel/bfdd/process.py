@@ -196,6 +196,7 @@ class BfdProcess:
                 session.remote_diagnostic,
                 session.local_discr,
                 session.remote_discr,
+                session.remote_independent,
             )
         )
 

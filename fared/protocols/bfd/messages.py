@@ -81,7 +81,9 @@ class SessionState(msgspec.Struct, frozen=True):
 
 
 class StateChange(SessionState, frozen=True, tag=True):
-    """The state of a session, or that of its neighbor, changed."""
+    """The state of a session, or that of its neighbor, changed; ``independent``: its C bit."""
+
+    independent: bool = False
 
 
 class Trouble(msgspec.Struct, frozen=True, tag=True):

@@ -88,7 +88,7 @@ class BfdSession:
         self.remote_min_rx = 1
         self.remote_min_tx = 0
         self.remote_mult = 0
-        self.remote_demand = False
+        self.remote_demand = self.remote_independent = False
         self.required_min_rx = settings.min_rx
         """In use for the detection time."""
         self.desired_min_tx = SLOW_TX
@@ -209,6 +209,7 @@ class BfdSession:
         self.remote_state = packet.state
         self.remote_diagnostic = packet.diagnostic
         self.remote_demand = packet.demand
+        self.remote_independent = packet.control_plane_independent
         self.remote_min_rx = packet.required_min_rx
         self.remote_min_tx = packet.desired_min_tx
         self.remote_mult = packet.detect_mult

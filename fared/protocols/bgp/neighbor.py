@@ -59,7 +59,7 @@ class BgpSpeaker:
     def __init__(self, number: int, settings: BgpNeighborSettings, link: Link | None) -> None:
         self.number, self.settings = number, settings
         self.ifindex = None if link is None else link.ifindex
-        """Of an unnumbered neighbor."""
+        """Of an unnumbered neighbor, whose link may be down."""
         self.name = (settings.address or "") if link is None else link.name
         """As operators know it: its address, or the interface of an unnumbered link."""
         self.address = (0, 0) if settings.address is None else parse_address(settings.address)

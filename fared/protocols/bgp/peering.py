@@ -2,12 +2,13 @@
 
 A neighbor of a numbered link has an address in a network of the link; that of an unnumbered link is
 known once a router advertisement was heard there. A session lasts as long as its place, the link
-and both addresses, stays the same.
+and both addresses, stays the same; a neighbor, by its address or the name of its interface, as long
+as it is configured and the interface exists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -34,8 +35,12 @@ class Peering:
     def __init__(self, instance: BgpInstance, exchange: BgpExchange) -> None:
         self._instance, self._exchange = instance, exchange
         self._process = instance.process
-        self._numbers: dict[Hashable, int] = {}
-        self._last = 0
+        self._numbers: dict[str, int] = {}
+        """Of neighbors that there are, by address or interface."""
+        self._assigned: dict[str, int] = {}
+        """Of these, and of former ones: a link that returns has the same neighbor."""
+        self._unnumbered: dict[int, tuple[BgpNeighborSettings, Link]] = {}
+        """Neighbors of unnumbered links, up or down, by ifindex."""
         self._heard: dict[int, int] = {}
         """Link-local addresses of neighbors, by ifindex."""
         self._advertising: dict[int, AdvertiseRouter] = {}
@@ -61,11 +66,15 @@ class Peering:
             links[ifindex] = BgpLink(link, settings)
         if ifindex not in links:
             self._heard.pop(ifindex, None)
+        self._unnumbered.pop(ifindex, None)
+        if settings is not None and settings.neighbor is not None:
+            self._unnumbered[ifindex] = settings.neighbor, link
         self._stale = True
 
     def removed(self, ifindex: int) -> None:
         """A link is gone."""
         self._instance.links.pop(ifindex, None)
+        self._unnumbered.pop(ifindex, None)
         self._heard.pop(ifindex, None)
         self._process.forget(ifindex)
         self._stale = True
@@ -104,23 +113,23 @@ class Peering:
         for key, (settings, link) in wanted.items():
             number = self._numbers.get(key)
             if number is None:
-                self._last += 1
-                number = self._numbers[key] = self._last
+                number = self._assigned.setdefault(key, len(self._assigned) + 1)
+                self._numbers[key] = number
                 neighbors[number] = BgpSpeaker(number, settings, link)
                 counted = self._process.counters.interfaces
                 counted[_counted_as(neighbors[number])] = neighbors[number].counters
+            neighbors[number].ifindex = None if link is None else link.ifindex
             self._follow(neighbors[number], settings)
         self._everything = False
         self._listen()
         self._advertise()
 
-    def _wanted(self) -> Iterator[tuple[Hashable, tuple[BgpNeighborSettings, Link | None]]]:
+    def _wanted(self) -> Iterator[tuple[str, tuple[BgpNeighborSettings, Link | None]]]:
         """Yield the settings of all neighbors, and the link of unnumbered ones."""
         for one in self._instance.settings.neighbors:
-            yield one.address, (one, None)
-        for ifindex, link in sorted(self._instance.links.items()):
-            if link.settings.neighbor is not None:
-                yield ifindex, (link.settings.neighbor, link.link)
+            yield one.address or "", (one, None)
+        for _, (settings, link) in sorted(self._unnumbered.items()):
+            yield link.name, (settings, link)
 
     def _follow(self, neighbor: BgpSpeaker, settings: BgpNeighborSettings) -> None:
         """Have a neighbor at its place, with these settings."""
@@ -171,15 +180,18 @@ class Peering:
     def _place(self, neighbor: BgpSpeaker) -> NeighborPlace | None:
         """Return where a neighbor is reached now."""
         if neighbor.ifindex is not None:
-            link = self._instance.links[neighbor.ifindex].link
+            found = self._instance.links.get(neighbor.ifindex)
+            if found is None:
+                return None
+            link = found.link
             local, remote = link.link_local(), self._heard.get(neighbor.ifindex)
             return None if local is None or remote is None else NeighborPlace(link, local, remote)
         family, address = neighbor.address
         for length in sorted(self._networks[family], reverse=True):
             network = address >> (ADDRESS_BITS[family] - length)
-            found = self._networks[family][length].get(network)
-            if found is not None and found[1].address != address:
-                return NeighborPlace(*found, address)
+            own = self._networks[family][length].get(network)
+            if own is not None and own[1].address != address:
+                return NeighborPlace(*own, address)
         return None
 
     def _end(
@@ -289,6 +301,12 @@ class Peering:
             if failed and neighbor.session is not None and neighbor.agreed is not None:
                 neighbor.session.end(Fault.BFD_DOWN, f"BFD: {event.reason or 'down'}")
                 self._exchange.hear()
+                self._exchange.drop(neighbor)
+            elif failed and neighbor.stale and event.independent:
+                # §4.3: it does not forward any more; else BFD is down as the neighbor restarts
+                why = f"BFD: {event.reason or 'down'}"
+                name = neighbor.name
+                self._process.log("warning", "bgp-routes-not-renewed", neighbor=name, reason=why)
                 self._exchange.drop(neighbor)
 
 

@@ -59,7 +59,7 @@ def interfaces(context: ViewContext) -> list[BgpInterfaceEntry]:
         if known is not None:
             found.append(_interface(context, known, there.get(link.name, [])))
         elif section is not None and (entry := section.on(link)) is not None:
-            # the engine forgets a link that is down, and the neighbor there
+            # the engine forgets a link that is down
             down, known_there = BgpLink(link, BgpLinkSettings()), there.get(link.name, [])
             expected = entry[1].expects_neighbors
             found.append(_interface(context, down, known_there, expected=expected))
@@ -84,7 +84,7 @@ def _interface(
             f"{format_address(one.family, one.address)}/{one.prefix_length}"
             for one in kernel.addresses
         ],
-        unnumbered=link.settings.neighbor is not None,
+        unnumbered=any(one.ifindex is not None for one in neighbors),
         neighbors=len(wanted),
         full=sum(one.agreed is not None for one in wanted),
         flaps=sum(one.flaps for one in neighbors),

@@ -57,7 +57,9 @@ def _nowhere(one: BgpSpeaker, instance: BgpInstance) -> tuple[str, str]:
     if one.ifindex is None:
         return "no-link", "no link that is up has a network with its address"
     link = instance.links.get(one.ifindex)
-    if link is not None and link.link.link_local() is None:
+    if link is None:
+        return "link-down", "the link is down"
+    if link.link.link_local() is None:
         return "no-address", "the link has no IPv6 link-local address"
     return "unheard", "no router advertisement of it has been heard"
 
