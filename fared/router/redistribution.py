@@ -4,7 +4,8 @@ A route is passed on while it is the one that is used: the best of all protocols
 next hops, and the kernel has none of its own. ``Redistributor`` follows what changes: the best
 routes, what their protocols advertise of them (metric, capacity, tags), the kernel's routes, and
 the settings; it examines only the prefixes concerned. Engines choose by their settings
-(``protocols.igp.redistribution``).
+(``protocols.igp.redistribution``). One link may be part of the paths to thousands of prefixes: they
+are examined, passed on and advertised in portions, between which the loop does other things.
 
 No route returns to the protocol that it comes from. It is not passed back (its tag is refused
 there), and a border prefers what that protocol itself has (``RouteRank``): with two borders, each
@@ -13,7 +14,8 @@ would otherwise redistribute the routes of the other, and withdraw its own for i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from fared.core.routes import (
     KERNEL_SOURCES,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from fared.router.instance import ProtocolInstance
 
 _Passed = tuple[RouteSource, LocalRoute]
+PORTION: Final = 1000
+"""Prefixes that are examined at once: with what engines do of them, some 25 ms."""
 
 
 class Redistributor:
@@ -122,16 +126,25 @@ class Redistributor:
         if self.active:
             self._changed.update(dict.fromkeys(prefixes))
 
+    @property
+    def waits(self) -> bool:
+        """Whether prefixes are to be examined."""
+        return bool(self._changed)
+
+    def next_deadline(self, now: float) -> float | None:
+        """Return when the next portion is due: at once, but in another turn."""
+        return now if self._changed else None
+
     def update(self, now: float) -> list[ProtocolInstance]:
-        """Pass on what changed; return the protocols whose engines were told."""
+        """Pass on a portion of what changed; return the protocols whose engines were told."""
         changes: dict[Prefix, tuple[_Passed | None, _Passed | None]] = {}
-        for prefix in self._changed:
+        for prefix in [*islice(self._changed, PORTION)]:
+            del self._changed[prefix]
             before, after = self._passed.pop(prefix, None), self._used(prefix)
             if after is not None:
                 self._passed[prefix] = after
             if before != after:
                 changes[prefix] = before, after
-        self._changed = {}
         told = [name for name, asks in self._asks.items() if self._pass(name, changes, asks, now)]
         return [self._instances[name] for name in told]
 

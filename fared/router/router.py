@@ -258,6 +258,9 @@ class Router:
         if self._later is not None and now >= self._later:
             self._engines_alone = False
             self._catch_up(now)
+        if self.redistribution.waits:
+            self._engines_alone = False
+            self.redistribution.update(now)
         if not self._engines_alone:
             self._fib.tick(now)
             self.adaptation.tick(fired=True)
@@ -286,6 +289,7 @@ class Router:
             self.spraying.next_deadline(),
             self.multicast.next_deadline(),
             self.startup.next_deadline(self._now),
+            self.redistribution.next_deadline(self._now),
         )
         return min((at for at in candidates if at is not None), default=math.inf)
 
@@ -318,7 +322,7 @@ class Router:
         return outputs
 
     def _engines_settled(self) -> bool:
-        if self._outputs or self._fib.unfollowed:
+        if self._outputs or self._fib.unfollowed or self.redistribution.waits:
             return False
         for instance in self.instances.values():  # noqa: SIM110 - any() would take twice the calls
             if not instance.engine.settled:
