@@ -1,9 +1,10 @@
 """A leaf with a BGP session to each of 64 spines, which tell it 10,000 prefixes: fared and FRR.
 
 The spines are scripted (``neighbors.bgp_speakers``). Each tells of 500 leaves, with 20 prefixes and
-a path bandwidth each. Measured: seconds from the first message until the last change in the kernel,
-CPU, memory beside that of the same daemon before, and CPU while nothing changes. Then sessions are
-lost, one after the other: until the last change in the kernel.
+a path bandwidth each. Measured: CPU while nothing changes, without prefixes and with them; seconds
+from the first message until the last change in the kernel, CPU, memory beside that of the same
+daemon before. Then sessions are lost, one after the other: until the first and the last change in
+the kernel.
 
 ``python -m bench bgp_sessions [--spines 64] [--prefixes 20] [--idle 20]``
 """
@@ -14,8 +15,9 @@ import argparse
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.lab.sandboxed import measured_rows
 from bench.neighbors.bgp_speakers import Neighbors, told
@@ -32,7 +34,15 @@ _QUIET = 0.5
 _PATIENCE = 300.0
 _REST = 30.0
 """Seconds after which modules that are needed later are loaded, and neighbors count as quiet."""
-GOALS = {"learnt": 3.0, "memory": 60.0, "idle": 2.0, "lost": 20.0}
+GOALS = {"learnt": 3.0, "memory": 60.0, "idle before": 2.0, "idle": 2.0, "lost": 20.0}
+
+
+class Changes(NamedTuple):
+    """Changes in the kernel: how many, seconds until the first and the last of them."""
+
+    number: int
+    first: float
+    last: float
 
 
 class BgpDevice(Device):
@@ -50,17 +60,25 @@ class BgpDevice(Device):
         with self.outside.entered():
             self.neighbors.connect()
 
-    def last_change(self, since: float, quiet: float = _QUIET) -> tuple[float, int]:
-        """Serve until the kernel has been quiet for a while; when it changed last, how often."""
-        last, count = since, 0
-        deadline = since + _PATIENCE
+    def changed(
+        self, since: float, quiet: float = _QUIET, complete: Callable[[], bool] = lambda: True
+    ) -> Changes:
+        """Serve until the kernel is complete, and has been quiet for a while."""
+        first = last = since
+        number, deadline = 0, since + _PATIENCE
         while True:
             self.neighbors.serve(0.002)
             now, found = time.monotonic(), self.changes()
             if found:
-                last, count = now, count + found
-            if (count and now > last + quiet) or now > deadline:
-                return last - since, count
+                first, last = first if number else now, now
+                number += found
+            if now > deadline or (number and now > last + quiet and complete()):
+                return Changes(number, first - since, last - since)
+
+    def has_routes(self, count: int) -> bool:
+        """Whether so many prefixes are in the kernel; a busy machine may pause in between."""
+        found = self.inside.ip("-4", "route", "show").splitlines()
+        return sum(not line[0].isspace() for line in found) >= count
 
 
 def measure(kind: str, spines: int, count: int, idle: float) -> dict[str, float]:
@@ -75,8 +93,7 @@ def measure(kind: str, spines: int, count: int, idle: float) -> dict[str, float]
         try:
             device.start()
             device.connect()
-            device.neighbors.serve(3.0)
-            return _measure(device, messages, idle)
+            return _measure(device, messages, idle, (LEAVES - 1) * count)
         finally:
             device.stop()
 
@@ -86,28 +103,36 @@ def _bandwidth(spine: int, leaf: int) -> float:
     return RATE / 4 if (spine * 7 + leaf * 13) % 50 == 0 else RATE
 
 
-def _measure(device: BgpDevice, messages: list[bytes], idle: float) -> dict[str, float]:
+def _measure(device: BgpDevice, messages: list[bytes], idle: float, total: int) -> dict[str, float]:
     neighbors, found = device.neighbors, dict[str, float]()
+    found["idle before"] = _idle(device, idle)
     device.changes()
     memory, cpu, began = device.resident(), device.cpu(), time.monotonic()
     neighbors.tell(messages)
-    found["learnt"], changes = device.last_change(began, 2.0)
+    learnt = device.changed(began, 2.0, lambda: device.has_routes(total))
+    found["learnt"], found["changes"] = learnt.last, learnt.number
     found["learnt cpu"] = device.cpu() - cpu
-    found["changes"] = changes
-    neighbors.serve(_REST)
+    found["idle"] = _idle(device, idle)
     found["memory"], found["resident"] = device.resident() - memory, device.resident()
-    cpu, began = device.cpu(), time.monotonic()
-    neighbors.serve(idle)
-    found["idle"] = (device.cpu() - cpu) / (time.monotonic() - began) * 1e3
-    lost, used = [], []
+    lost, used = list[Changes](), []
     for spine in range(1, LOST + 1):
         device.changes()
         cpu, began = device.cpu(), time.monotonic()
         neighbors.close(spine)
-        lost.append(device.last_change(began)[0] * 1e3)
+        lost.append(device.changed(began))
         used.append((device.cpu() - cpu) * 1e3)
-    found["lost"], found["lost cpu"] = statistics.median(lost), statistics.median(used)
+    found["lost first"] = statistics.median([one.first for one in lost]) * 1e3
+    found["lost"] = statistics.median([one.last for one in lost]) * 1e3
+    found["lost cpu"] = statistics.median(used)
     return found
+
+
+def _idle(device: BgpDevice, seconds: float) -> float:
+    """CPU of a daemon to which nothing happens, ms of a second."""
+    device.neighbors.serve(_REST)
+    cpu, began = device.cpu(), time.monotonic()
+    device.neighbors.serve(seconds)
+    return (device.cpu() - cpu) / (time.monotonic() - began) * 1e3
 
 
 def rows(spines: int = SPINES, count: int = PREFIXES, idle: float = IDLE) -> list[dict[str, Any]]:
@@ -117,13 +142,15 @@ def rows(spines: int = SPINES, count: int = PREFIXES, idle: float = IDLE) -> lis
         ours, other = (measure(kind, spines, count, idle) for kind in ("fared", "frr"))
         total = (LEAVES - 1) * count
         names = {
+            "idle before": (f"{spines} sessions without prefixes, idle", "ms/s"),
             "learnt": (f"{total:,} prefixes of {spines} neighbors, last in the kernel", "s"),
             "learnt cpu": ("CPU of that", "s"),
             "changes": ("changes in the kernel", ""),
             "memory": ("memory of that", "MiB"),
             "resident": ("resident memory", "MiB"),
-            "idle": (f"{spines} sessions, idle", "ms/s"),
-            "lost": (f"a session of {spines} lost, last change in the kernel", "ms"),
+            "idle": (f"{spines} sessions with prefixes, idle", "ms/s"),
+            "lost first": (f"a session of {spines} lost, first change in the kernel", "ms"),
+            "lost": ("that, last change in the kernel", "ms"),
             "lost cpu": ("CPU of that", "ms"),
         }
         table = []
