@@ -5,6 +5,7 @@ The code that reads Redis is loaded only where it is used.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from fared.daemon.loop.rate_limited import RateLimitedLog
 
 if TYPE_CHECKING:
     from fared.sonic.platform import SonicPlatform
+
+_WITHOUT = "redis-py is not installed (pip install 'fared[sonic]')"
 
 
 def chosen_platform(
@@ -42,6 +45,8 @@ def chosen_platform(
 
 def _sonic(section: Platform, log: Any) -> SonicPlatform:  # noqa: ANN401 - as above
     """Raises ValueError with the reason why it cannot be used."""
+    if find_spec("redis") is None:
+        raise ValueError(_WITHOUT)
     from fared.sonic.databases import read_databases  # noqa: PLC0415 - only on SONiC
     from fared.sonic.platform import SonicPlatform  # noqa: PLC0415 - only on SONiC
 

@@ -2,9 +2,8 @@
 
 Loaded only where ``platform`` of the configuration wants it, or the databases are there.
 
-- ``databases`` reads SONiC's own file of them, ``resp`` has Redis's protocol without I/O,
-  ``redis_socket`` one connection, ``connection`` those to all databases. ``reader`` polls, is
-  notified, and connects again.
+- ``databases`` reads SONiC's own file of them, ``connection`` speaks to Redis (redis-py), and
+  ``reader`` polls, is notified, and connects again.
 - ``values`` reads single values, ``inventory`` has the names of ports, LAGs and VRFs, ``facts``
   what is known of each link, ``traffic`` loads and errors.
 - ``platform`` answers the daemon from all of them. ``warm_restart`` tells SONiC how far the router

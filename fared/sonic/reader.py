@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from fared.core.link_facts import PlatformLink
-from fared.sonic.connection import FAILURES, PORTION, RedisConnection
+from fared.sonic.connection import PORTION, RedisConnection
 from fared.sonic.databases import SonicDatabase
 from fared.sonic.facts import HashFields, read_facts, wanted_rows
 from fared.sonic.inventory import PATTERNS, Inventory, InventoryReader
@@ -60,7 +60,7 @@ class SonicReader:
         self.notified = False
         """Whether changes of all databases are notified."""
         self._wake = asyncio.Event()
-        self._connection: RedisConnection | None = None
+        self._stopping = False
         self._lost: str | None = None
         """Why changes are no longer notified."""
         self._told = False
@@ -68,15 +68,15 @@ class SonicReader:
         self._names_due = self._facts_due = self._counters_due = 0.0
 
     def stop(self) -> None:
-        """Close all connections at once; the caller cancels ``run``, which nothing holds up."""
-        if self._connection is not None:
-            self._connection.close()
+        """Let ``run`` end, which the caller cancels: a library may swallow that."""
+        self._stopping = True
+        self._wake.set()
 
     async def run(self) -> None:
         """Read until it is cancelled."""
         failures = 0
-        while True:
-            self._connection = connection = self._connect(self._databases)
+        while not self._stopping:
+            connection = self._connect(self._databases)
             self._lost = None
             try:
                 await self._read_all(connection)
@@ -85,10 +85,10 @@ class SonicReader:
                 await self._listen(connection)
                 self.ready.set()
                 await self._keep(connection)
-            except FAILURES as error:
+            except Exception as error:  # noqa: BLE001 - whatever a broken server makes redis-py raise
                 self._heard(str(error) or type(error).__name__)
             finally:
-                connection.close()
+                await connection.close()
             await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** min(failures, 8), _LONGEST_PAUSE))
             failures += 1
 
@@ -98,7 +98,7 @@ class SonicReader:
 
     async def _keep(self, connection: RedisConnection) -> None:
         """Read whatever is due, and what is notified. Raises FAILURES."""
-        while True:
+        while not self._stopping:
             due = min(self._names_due, self._facts_due, self._counters_due)
             alarm = asyncio.get_running_loop().call_at(due, self._wake.set)
             try:

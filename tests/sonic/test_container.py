@@ -51,3 +51,5 @@ def test_the_dockerfile_copies_files_that_are_there():
     text = (FILES / "Dockerfile").read_text()
     copied = re.findall(r"^COPY (\S+)", text, re.MULTILINE)
     assert [name for name in copied if "*" not in name and not (FILES / name).is_file()] == []
+    wanted = re.search(r'^sonic = \["(.*)"\]$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert f"'{wanted[1]}'" in text

@@ -15,7 +15,7 @@ async def test_the_end_of_the_initial_routes_is_told_and_taken_back(server):
             assert client.hgetall(b"BGP_STATE_TABLE|%s|eoiu" % family) == {b"state": b"reached"}
         await warm.begin()
         assert client.keys("*") == []
-    connection.close()
+    await connection.close()
 
 
 async def test_the_state_of_a_warm_restart_is_read(server):
@@ -25,7 +25,7 @@ async def test_the_state_of_a_warm_restart_is_read(server):
     server.set("STATE_DB", "WARM_RESTART_ENABLE_TABLE|bgp", enable="true")
     server.set("STATE_DB", "WARM_RESTART_TABLE|bgp", state="reconciled", restore_count="1")
     assert await warm.state() == WarmState(enabled=True, state="reconciled")
-    connection.close()
+    await connection.close()
 
 
 async def test_rows_of_our_protocol_are_found_staged_or_not_and_those_of_others_are_not(server):
@@ -37,4 +37,4 @@ async def test_rows_of_our_protocol_are_found_staged_or_not_and_those_of_others_
     connection = RedisConnection(server.databases)
     found = await WarmRestart(connection, server.databases).routes_of("fared")
     assert found == {"10.1.0.0/16", "2001:db8:1::/48", "10.2.0.0/16", "Vrf1:10.8.0.0/16"}
-    connection.close()
+    await connection.close()
