@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from fared.core.ids import Prefix
 from fared.paths.fib.desired import wanted_of
@@ -21,6 +21,9 @@ from fared.paths.rib.model import HopKey, NextHopSet, Route, RouteDelta
 from fared.paths.weights.defaults import MAX_WEIGHT
 from fared.paths.weights.merge import Assigned, assign
 from fared.paths.weights.quantise import quantise_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Weights = tuple[tuple[HopKey, int], ...]
 """Next hops, each once, with the weight to write."""

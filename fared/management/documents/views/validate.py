@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fared.core.link_facts import KERNEL
 from fared.management.documents.cells import count
@@ -24,6 +24,9 @@ from fared.paths.weights.defaults import MAX_WEIGHT
 from fared.paths.weights.path_capacity import WeightMode
 from fared.paths.weights.quantise import throughput_lost
 from fared.router.protocols import BGP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _NAMED = 5
 _DUPLICATES = ("duplicate-router-id", "duplicate-system-id")
