@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -11,11 +12,13 @@ from fared.core.lost_neighbors import LostNeighbor
 from fared.extensions.sim.fabric import clos3
 from fared.extensions.sim.levels import clos3_isis
 from fared.management.documents.context import ViewContext
+from fared.management.documents.interface import BgpInterfaceEntry
 from fared.management.documents.views import protocol
 from fared.management.documents.views.missing import _reasons, link_counts
 from fared.management.documents.views.status import status
 from fared.management.documents.views.validate import validate
 from fared.protocols.igp.refusals import RefusedHello
+from tests.api.sample import sample
 from tests.api.seen import CONFIG, seen_from
 
 LOST_AT = 1_700_000_000.0
@@ -115,6 +118,20 @@ def test_a_silent_neighbor_is_told_from_one_that_is_refused(build, monkeypatch):
     refused = RefusedHello("S2", "10.0.0.9", "10.255.0.9", cause, text, now - 5, now, 6)
     monkeypatch.setattr(instance.engine, "refused", lambda _: (refused,))
     assert only(context) == (cause, f"10.0.0.9 is refused: {text}")
+
+
+def test_a_session_that_is_missing_is_told_in_words_of_bgp():
+    context = SimpleNamespace(links={}, runtime=SimpleNamespace(neighbor_reasons={}))
+    given = sample(BgpInterfaceEntry, state="Up", up=True, ifindex=7, refused=[], neighbors=0)
+    row = msgspec.convert(given, BgpInterfaceEntry)
+    assert list(_reasons(context, row, [], None)) == [("silent", "no session yet")]
+    row.neighbors = 1
+    lost = LostNeighbor(NodeId(5), LOST_AT, "it has restarted")
+    assert [text for _, text in _reasons(context, row, [], lost)] == [
+        "the session is being opened",
+        "the session ended: it has restarted",
+        "no session yet",
+    ]
 
 
 def test_a_circuit_that_is_too_small_for_our_lsps_says_so():

@@ -22,10 +22,10 @@ class MissingAdjacency(Facts):
     """An interface without an adjacency that carries traffic.
 
     ``cause`` is a code: ``absent`` (no such interface), ``disabled``, ``carrier``, ``no-address``,
-    ``silent`` (no hello arrives), ``stopped`` (none arrives any more, or it ended the adjacency),
-    ``forming``, or that of a refused hello or of a neighbor that cannot be used; ``text`` says it.
-    ``neighbor``: the last adjacency, lost at ``since``; both None where there has been none since
-    the start.
+    ``silent`` (no hello arrives, or there has been no session), ``stopped`` (none arrives any more,
+    or it ended the adjacency), ``forming``, or that of a refused hello or of a neighbor that cannot
+    be used; ``text`` says it. ``neighbor``: the last adjacency, lost at ``since``; both None where
+    there has been none since the start.
     """
 
     proto: str
@@ -52,8 +52,9 @@ class LinkCounts(Facts):
 def show_missing(paper: Paper, missing: Sequence[MissingAdjacency]) -> None:
     """Print the links without an adjacency; those of two protocols for one reason once."""
     once = {(m.interface, m.name, m.text): m for m in missing}
+    sessions = all(m.proto == "bgp" for m in missing)
     columns: Columns = {
-        "No adjacency": "interface",
+        "No session" if sessions else "No adjacency": "interface",
         "Was": lambda m: m.hostname or m.neighbor or human.DASH,
         ">For": lambda m: human.DASH if m.since is None else paper.ago(m.since),
         "~Why": "text",

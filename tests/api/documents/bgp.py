@@ -24,6 +24,7 @@ from fared.management.documents.neighbors import Neighbors
 from fared.management.documents.packet_counts import PacketCounts, RejectedPackets
 from fared.management.documents.protocol_status import BgpFamilyStatus, BgpStatus
 from tests.api.documents.common import GBIT, NOW, Json
+from tests.api.documents.links import MISSING
 from tests.api.documents.router import STATUS
 from tests.api.sample import sample
 
@@ -149,7 +150,15 @@ BGP_SUMMARY: Json = sample(
     status=OF_BGP,
     neighbors=[session(1), RESTARTING, FAILED, session(4, shutdown=True, state="Idle")],
 )
-BGP_STATUS: Json = STATUS | {"ospf": None, "bgp": OF_BGP}
+_SAID = {"no hello has arrived": "no router advertisement of it has been heard"}
+MISSING_SESSIONS = [
+    each | {"proto": "bgp", "text": _SAID.get(each["text"], each["text"])} for each in MISSING
+]
+BGP_STATUS: Json = STATUS | {
+    "ospf": None,
+    "bgp": OF_BGP,
+    "links": {"total": 8, "missing": MISSING_SESSIONS},
+}
 
 
 def link(name: str, index: int, **more: Any) -> Json:

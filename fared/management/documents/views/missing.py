@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fared.config.globs import is_glob
 from fared.management.documents.each import views_of
-from fared.management.documents.interface import IsisInterfaceEntry
+from fared.management.documents.interface import BgpInterfaceEntry, IsisInterfaceEntry
 from fared.management.documents.missing import LinkCounts, MissingAdjacency
 from fared.management.documents.neighbor import ProblemEntry
 from fared.protocols.igp.refusals import explain
@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     from fared.management.documents.neighbor import NeighborEntry
     from fared.router.instance import ProtocolInstance
 
+
+class _Words(NamedTuple):
+    """What is said where nothing nearer is known."""
+
+    silent: str
+    forming: str
+    ended: str
+
+
+_OF_HELLOS: Final = _Words(
+    "no hello has arrived", "the adjacency is forming", "the adjacency ended"
+)
+_OF_SESSIONS: Final = _Words("no session yet", "the session is being opened", "the session ended")
 _LOOPBACK: Final = "Loopback"
 _TOO_SMALL: Final = "mtu-too-small"
 _ONE_WAY: Final = "1-WayReceived"
@@ -82,6 +95,7 @@ def _reasons(
     lost: LostNeighbor | None,
 ) -> Iterator[tuple[str, str]]:
     """Yield the reasons, the nearest first: the link, a neighbor, one that is refused, silence."""
+    words = _OF_SESSIONS if isinstance(row, BgpInterfaceEntry) else _OF_HELLOS
     link = context.links.get(row.ifindex)
     if link is not None and not link.enabled:
         yield "disabled", "administratively down"
@@ -96,11 +110,11 @@ def _reasons(
     for refused in sorted(row.refused, key=lambda refused: refused.last):
         yield refused.cause, f"{refused.source} is refused: {refused.text}"
     if row.neighbors and not _has_ended(context, row, lost):
-        yield "forming", "the adjacency is forming"
+        yield "forming", words.forming
     if lost is not None:
-        text = _ENDED_BY.get(lost.reason, f"the adjacency ended: {lost.reason}")
+        text = _ENDED_BY.get(lost.reason, f"{words.ended}: {lost.reason}")
         yield "stopped", text
-    yield "silent", "no hello has arrived"
+    yield "silent", words.silent
 
 
 def _has_ended(context: ViewContext, row: InterfaceEntry, lost: LostNeighbor | None) -> bool:
