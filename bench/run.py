@@ -66,6 +66,7 @@ SECTIONS = {
     "scale": "Scale of one daemon: 64 neighbors of a large fabric, changed bandwidths",
     "flooding": "Flooding: packets and CPU of an event in a dense fabric",
     "fib": "FIB: routes and weights into the kernel",
+    "fpm": "FPM: 20,000 routes to a switch, beside zebra, and changed weights",
     "bounded": "Bounded weights: what a switch chip holds, and what that loses",
     "spraying": "Spraying: CPU of a packet that leaves the path of its flow, and changed weights",
     "bier": "BIER: tables, changes of them in the kernel, and copies of packets",
