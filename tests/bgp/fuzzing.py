@@ -87,7 +87,8 @@ KEPT = tuple(ipv4_prefix((172 << 24) + (16 << 16) + (at << 8), 24) for at in ran
 class Speaker:
     """An engine with its four links; the sessions are up."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, most: int = MOST) -> None:
+        """``most``: prefixes that a neighbor may announce."""
         self.now, self._opened = 0.0, 0
         neighbors = tuple(
             BgpNeighborSettings(
@@ -97,7 +98,7 @@ class Speaker:
                 hold_time=0,
                 imports=("all",),
                 exports=("all",),
-                maximum_prefixes=MOST,
+                maximum_prefixes=most,
                 restart_after=1.0,
                 enforce_first_as=False,
             )
