@@ -41,12 +41,12 @@ class SharedLimitEntry(Facts):
 class BgpPathEntry(Facts):
     """A path. ``neighbor``: as it is configured; own and redistributed ones have that word.
 
-    ``used``: among those that packets take; ``best`` is the first of them, which is
-    advertised. ``why_not``: the step of the decision at which it was left out. ``bandwidth``: that
-    in its Link Bandwidth community, ``link``: that of the links to the router, ``carries``: the
-    lesser of both. ``as_path``: AS numbers, sets in braces. ``communities`` are standard and large
-    ones, ``extended_communities`` those but Link Bandwidth. ``limits``: the routers that the
-    neighbor names, nearest first.
+    ``used``: among those that packets take; ``best`` is the first of them, which is advertised.
+    ``why_not``: the step of the decision at which it was left out, or that its next hop is not
+    usable. ``bandwidth``: that in its Link Bandwidth community, ``link``: that of the links to the
+    router, ``carries``: the lesser of both. ``as_path``: AS numbers, sets in braces.
+    ``communities`` are standard and large ones, ``extended_communities`` those but Link Bandwidth.
+    ``limits``: the routers that the neighbor names, nearest first.
     """
 
     neighbor: str

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.neighbor import BgpSpeaker
 from fared.protocols.bgp.pacing import AnnouncePacing
-from fared.protocols.bgp.reach import is_derated, link_of, set_available
+from fared.protocols.bgp.reach import is_derated, link_of, resolver, set_available
 from fared.protocols.bgp.rib.adj_out import ExportSettings
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class Announcing:
         link = link_of(instance, neighbor, family)
         derated = is_derated(instance, neighbor)
         rib = instance.ribs[family]
-        rib.add(neighbor.peer, link, export, pacing.announces, derated=derated)
+        resolve = resolver(instance, neighbor)
+        rib.add(neighbor.peer, link, export, pacing.announces, derated=derated, resolve=resolve)
         set_available(instance, neighbor, family)
         return True
 

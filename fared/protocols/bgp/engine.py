@@ -203,7 +203,7 @@ class BgpEngine(ProcessEngine[Any]):
         self._process.timers.cancel(self._sweeping)
         self._swept = self._process.counters.lsdb["updates-received"]
         for rib in self._instance.ribs.values():
-            rib.table.sweep([out.sent for out in rib.outs.values()])
+            rib.sweep()
 
     # -- operation ----------------------------------------------------------------------------
 

@@ -205,6 +205,8 @@ class BgpSpeaker:
         own = [one for one in self.place.link.addresses if one.family == family]
         if any(one.address in (next_hop.address, address) for one in own):
             return None
+        if any(address in (one.broadcast, one.prefix.network) for one in own if one.broadcast):
+            return None
         near = is_link_local(family, address) or any(one.contains(address) for one in own)
         return (family, address) if near else None
 

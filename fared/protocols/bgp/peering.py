@@ -95,8 +95,12 @@ class Peering:
             link.advertised = AdvertisedBandwidth(link.bandwidth, self._process.now)
         for neighbor in self._instance.neighbors.values():
             if neighbor.place is not None and neighbor.place.link.ifindex == ifindex:
-                for family in self._instance.ribs:
-                    link_changed(self._instance, neighbor, family)
+                self._relinked(neighbor)
+
+    def _relinked(self, neighbor: BgpSpeaker) -> None:
+        """The link to a neighbor has another capacity, or other addresses."""
+        for family in self._instance.ribs:
+            link_changed(self._instance, neighbor, family)
 
     # -- neighbors ------------------------------------------------------------------------------
 
@@ -146,6 +150,8 @@ class Peering:
                 self._end(neighbor, "its settings are others", Fault.OTHER_CONFIGURATION_CHANGE)
             elif before != settings or former != place or self._everything:
                 self._exchange.settings_changed(neighbor, before)
+                if former != place:
+                    self._relinked(neighbor)
         neighbor.place = place
         if neighbor.session is None and place is not None:
             restarting = self._instance.restarting_until is not None

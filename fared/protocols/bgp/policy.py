@@ -21,8 +21,8 @@ _MOST_NAMES: Final = 4
 class Accepted(NamedTuple):
     """An UPDATE as the tables learn it: what is not accepted counts as withdrawn.
 
-    ``refused`` are prefixes that the neighbor's own next hop keeps out, ``gateways`` where routes
-    of a family lead.
+    ``refused`` are prefixes with a next hop that is not usable, ``gateways`` where routes of a
+    family lead.
     """
 
     update: Update
@@ -40,11 +40,10 @@ def accepted(update: Update, neighbor: BgpSpeaker) -> Accepted:
     for group in update.routes:
         gateway = neighbor.gateway(group.next_hop)
         if gateway is None:
-            # RFC 4271 §6.3
+            # RFC 4271 §6.3: it is not used until the link has such an address
             refused += len(group.prefixes)
-            lost += group.prefixes
-            continue
-        gateways[group.prefixes[0].family] = gateway
+        else:
+            gateways[group.prefixes[0].family] = gateway
         permitted = permitted_of(group.prefixes, neighbor)
         if len(permitted) != len(group.prefixes):
             lost += set(group.prefixes).difference(permitted)

@@ -8,8 +8,10 @@ from fared.core.ids import FAMILY_IPV4, NodeId
 from fared.core.links import needs_onlink
 from fared.paths.te.advertise import AdvertisedBandwidth, advertise_at
 from fared.paths.ted.model import LocalLink
-from fared.protocols.bgp.instance import BgpInstance
+from fared.protocols.bgp.instance import BgpInstance, BgpLink
 from fared.protocols.bgp.neighbor import BgpSpeaker
+from fared.protocols.bgp.packet.nlri import BgpNextHop
+from fared.protocols.bgp.rib.exits import Resolve
 
 
 def link_of(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> LocalLink | None:
@@ -18,11 +20,32 @@ def link_of(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> LocalLi
     link = None if place is None else instance.links.get(place.link.ifindex)
     if found is None or link is None:
         return None
-    kind, address = found
-    own = link.link
-    onlink = kind == FAMILY_IPV4 and needs_onlink(own.ipv4(), address)
-    capacity = link.bandwidth.capacity
-    return LocalLink(own.ifindex, own.name, NodeId(0), address, 0, 1, capacity, kind, onlink)
+    return _local_link(link, *found)
+
+
+def resolver(instance: BgpInstance, neighbor: BgpSpeaker) -> Resolve:
+    """Return where next hops of a neighbor lead: those on its link alone are usable.
+
+    To one that names the address of the session packets are sent there.
+    """
+
+    def resolve(next_hop: BgpNextHop) -> LocalLink | None:
+        place = neighbor.place
+        link = None if place is None else instance.links.get(place.link.ifindex)
+        found = None if link is None else neighbor.gateway(next_hop)
+        if place is None or link is None or found is None:
+            return None
+        if (next_hop.family, next_hop.address) == (place.family, place.remote):
+            found = place.family, place.remote
+        return _local_link(link, *found)
+
+    return resolve
+
+
+def _local_link(link: BgpLink, family: int, address: int) -> LocalLink:
+    own, capacity = link.link, link.bandwidth.capacity
+    onlink = family == FAMILY_IPV4 and needs_onlink(own.ipv4(), address)
+    return LocalLink(own.ifindex, own.name, NodeId(0), address, 0, 1, capacity, family, onlink)
 
 
 def is_derated(instance: BgpInstance, neighbor: BgpSpeaker) -> bool:
@@ -37,7 +60,8 @@ def link_changed(instance: BgpInstance, neighbor: BgpSpeaker, family: int) -> No
     rib = instance.ribs[family]
     if rib.knows(neighbor.number):
         link, derated = link_of(instance, neighbor, family), is_derated(instance, neighbor)
-        rib.set_link(neighbor.number, link, derated=derated)
+        resolve = resolver(instance, neighbor)
+        rib.set_link(neighbor.number, link, derated=derated, resolve=resolve)
         set_available(instance, neighbor, family)
         instance.changed(f"link to {neighbor.name}")
 

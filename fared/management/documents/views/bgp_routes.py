@@ -146,6 +146,8 @@ class _BgpRows:
 
 def _why_not(one: PeerPath, used: Sequence[PeerPath], rib: BgpRib) -> str | None:
     """Return the step of the decision at which a path was left out (RFC 4271 §9.1.2)."""
+    if not rib.usable(one):
+        return f"its next hop {one.path.next_hop} is not on the link to the neighbor"
     if not used:
         return None
     best = used[0]
@@ -179,15 +181,15 @@ def _entry(
     rib: BgpRib,
     entry: tuple[PeerPath, int, str | None],
 ) -> BgpPathEntry:
-    (peer, path, _), place, why_not = entry
+    (one, place, why_not), (peer, path, _) = entry, entry[0]
     attributes, own = path.attributes, _SOURCES.get(peer.number)
     origin, as_path = attributes.find(Origin), attributes.find(AsPath)
     local, med = attributes.find(LocalPref), attributes.find(Med)
-    link = None if own else finite(rib.graph.capacities.get(peer.number))
+    link = None if own else finite(rib.capacity_to(one))
     known = [value for value in (path.bandwidth, link) if value is not None]
-    one = instance.neighbors.get(peer.number)
+    known_as = instance.neighbors.get(peer.number)
     return BgpPathEntry(
-        neighbor=own or (dotted(peer.identifier) if one is None else one.name),
+        neighbor=own or (dotted(peer.identifier) if known_as is None else known_as.name),
         router_id="" if own else dotted(peer.identifier),
         used=place >= 0,
         best=place == 0,

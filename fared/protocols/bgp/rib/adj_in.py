@@ -144,6 +144,14 @@ class AdjRibIn:
         numbers = self._table[:, self._places[peer]].nonzero()[0]
         return [self.prefixes[number] for number in numbers.tolist()]
 
+    def groups_of(self, peer: int) -> list[int]:
+        """Return the groups to which a neighbor has a path."""
+        place = self._places.get(peer)
+        if place is None:
+            return []
+        groups = np.unique(self.groups[self._table[:, place] != 0])
+        return [group for group in groups.tolist() if group in self.members]
+
     def count(self, peer: int) -> int:
         """Return the number of paths of a neighbor."""
         return self._counts[self._places[peer]]

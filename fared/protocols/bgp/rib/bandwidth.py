@@ -9,7 +9,7 @@ LAN no more than the link to it (``lans``).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -55,20 +55,25 @@ def path_bandwidth(
     links: Mapping[int, float],
     availables: Mapping[int, float] | None = None,
     lans: Lans = _NO_LANS,
+    exits: Sequence[int] | None = None,
 ) -> PathBandwidth:
     """Return what chosen paths carry; ``links`` are C by session, without those unknown.
 
     ``availables``: what load leaves of them, None: load does not count. ``lans``: the interface of
-    sessions that share it.
+    sessions that share it. ``exits``: by which sessions, or other exits, the paths lead.
     """
     if chosen and chosen[0].peer.number <= OWN:
         own = chosen[0].path.bandwidth
         return PathBandwidth({}, math.inf if own is None else own)
     speakers: dict[tuple[int, int], tuple[list[int], list[float], list[Chain]]] = {}
     equal = False
-    for peer, path, _ in chosen:
-        numbers, known, chains = speakers.setdefault(peer.speaker, ([], [], []))
-        numbers.append(peer.number)
+    by_exit: dict[int, tuple[int, int]] = {}
+    exits = [one.peer.number for one in chosen] if exits is None else exits
+    for (peer, path, _), number in zip(chosen, exits, strict=True):
+        speaker = by_exit.setdefault(number, peer.speaker)
+        numbers, known, chains = speakers.setdefault(speaker, ([], [], []))
+        if number not in numbers:
+            numbers.append(number)
         chains.append(path.limits)
         if path.bandwidth is not None:
             known.append(path.bandwidth)
@@ -105,12 +110,12 @@ def path_bandwidth(
     made = PathBandwidth(found, total, parts, common(ways), lans=limiting)
     if availables is None:
         return made
-    return _loaded(made, chosen, carried, {**links, **availables}, lans)
+    return _loaded(made, zip(chosen, exits, strict=True), carried, {**links, **availables}, lans)
 
 
 def _loaded(
     made: PathBandwidth,
-    chosen: Sequence[PeerPath],
+    chosen: Iterable[tuple[PeerPath, int]],
     carried: Shares,
     availables: Mapping[int, float],
     lans: Lans,
@@ -120,9 +125,10 @@ def _loaded(
     Of a limit that neighbors share, the same part is left as of what they carry: none of them says
     whether load is before that router or behind it.
     """
-    told: dict[int, float] = {
-        peer.number: path.available for peer, path, _ in chosen if path.available is not None
-    }
+    told: dict[int, float] = {}
+    for (_, path, _), number in chosen:
+        if path.available is not None:
+            told[number] = min(path.available, told.get(number, math.inf))
     free = {
         sessions: min([told[number] for number in sessions if number in told])
         for sessions in carried

@@ -115,7 +115,10 @@ class GroupGraph:
         self._last = 0
 
     def set_link(self, peer: int, identifier: int, link: LocalLink | None) -> None:
-        """Set the link of a session with the router of an identifier; None: there is none."""
+        """Set the link of a session with the router of an identifier; None: there is none.
+
+        Links to others that it names have numbers of their own (``exits``).
+        """
         self._links.pop(peer, None)
         self.capacities.pop(peer, None)
         self.availables.pop(peer, None)
@@ -127,6 +130,10 @@ class GroupGraph:
         self._identifiers[peer] = identifier
         self._links_changed = True
         self._touched.update((sessions, None) for sessions in self._beyond if peer in sessions)
+
+    def link(self, peer: int) -> LocalLink | None:
+        """Return the link of a session, or of another exit; None: there is none."""
+        return self._links.get(peer)
 
     def set_available(self, peer: int, available: float | None) -> None:
         """Set what the load leaves of the link of a session, bytes/s; None: unknown."""

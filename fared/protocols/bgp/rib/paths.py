@@ -6,7 +6,7 @@ part of the decision (RFC 10005 §3.2), and changes more often.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
@@ -192,6 +192,11 @@ class PathTable:
         found = self._paths[number]
         assert found is not None
         return found
+
+    @property
+    def next_hops(self) -> Collection[BgpNextHop]:
+        """Those of all paths."""
+        return self._firsts.keys()
 
     def number(self, attributes: PathAttributes, next_hop: BgpNextHop, *, receive: bool) -> int:
         """Return the number of a path with these attributes, a new one if need be."""

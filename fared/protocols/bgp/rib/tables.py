@@ -39,6 +39,7 @@ from fared.protocols.bgp.rib.adj_out import (
 )
 from fared.protocols.bgp.rib.bandwidth import announced, path_bandwidth
 from fared.protocols.bgp.rib.decision import DecisionSettings, PeerPath, choose
+from fared.protocols.bgp.rib.exits import Exits, Resolve
 from fared.protocols.bgp.rib.graph import GroupGraph
 from fared.protocols.bgp.rib.lans import capacity_of
 from fared.protocols.bgp.rib.paths import (
@@ -95,6 +96,7 @@ class BgpRib:
         """By group; those without a usable path are not in it."""
         self.outs: dict[int, AdjRibOut] = {}
         """By neighbor."""
+        self._exits = Exits(self.graph)
         self._peers: dict[int, BgpPeer] = {}
         self._passing: set[int] = set()
         """Neighbors that pass routes of others on: only these need to know shared limits."""
@@ -129,13 +131,14 @@ class BgpRib:
         announces: Announces,
         *,
         derated: bool = False,
+        resolve: Resolve | None = None,
     ) -> None:
         """Take in a neighbor whose session is established."""
         self._peers[peer.number] = peer
         self._places.clear()
         self._find_siblings()
         self.table.add(peer)
-        self.set_link(peer.number, link, derated=derated)
+        self.set_link(peer.number, link, derated=derated, resolve=resolve)
         out = AdjRibOut(export, lambda group: self._outgoing(peer, out.settings, group), announces)
         out.mark(self.table.groups.nonzero()[0])
         self.outs[peer.number] = out
@@ -170,12 +173,25 @@ class BgpRib:
         self.table.mark_stale(peer)
         self.outs.pop(peer, None)
 
-    def set_link(self, peer: int, link: LocalLink | None, *, derated: bool = False) -> None:
-        """Set the link to a neighbor: its capacity limits routes by it and routes told to it."""
+    def set_link(
+        self,
+        peer: int,
+        link: LocalLink | None,
+        *,
+        derated: bool = False,
+        resolve: Resolve | None = None,
+    ) -> None:
+        """Set the link to a neighbor: its capacity limits routes by it and routes told to it.
+
+        ``resolve``: where its next hops lead, without it all to the neighbor.
+        """
         self._derated.discard(peer)
         if derated:
             self._derated.add(peer)
-        self.graph.set_link(peer, self._peers[peer].identifier, link)
+        if self._exits.set_link(peer, self._peers[peer].identifier, link, resolve):
+            # other paths may be usable
+            self._places.clear()
+            self._again.update(dict.fromkeys(self.table.groups_of(peer)))
         for group, chosen in self.chosen.items():
             if peer in chosen.numbers:
                 self._again[group] = None
@@ -187,7 +203,7 @@ class BgpRib:
 
     def set_available(self, peer: int, available: float | None) -> None:
         """Set what load leaves of the link to a neighbor, bytes/s; None: unknown."""
-        self.graph.set_available(peer, available)
+        self._exits.set_available(peer, available)
         if self.settings.follows_load:
             for group, chosen in self.chosen.items():
                 if peer in chosen.numbers:
@@ -312,7 +328,8 @@ class BgpRib:
         """Choose paths; return whether they or what they carry are others than before."""
         paths = self._choose(group)
         availables = self.graph.availables if self.settings.follows_load else None
-        found = path_bandwidth(paths, self.graph.capacities, availables, self.graph.lans)
+        exits = [self._exits.of(one.peer.number, one.path.next_hop) for one in paths]
+        found = path_bandwidth(paths, self.graph.capacities, availables, self.graph.lans, exits)
         self.graph.set_shares(group, found.shares, found.parts, found.free)
         tag = paths[0].path.origin if found.shares else 0
         if tag != self.graph.tag(group):
@@ -332,12 +349,25 @@ class BgpRib:
         if places is not None:
             return tuple(self.table.candidates(group, places))
         candidates = self.table.candidates(group)
-        paths = choose(candidates, self.settings)
+        paths = choose([one for one in candidates if self.usable(one)], self.settings)
         if len(self._places) == _CHOICES:
             self._places.clear()
         at = {one.peer.number: place for place, one in enumerate(candidates)}
         self._places[kinds] = tuple([at[one.peer.number] for one in paths])
         return paths
+
+    def usable(self, one: PeerPath) -> bool:
+        """Whether the next hop of a path is on the link to the neighbor (RFC 4271 §9.1.2)."""
+        return one.peer.number <= OWN or self._exits.of(one.peer.number, one.path.next_hop) > 0
+
+    def capacity_to(self, one: PeerPath) -> float | None:
+        """Return C of the next hop of a path, bytes/s; None: unknown, or there is no link."""
+        return self.graph.capacities.get(self._exits.of(one.peer.number, one.path.next_hop))
+
+    def sweep(self) -> None:
+        """Forget prefixes, paths and next hops that nobody knows any more."""
+        self.table.sweep([out.sent for out in self.outs.values()])
+        self._exits.keep(self.table.paths.next_hops)
 
     def _outgoing(self, peer: BgpPeer, export: ExportSettings, group: int) -> Outgoing | None:
         """Return the route of a group for a neighbor; None if it is not to be told."""
@@ -404,7 +434,8 @@ class BgpRib:
     def _capacity(self, peer: int) -> float | None:
         """Return C of a neighbor: of all links to that router; None: one is unknown."""
         if peer not in self._carried:
-            total = capacity_of(self._siblings[peer], self.graph.capacities, self.graph.lans)
+            exits = {self._exits.usual(number) for number in self._siblings[peer]}
+            total = capacity_of(exits, self.graph.capacities, self.graph.lans)
             self._carried[peer] = None if math.isinf(total) else total
         return self._carried[peer]
 
