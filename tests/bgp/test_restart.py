@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted
+from fared.core.ids import RouterId
 from fared.extensions.sim.fabric import Fabric, clos3
+from fared.protocols.bgp.packet.attributes import AsPath
 from fared.protocols.bgp.settings import BgpRestartSettings
 from fared.protocols.igp.events import GracefulRestartBegun
 from fared.protocols.igp.restart import COMPLETED
@@ -103,6 +105,26 @@ def test_bfd_that_fails_meanwhile_counts_if_it_outlives_the_control_plane(indepe
     fabric.network.input("L1", To("bgp", down))
     fabric.network.run_for(0.02)
     assert shares(fabric, "L1", "L2") == (ratio({"S2": 1}) if independent else EVEN)
+
+
+@pytest.mark.parametrize("settings", [GRACEFUL, BgpRestartSettings()], ids=["kept", "lost"])
+def test_a_spine_may_return_with_another_as_and_router_id(settings):
+    fabric = spines(settings)
+    node = fabric.network.nodes["S1"]
+    fabric.network.kill("S1")
+    fabric.network.run_for(1.0)
+    other = {"local_as": 64999, "router_id": RouterId(0x0AFF6363)}
+    node.settings = node.settings.with_protocol("bgp", **other)
+    fabric.network.start("S1")
+    fabric.network.run_for(5.0)
+    peer = neighbor(fabric, "L1", "S1").peer
+    assert (peer.remote_as, peer.identifier) == (64999, 0x0AFF6363)
+    paths = engine(fabric, "L1").instance.ribs[4].paths(fabric.leaf_prefixes["L2"])
+    first = {path.peer.remote_as: path.path.attributes.find(AsPath) for path in paths}
+    assert len(first) == 2
+    assert first[64999].path[0].numbers[0] == 64999
+    assert shares(fabric, "L1", "L2") == EVEN
+    assert not neighbor(fabric, "L1", "S1").stale
 
 
 def test_a_link_that_is_lost_meanwhile_ends_it_at_once():
