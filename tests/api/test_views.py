@@ -16,6 +16,7 @@ from fared.management.documents.views.status import status
 from fared.management.documents.views.validate import validate
 from fared.paths.rib.settings import SolverSettings
 from fared.protocols.ospf.settings import AreaSettings, RangeSettings
+from fared.router.events import RouterSettingsApplied
 from tests.api.seen import seen_from
 
 POD = ipv4_prefix(0x0A000000, 16)
@@ -210,6 +211,55 @@ def test_what_a_next_hop_without_traffic_could_carry_is_lost(entries, weights, l
     (check,) = [c for c in validate(seen_from(fabric, "L1")).checks if "bounded" in c.name]
     assert check.ok is not bool(lost)
     assert ("loses 7.7%" in check.detail) is bool(lost), check.detail
+
+
+@pytest.mark.parametrize(("make", "most"), [(clos3, 2), (clos3_isis, 4)], ids=["ospf", "isis"])
+def test_a_reload_lets_routes_share_few_groups_and_shows_what_is_lost(make, most):
+    """IS-IS routes two families, which have no next hop in common."""
+    fabric = make(4, 5, network=Network(seed=1))
+    network = fabric.network
+    network.start_all()
+    network.run_until_quiet(60)
+    for number, part in ((2, 0.9), (3, 0.8), (4, 0.25)):
+        network.set_capacity("S1", f"L{number}", DEFAULT_CAPACITY * part)
+    network.run_until_quiet(60)
+    node = network.nodes["L1"]
+    settings = node.running.settings
+
+    def seen():
+        made = seen_from(fabric, "L1")
+        vectors = [routes.weights(made, str(fabric.leaf_prefixes[f"L{at}"])) for at in (2, 3, 4, 5)]
+        weights = [[m.weight for m in found.vectors[0].members] for found in vectors]
+        state = node.kernel.state
+        paths = {
+            tuple(sorted(m.weight for m in state.groups[at]))
+            for at in state.routes.values()
+            if at in state.groups
+        }
+        assert paths >= {tuple(sorted(found)) for found in weights}
+        errors = [found.vectors[0].quantization_error for found in vectors]
+        (check,) = [c for c in validate(made).checks if "bounded" in c.name] or [None]
+        return weights, len(paths), errors, check
+
+    before = seen()
+    assert before[1] == 4
+    assert max(before[2]) < 0.005
+    assert before[3] is None
+    bounded = replace(settings, fib=replace(settings.fib, max_groups=most))
+    network.input("L1", RouterSettingsApplied(bounded))
+    network.run_for(1)
+    weights, groups, errors, check = seen()
+    assert groups == 2
+    assert weights[0] == weights[1] == weights[3], "the three that are most alike"
+    assert weights[2] == before[0][2]
+    # 4 equal paths get what they have in common with 4 of which one has 0.8.
+    assert weights[0] == [215, 256, 256, 256]
+    assert max(errors) == pytest.approx(1 - 983 / 256 / 4, abs=1e-4)
+    assert check is not None
+    assert check.ok is (max(errors) <= 0.05)
+    network.input("L1", RouterSettingsApplied(settings))
+    network.run_for(1)
+    assert seen() == before
 
 
 def test_path_follows_every_split_to_the_destination(context):

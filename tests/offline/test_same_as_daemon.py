@@ -140,6 +140,9 @@ def test_plain_ecmp_and_limited_paths(document):
     assert weights(answer(document, "--weights", "none", *args), LEAF_2) == [1, 1, 1, 1]
     assert len(weights(answer(document, "--max-paths", "2", *args), LEAF_2)) == 2
     assert weights(answer(document, "--flows", "128", *args), LEAF_2) == [2, 11, 11, 11]
+    shared = answer(document, "--max-groups", "1", *args)
+    assert weights(shared, LEAF_2) == weights(shared, "10.0.3.0/24") == [1, 1, 1, 1]
+    assert weights(answer(document, "--max-groups", "2", *args), LEAF_2) == [1, 4, 4, 4]
 
 
 def test_weights_by_available_bandwidth_are_those_for_the_load_in_the_database(document):

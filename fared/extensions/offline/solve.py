@@ -22,6 +22,7 @@ from fared.management.documents.spf import SpfNode
 from fared.management.documents.views import explain, graph, routes
 from fared.management.documents.views.bier import bier
 from fared.paths.fib.model import FibState
+from fared.paths.fib.settings import FibSettings
 from fared.paths.rib.settings import SolverSettings
 from fared.paths.rib.solver import WeightMode
 from fared.paths.ted.links import networks_of_block
@@ -29,10 +30,22 @@ from fared.router.router import Router
 
 
 def solve(
-    world: World, root: NodeId, settings: SolverSettings, bier: BierSettings | None = None
+    world: World,
+    root: NodeId,
+    settings: SolverSettings,
+    bier: BierSettings | None = None,
+    max_groups: int | None = None,
 ) -> ViewContext:
-    """Compute the routes of a router as its daemon does. The result is the context of the views."""
+    """Compute the routes of a router as its daemon does. The result is the context of the views.
+
+    In ``max_groups`` groups the routes of this protocol and family have the weights that they get
+    together: those of a router that starts.
+    """
     made = replace(world.router_settings(root, settings), bier=bier)
+    if max_groups is not None:
+        most, whole = settings.max_weight, settings.max_group_size
+        bounds = FibSettings(max_weight=most, max_group_size=whole, max_groups=max_groups)
+        made = replace(made, fib=bounds)
     router = Router(made, random.Random(0), 0.0, lambda: 0.0)
     (instance,) = router.instances.values()
     # weights are those for the load in the database: no time passes in which they could follow it
@@ -48,6 +61,8 @@ def solve(
                 networks = networks_of_block(blocks[root], blocks, links)
                 router.solver.set_local_networks(area, networks)
     instance.solve()
+    if max_groups is not None:
+        router.planner.update({}, 0.0)
     if router.multicast.bier is not None:
         _compute_bier(router, world)
     return ViewContext(
@@ -97,9 +112,11 @@ def bier_document(
     return OfflineBier.of(found, root=format_node(root))
 
 
-def routes_document(world: World, root: NodeId, settings: SolverSettings) -> OfflineRoutes:
+def routes_document(
+    world: World, root: NodeId, settings: SolverSettings, max_groups: int | None = None
+) -> OfflineRoutes:
     """``fared-routes/1`` with ``nodes`` and ``ignored``; it keeps nothing of the router."""
-    context = solve(world, root, settings)
+    context = solve(world, root, settings, max_groups=max_groups)
     nodes = graph.spf(context).nodes or []
     found = routes.routes(context)
     rows = list(found.routes)
@@ -126,6 +143,12 @@ def _cut_off(context: ViewContext, found: list[SpfNode]) -> Iterator[Ignored]:
                 yield Ignored(format_node(node), "unreachable")
 
 
-def explain_document(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Explain:
+def explain_document(
+    world: World,
+    root: NodeId,
+    settings: SolverSettings,
+    prefix: str,
+    max_groups: int | None = None,
+) -> Explain:
     """``fared-explain/1``. Raises CommandError for an invalid prefix or one without a route."""
-    return explain.explain(solve(world, root, settings), prefix)
+    return explain.explain(solve(world, root, settings, max_groups=max_groups), prefix)

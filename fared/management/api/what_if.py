@@ -98,6 +98,7 @@ def _question(context: ViewContext, image: FabricImage, args: Json) -> tuple[str
         "unknown_delay": solver.unknown_delay,
         "max_weight": solver.max_weight,
         "max_group_size": solver.max_group_size,
+        "max_groups": context.router.settings.fib.max_groups,
         "seconds": TIME_LIMIT * 2 / 3,
     }
 

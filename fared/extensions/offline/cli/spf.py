@@ -65,6 +65,11 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
     help="Address family of the routes.",
 )
 @solver_options
+@click.option(
+    "--max-groups",
+    type=click.IntRange(1, 65535),
+    help="As fib: max-groups, for the routes computed here alone (default: any).",
+)
 @change_options
 @click.option("--diff", is_flag=True, help="Show only differences caused by the changes.")
 @click.option("--explain", "prefix", metavar="PREFIX", help="Explain this route.")
@@ -84,6 +89,7 @@ def spf(
     flows: int | None,
     max_weight: int,
     max_group_size: int | None,
+    max_groups: int | None,
     delay_margin: str | None,
     delay_bound: str | None,
     unknown_delay: str | None,
@@ -125,6 +131,7 @@ def spf(
             delay_bound=delay_bound,
             unknown_delay=unknown_delay,
         ),
+        max_groups=max_groups,
         prefix=prefix,
         every=every,
         diff=diff,
@@ -152,6 +159,7 @@ def _compute(
     part: int | None,
     family: int,
     settings: SolverSettings,
+    max_groups: int | None,
     prefix: str | None,
     every: bool,
     diff: bool,
@@ -162,7 +170,7 @@ def _compute(
     changes = read_changes(names, given)
     after = database.world(part, family, changes)
     if prefix is not None:
-        return _explain(after, _root(database, names, root, after), settings, prefix)
+        return _explain(after, _root(database, names, root, after), settings, prefix, max_groups)
     if sub_domain is not None:
         found = bier_document(after, _root(database, names, root, after), settings, sub_domain)
         if found is None:
@@ -170,10 +178,11 @@ def _compute(
         return found
 
     def answer(node: NodeId) -> OfflineRoutes | RoutesDiff:
-        document = routes_document(after, node, settings)
+        document = routes_document(after, node, settings, max_groups)
         if not diff:
             return document
-        return difference(routes_document(before, node, settings), document, given.described())
+        former = routes_document(before, node, settings, max_groups)
+        return difference(former, document, given.described())
 
     if every:
         if not after.routers:
@@ -249,9 +258,11 @@ def _root(database: SavedDatabase, names: Names, text: str | None, after: World)
     return root
 
 
-def _explain(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Explain:
+def _explain(
+    world: World, root: NodeId, settings: SolverSettings, prefix: str, max_groups: int | None
+) -> Explain:
     try:
-        return explain_document(world, root, settings, prefix)
+        return explain_document(world, root, settings, prefix, max_groups)
     except CommandError as error:
         if error.code == "bad-argument":
             raise click.BadParameter(str(error), param_hint="--explain") from error

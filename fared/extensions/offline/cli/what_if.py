@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 
 import click
 import msgspec
@@ -17,10 +18,10 @@ from fared.core.ids import NodeId, format_node
 from fared.extensions.offline.changes import Changes
 from fared.extensions.offline.cli.arguments import Names, WhatIf, read_changes
 from fared.extensions.offline.difference import difference
-from fared.extensions.offline.documents import RouteDifference
+from fared.extensions.offline.documents import OfflineRoutes, RouteDifference
 from fared.extensions.offline.file import read_database
 from fared.extensions.offline.solve import routes_document
-from fared.extensions.offline.world import FileError, World
+from fared.extensions.offline.world import FileError
 from fared.management.documents.declare import Answer
 from fared.management.documents.facts import Facts, Seconds
 from fared.paths.rib.settings import SolverSettings
@@ -75,6 +76,7 @@ class Question(msgspec.Struct, frozen=True):
     unknown_delay: float = 0.0
     max_weight: int = DEFAULT_MAX_WEIGHT
     max_group_size: int | None = None
+    max_groups: int | None = None
 
 
 def main() -> int:
@@ -116,25 +118,27 @@ def answer(question: Question, text: bytes, began: float) -> WhatIfAnswer:
         max_weight=question.max_weight,
         max_group_size=question.max_group_size,
     )
+    compute = partial(routes_document, settings=settings, max_groups=question.max_groups)
     roots: list[RootDifference] = []
     omitted: list[str] = []
     for root in question.roots:
         if time.monotonic() - began > question.seconds:
             omitted.append(root)
         else:
-            roots.append(_changed(before, after, names.node(root, "roots"), settings, given))
+            node = names.node(root, "roots")
+            former, found = (compute(world, node) for world in (before, after))
+            roots.append(_changed(former, found, node, before.hostnames.get(node), given))
     seconds = round(time.monotonic() - began, 3)
     return WhatIfAnswer(changes=given.described(), roots=roots, omitted=omitted, seconds=seconds)
 
 
 def _changed(
-    before: World, after: World, root: NodeId, settings: SolverSettings, given: WhatIf
+    before: OfflineRoutes, after: OfflineRoutes, root: NodeId, hostname: str | None, given: WhatIf
 ) -> RootDifference:
-    old, new = (routes_document(world, root, settings) for world in (before, after))
-    found = difference(old, new, given.described())
+    found = difference(before, after, given.described())
     return RootDifference(
         root=format_node(root),
-        hostname=before.hostnames.get(root),
+        hostname=hostname,
         changed=len(found.routes),
         routes=found.routes[:MOST_ROUTES],
         unchanged=found.unchanged,
