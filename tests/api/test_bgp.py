@@ -90,6 +90,21 @@ def test_neighbors_of_bgp_are_no_fabric_with_tiers(fabric):
     assert {node["role"] for node in found["nodes"]} == {None}
 
 
+def test_messages_count_since_they_were_cleared_and_metrics_since_the_start(fabric):
+    """Updates of ``show bgp`` and ``show neighbors`` and messages by type are the same counters."""
+    total = scraped(seen(fabric))["bgp_updates"]["S1", "received"]
+    fabric.network.nodes["L1"].running.instances["bgp"].engine.counters.clear_interfaces()
+    (found,) = show(fabric, "show neighbors", name="S1")["neighbors"]
+    assert (found["updates_received"], found["updates_sent"], found["messages"]) == (0, 0, [])
+    slow(fabric, "S1", "L2", 25.0)
+    fabric.network.run_for(1.0)
+    (found,) = show(fabric, "show neighbors", name="S1")["neighbors"]
+    (updates,) = [each for each in found["messages"] if each["type"] == "UPDATE"]
+    assert found["updates_received"] == updates["received"] > 0
+    metrics = scraped(seen(fabric))
+    assert metrics["bgp_updates"]["S1", "received"] == total + updates["received"]
+
+
 def test_paths_tell_what_limits_them_and_who_is_told(fabric):
     slow(fabric, "S1", "L2", 25.0)
     fabric.network.run_for(1.0)

@@ -23,15 +23,17 @@ def of_bgp(context: ViewContext) -> Iterator[Metric]:
     yield counter("bgp_sessions_ended", "Established sessions that ended", ended, _NEIGHBOR)
     updates: dict[Labels, int] = {}
     prefixes: dict[Labels, int] = {}
+    speakers = {one.name: one for one in context.bgp.instance.neighbors.values()}
     for one in sessions:
-        updates[one.peer, "received"] = one.updates_received
-        updates[one.peer, "sent"] = one.updates_sent
+        # documents count since `clear counters`, metrics since the start
+        updates[one.peer, "received"] = speakers[one.peer].received
+        updates[one.peer, "sent"] = speakers[one.peer].sent
         for family in one.families:
             prefixes[one.peer, family.af, "received"] = family.received
             prefixes[one.peer, family.af, "sent"] = family.advertised
     labels: Labels = ("neighbor", "direction")
     yield counter("bgp_updates", "UPDATE messages", updates, labels)
-    rejected = {(one.peer,): one.updates_rejected for one in sessions}
+    rejected = {(one.peer,): speakers[one.peer].rejected for one in sessions}
     text = "UPDATE messages of which something was not accepted"
     yield counter("bgp_updates_rejected", text, rejected, _NEIGHBOR)
     labels = ("neighbor", "af", "direction")

@@ -27,9 +27,13 @@ class _Hint(NamedTuple):
 _HINTS: Final = (
     _Hint("", "", "does not run", "'fared-cli show status' tells which protocols run; the others"
           " need a section of the configuration and a restart"),
+    _Hint("unsupported", "", "BGP has no database", "'fared-cli show topology' has the neighbors,"
+          " and the links to them"),
     _Hint("forbidden", "", "", "'id' lists your groups; the administrator adds users to them"),
     _Hint("bad-argument", "", "is not a prefix", "write a prefix as 10.0.2.0/24 or 2001:db8::/64,"
           " or an address that the route serves"),
+    _Hint("not-found", "path", "neighbors of BGP", "BGP knows no routers behind them: name"
+          " a prefix, or an address"),
     _Hint("not-found", "path", "", "'fared-cli show topology' lists the routers, by name and id"),
     _Hint("not-found", "show routes", "no route", "'fared-cli show routes' lists the routes;"
           " 'fared-cli show routes PREFIX --longer' those within a prefix"),

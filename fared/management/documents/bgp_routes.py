@@ -47,6 +47,7 @@ class BgpPathEntry(Facts):
     router, ``carries``: the lesser of both. ``as_path``: AS numbers, sets in braces.
     ``communities`` are standard and large ones, ``extended_communities`` those but Link Bandwidth.
     ``limits``: the routers that the neighbor names, nearest first.
+    ``available``: what load leaves of ``bandwidth``, as the neighbor says; None: it says nothing.
     """
 
     neighbor: str
@@ -63,6 +64,7 @@ class BgpPathEntry(Facts):
     extended_communities: list[str]
     limits: list[SharedLimitEntry]
     bandwidth: BytesPerSecond
+    available: BytesPerSecond
     link: BytesPerSecond
     carries: BytesPerSecond
 
@@ -162,6 +164,7 @@ _FACTS: Columns = {
     "AS path": _path,
     "Next hop": "next_hop",
     "Bandwidth": _limits,
+    "Available": lambda p: None if p.available is None else human.bandwidth(p.available),
     "Limits": _shared,
     "Preference": lambda p: None if p.local_preference is None else str(p.local_preference),
     "MED": lambda p: None if p.med is None else str(p.med),

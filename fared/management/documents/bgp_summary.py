@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fared.management.documents.cells import Cell, Columns, judged
+from fared.management.documents.cells import Cell, Columns, judged, without_repeated
 from fared.management.documents.declare import Answer, Document
 from fared.management.documents.neighbor import BgpNeighborEntry
 from fared.management.documents.protocol_status import BgpStatus
@@ -23,7 +23,7 @@ class BgpSummary(Answer, tag="fared-bgp-summary/1"):
     def show(self, paper: Paper) -> None:
         """Print the tables, then a row for each session."""
         self.status.show(paper)
-        paper.more(self.neighbors, _SESSIONS)
+        paper.more(self.neighbors, without_repeated(_SESSIONS, self.neighbors, "~Name", "Neighbor"))
 
 
 def _state(neighbor: BgpNeighborEntry) -> Cell:

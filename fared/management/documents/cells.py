@@ -41,6 +41,13 @@ def delay_column(rows: Iterable[Any]) -> Columns:
     return {">Delay": lambda row: human.delay(row.delay)}
 
 
+def without_repeated(columns: Columns, rows: Iterable[Any], name: str, first: str) -> Columns:
+    """Return the columns without one that repeats another in all rows, as names of a lab do."""
+    if all(cell(row, columns[name]) == cell(row, columns[first]) for row in rows):
+        return {head: shown for head, shown in columns.items() if head != name}
+    return columns
+
+
 def judged(text: str, *, good: bool, bad: str = "red") -> Styled:
     """Colour a word by ``good``."""
     return Styled(text, "green" if good else bad)

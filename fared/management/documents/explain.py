@@ -15,6 +15,7 @@ from fared.management.documents.cells import (
     dim,
     plural_list,
     red,
+    without_repeated,
 )
 from fared.management.documents.declare import Answer, Argument, Document
 from fared.management.documents.facts import (
@@ -135,7 +136,8 @@ class Explain(Answer, tag="fared-explain/1"):
         for hop in self.missing:
             gone = f"{hop.link} is gone for {paper.ago(hop.since)}"
             paper.line(red(f"\n{hop.name} is no next hop: {gone}"))
-        paper.more(self.nexthops, {**_HOPS, **delay_column(self.nexthops), **_LIMIT})
+        hops = without_repeated(_HOPS, self.nexthops, "Interface", "Neighbor")
+        paper.more(self.nexthops, {**hops, **delay_column(self.nexthops), **_LIMIT})
         if self.nexthops:
             paper.rates()
             paper.line()

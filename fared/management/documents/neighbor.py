@@ -212,9 +212,9 @@ class BgpNeighborEntry(NeighborFacts, tag="bgp"):
     external one, not known yet. ``hold_time`` and ``keepalive``: those agreed on, None while the
     session is not up. ``imports`` and ``exports``: what is accepted and advertised; none
     configured and external: nothing (RFC 8212). The filters are names. ``updates``: UPDATE
-    messages since the start; of those received, something was not accepted of
-    ``updates_rejected``. ``messages`` of all types count since the start, or since ``clear
-    counters``, as do those ``rejected``, by reason; types without one are left out. ``held``:
+    messages; of those received, something was not accepted of ``updates_rejected``. ``messages``
+    are those of all types that came or were sent, ``rejected`` the reasons; all of them count since
+    the start, or since ``clear counters``. ``held``:
     seconds until it is tried again after too many prefixes. ``capacity``: of the link to it.
     ``bfd``: the state of its BFD session, None without one.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from fared.management.documents import human
-from fared.management.documents.cells import Columns, plural_list, yellow
+from fared.management.documents.cells import Columns, plural_list, without_repeated, yellow
 from fared.management.documents.declare import Answer, Argument, Document
 from fared.management.documents.missing import MissingAdjacency, show_missing
 from fared.management.documents.neighbor import (
@@ -91,8 +91,9 @@ def _isis(paper: Paper, entries: list[IsisNeighborEntry]) -> None:
 def _bgp(paper: Paper, entries: list[BgpNeighborEntry]) -> None:
     if not entries:
         return
-    paper.table(entries, _SESSIONS)
-    paper.more([entry for entry in entries if entry.description], _DESCRIBED)
+    paper.table(entries, without_repeated(_SESSIONS, entries, "Interface", "Neighbor"))
+    described = [e for e in entries if e.description not in ("", e.name)]
+    paper.more(described, _DESCRIBED)
 
 
 def _bfd(paper: Paper, entries: Sequence[NeighborFacts]) -> None:

@@ -93,7 +93,9 @@ class ClearedCounters(Answer, tag="fared-clear-counters/1"):
 
     def show(self, paper: Paper) -> None:
         """Print what begins anew."""
-        paper.line("cleared: show counters and show interfaces NAME begin at 0; metrics go on")
+        paper.line(
+            "cleared: show counters, interfaces NAME and neighbors NAME begin at 0; metrics go on"
+        )
 
 
 class LogLevel(Answer, tag="fared-log-level/1"):

@@ -130,8 +130,11 @@ class Routes(Answer, tag="fared-routes/1"):
             return
         for found in paper.by_family(self.routes):
             live = found[0].installed is not UNSET
-            rows = (row for route in found for row in _rows(route, paper))
-            paper.grid(_LIVE if live else _COLUMNS, rows)
+            hops = (hop for route in found for hop in route.nexthops)
+            alike = all(_next_hop(hop) == hop.via for hop in hops)
+            columns = [c for c in (_LIVE if live else _COLUMNS) if not (alike and c == "Interface")]
+            rows = (row for route in found for row in _rows(route, paper, alike=alike))
+            paper.grid(columns, rows)
         if any(route.installed is True for route in self.routes):
             paper.line(dim(f"* in the kernel; {human.RATES}"))
         elif self.routes:
@@ -147,8 +150,8 @@ def _head(route: RouteEntry, paper: Paper) -> tuple[Cell, ...]:
     return f"{'*' if route.installed else ' '} {route.prefix}", age, metric
 
 
-def _rows(route: RouteEntry, paper: Paper) -> Iterator[Sequence[Cell]]:
-    """Yield a row for each next hop of a route."""
+def _rows(route: RouteEntry, paper: Paper, *, alike: bool) -> Iterator[Sequence[Cell]]:
+    """Yield a row for each next hop of a route; ``alike``: interfaces are called like them."""
     head = _head(route, paper)
     if route.connected or route.discard:
         local = "redistributed" if route.redistributed else "connected"
@@ -156,7 +159,8 @@ def _rows(route: RouteEntry, paper: Paper) -> Iterator[Sequence[Cell]]:
         return
     for hop in route.nexthops:
         weight, share = str(hop.weight), human.share(hop.share)
-        yield *head, _next_hop(hop), hop.via, weight, share, human.bandwidth(hop.capacity)
+        via = (_next_hop(hop),) if alike else (_next_hop(hop), hop.via)
+        yield *head, *via, weight, share, human.bandwidth(hop.capacity)
         head = ("",) * len(head)
 
 

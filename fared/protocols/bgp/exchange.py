@@ -158,7 +158,7 @@ class BgpExchange:
             self._reject(neighbor, "attributes", what)
         if found.refused:
             hops = ", ".join(str(group.next_hop) for group in update.routes)
-            self._reject(neighbor, "next-hop", f"next hop {hops}")
+            self._reject(neighbor, "next-hop", f"next hop {hops}", again=bool(update.findings))
         neighbor.rejected += bool(update.findings or found.refused)
         for family, gateway in found.gateways.items():
             if family not in neighbor.gateways:
@@ -175,9 +175,10 @@ class BgpExchange:
             self.watch(neighbor)
         self._check_maximum(neighbor)
 
-    def _reject(self, neighbor: BgpSpeaker, reason: str, what: str) -> None:
-        """Count an UPDATE of which something is not accepted."""
-        neighbor.counters.rejected[MessageType.UPDATE.label, reason] += 1
+    def _reject(self, neighbor: BgpSpeaker, reason: str, what: str, *, again: bool = False) -> None:
+        """Count an UPDATE of which something is not accepted; ``again``: for another reason."""
+        if not again:
+            neighbor.counters.rejected[MessageType.UPDATE.label, reason] += 1
         self._process.reject(reason, neighbor.number, what=what)
 
     def _check_maximum(self, neighbor: BgpSpeaker) -> None:

@@ -237,8 +237,9 @@ PATHS = [
         2,
         400 * GBIT,
         med=7,
+        available=300 * GBIT,
         communities=["65000:77", "graceful-shutdown", "65000:1:2"],
-        extended_communities=["rt:65000:7"],
+        extended_communities=["RT:65000:7"],
     ),
     heard(
         4,

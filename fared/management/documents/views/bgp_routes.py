@@ -203,6 +203,7 @@ def _entry(
         extended_communities=list(_extended(path.attributes)),
         limits=_limits(context, path.limits),
         bandwidth=finite(path.bandwidth),
+        available=finite(path.available),
         link=link,
         carries=min(known, default=None),
     )

@@ -14,8 +14,11 @@ from fared.management.documents.views.packet_counts import packets_by_type, reje
 from fared.protocols.bgp.counted import COUNTABLE
 from fared.protocols.bgp.instance import BgpInstance
 from fared.protocols.bgp.neighbor import BgpSpeaker
+from fared.protocols.bgp.packet.messages import MessageType
 from fared.protocols.bgp.settings import EXTERNAL, INTERNAL
 from fared.protocols.igp.refusals import NeighborProblem
+
+_UPDATE = MessageType.UPDATE.label
 
 
 def interface_of(context: ViewContext, one: BgpSpeaker) -> str:
@@ -95,9 +98,9 @@ def neighbor_entry(
         keepalive=None if agreed is None else agreed.keepalive,
         capabilities=list(_capabilities(one)),
         families=list(_families(context, instance, one)),
-        updates_received=one.received,
-        updates_sent=one.sent,
-        updates_rejected=one.rejected,
+        updates_received=one.counters.received[_UPDATE],
+        updates_sent=one.counters.sent[_UPDATE],
+        updates_rejected=sum(n for (k, _), n in one.counters.rejected.items() if k == _UPDATE),
         messages=packets_by_type(one.counters, COUNTABLE.types),
         rejected=rejected_by_reason(one.counters),
         imports=None if settings.imports is None else list(settings.imports),

@@ -17,6 +17,7 @@ from fared.management.documents.views.walk import PathEnds, Walker, between
 from fared.paths.rib.solver import RouteSolver
 from fared.paths.ted.model import PathType
 from fared.router.instance import ProtocolInstance
+from fared.router.protocols import BGP
 
 _INSIDE = (PathType.INTRA_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
 
@@ -54,7 +55,15 @@ def find_ends(
         solver = instance.solver_of(prefix)
         assert solver is not None, "the prefix is of a family that the protocol routes"
         return PathEnds(source, destination, instance.name, start, prefix, goal), solver
-    raise reason or CommandError("not-found", f"no router {source!r} in the database")
+    raise reason or CommandError("not-found", _unknown(context, source))
+
+
+def _unknown(context: ViewContext, name: str) -> str:
+    """Return that a router is not known; BGP knows none behind the neighbors."""
+    where = "in the database"
+    if all(instance.name == BGP for instance in context.instances):
+        where = "among the neighbors of BGP"
+    return f"no router {name!r} {where}"
 
 
 def _goal(
@@ -70,7 +79,7 @@ def _goal(
             prefix = context.find_route(text)
         except CommandError as error:
             if error.code == "bad-argument":
-                message = f"no router {text!r} in the database, and it is no prefix"
+                message = f"{_unknown(context, text)}, and it is no prefix"
                 raise CommandError("not-found", message) from None
             raise
         return prefix, context.routes[prefix].destinations[0]

@@ -33,14 +33,14 @@ _WELL_KNOWN: Final = {
     0xFFFF029A: "blackhole",
     0xFFFFFF01: "no-export",
     0xFFFFFF02: "no-advertise",
-    0xFFFFFF03: "no-export-subconfed",
+    0xFFFFFF03: "local-AS",
     0xFFFFFF04: "no-peer",
 }
 GRACEFUL_SHUTDOWN: Final = 0xFFFF0000
 """RFC 8326: this route will soon be withdrawn."""
 _SUB_TYPE: Final = 0x04
 _NON_TRANSITIVE: Final = 0x40
-_ROLES: Final = {2: "rt", 3: "soo"}
+_ROLES: Final = {2: "RT", 3: "SoO"}
 _ADMINISTRATORS: Final[Mapping[int, tuple[int, Callable[[int], str]]]] = MappingProxyType(
     {0: (2, str), 1: (4, dotted), 2: (4, str)}
 )
@@ -136,7 +136,7 @@ def with_link_bandwidth(
 
 
 def extended_text(raw: bytes) -> str:
-    """Write an extended community: ``rt:65001:7``, ``soo:10.0.0.1:7``, or its hex digits.
+    """Write an extended community: ``RT:65001:7``, ``SoO:10.0.0.1:7``, or its hex digits.
 
     Route targets and origins (RFC 4360 §4, §5; RFC 5668) have names; their numbers are of an AS, an
     AS of four octets, or an address.
