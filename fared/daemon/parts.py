@@ -144,7 +144,7 @@ class DaemonParts:
         runner, inputs, kernel = self.runner, self._inputs, self._kernel
         shrink = (inputs.forget_senders, clear_caches, empty_free_lists, release_freed)
         floods = AfterFlood(
-            lambda: inputs.burst.taken,
+            lambda: inputs.taken,
             lambda: sum(runner.counts.values()),
             shrink,
             empty_free_lists,

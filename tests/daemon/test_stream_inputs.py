@@ -165,6 +165,17 @@ async def test_engines_talk_and_are_told_how_much_has_gone(hosts):
     assert hosts[1].said == hosts[2].said == ["stage-reached"] * len(hosts[1].said)
 
 
+async def test_what_streams_bring_counts_as_packets_of_a_flood(hosts):
+    """Memory is returned after a table was learnt, too."""
+    _, second = await meet(hosts)
+    (stream,) = second.open
+    before = hosts[1].inputs.taken
+    data = b"x" * 300_000
+    hosts[2].inputs.streams["talk"].perform(streams.SendStream(stream, data))
+    await loop_until(lambda: hosts[1].engine.heard.endswith(data))
+    assert hosts[1].inputs.taken - before == len(data) // 500
+
+
 async def test_a_farewell_goes_out_before_the_daemon_closes_its_sockets(hosts):
     first, second = await meet(hosts)
     hosts[2].inputs.runner.feed(igp.ShutdownRequested())

@@ -6,7 +6,7 @@ in a flood would stay in memory for the life of the process. Pages of which a pa
 what the database stored during a flood is scattered over them.
 
 A hundred thousand LSAs fit into few packets, at times into fewer than are a flood: so the routes
-written count too.
+written count too. Streams have no packets: what they bring counts by its length.
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ SOCKETS: Mapping[str, type[OspfSockets | IsisSockets]] = MappingProxyType(
 
 _QUIET = 1.0
 """Seconds after which it is noticed that a quiet neighbor lives."""
+_OF_PACKET = 500
+"""Bytes of streams that count as a packet where memory is returned after floods."""
 
 
 class Sockets(PacketIo, Protocol):
@@ -143,6 +145,12 @@ class Inputs:
         """Those of all sockets, by protocol."""
         found = {name: io.counters for name, io in self.io.items()}
         return found | {name: edge.counters for name, edge in self.streams.items()}
+
+    @property
+    def taken(self) -> int:
+        """Packets so far; of streams, as many as what was read would fill."""
+        read = sum([edge.received for edge in self.streams.values()])
+        return self.burst.taken + read // _OF_PACKET
 
     def close(self) -> None:
         """Close all sockets; nothing more is said to neighbors."""

@@ -75,6 +75,8 @@ class StreamEdge:
         make: tcp.MakeSocket = socket.socket,
     ) -> None:
         self.counters: Counter[str] = Counter()
+        self.received = 0
+        """Bytes that were read."""
         self._take, self._flush, self._links, self._make = take, flush, links, make
         self._loop = asyncio.get_running_loop()
         self._pump = Pump(flush)
@@ -286,6 +288,7 @@ class StreamEdge:
         if not data:
             self._drop(stream, _CLOSED)
             return False
+        self.received += len(data)
         stream.heard(data, self._loop.time())
         self._tell(StreamReceived(stream.id, data))
         return True
