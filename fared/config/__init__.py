@@ -5,8 +5,8 @@
 
 - Sections: ``model`` is the whole file, with ``ospf``, ``isis`` and ``bgp``, and what they share:
   ``igp``, ``authentication``, ``bfd``, ``filters``; ``bgp_neighbor``, and ``bgp_instead`` with what
-  BGP of fared has not; ``bier``, ``link_health``, ``platform``. ``section`` is the base of
-  all: fields, defaults, and the effect of a reload.
+  BGP of fared has not; ``bier``, ``fpm``, ``link_health``, ``platform``. ``section`` is the base
+  of all: fields, defaults, and the effect of a reload.
 - Values: ``shapes`` reads them by the annotations of a field; ``values`` and ``quantities`` are
   their types, ``globs`` the keys that name interfaces, ``secrets`` the keys of authentication.
 - Reading: ``document`` keeps lines and columns of YAML, ``files`` opens files with limits,

@@ -20,6 +20,7 @@ from fared.config.bfd import BfdRouter
 from fared.config.bgp import Bgp
 from fared.config.bier import BierRouter
 from fared.config.filters import FilterItems, FilterName
+from fared.config.fpm import Fpm
 from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
 from fared.config.link_health import LinkHealth
@@ -88,7 +89,8 @@ class Fib(Section, frozen=True):
     """Our objects in the kernel. ``protocol`` 0..4 belong to the kernel and to static routes.
 
     ``max_weight`` None: the default of weights; ``max_group_size``: the greatest sum of the weights
-    of a group, ``max_groups``: the most groups, None: any.
+    of a group, ``max_groups``: the most groups, None: any. ``fpm``: where else routes go, None:
+    nowhere; ``kernel`` false: there only.
     """
 
     table: Annotated[values.RouteTable, Reload.RESTART] = MAIN_TABLE
@@ -101,9 +103,13 @@ class Fib(Section, frozen=True):
     max_group_size: Annotated[int, values.whole(1, 65535)] | None = None
     max_groups: Annotated[int, values.whole(1, 65535)] | None = None
     on_exit: Literal["withdraw", "keep"] = "withdraw"
+    fpm: Fpm | None = None
+    kernel: Annotated[bool, Reload.RESTART] = True
 
     def check(self) -> None:
         """Refuse a bound on the sum of weights that are buckets: ``buckets`` is their sum."""
+        if self.fpm is None and not self.kernel:
+            raise values.expected("true without fpm: routes would go nowhere", field="kernel")
         if self.max_group_size is not None and self.group_type == "resilient":
             raise values.expected(
                 "no max-group-size: a resilient group has buckets", field="max-group-size"

@@ -18,7 +18,15 @@ from fared.daemon.loop.sysctls import SettingsGuard
 from fared.kernel import monitor
 from fared.kernel.fib import KernelFib
 from fared.kernel.sysctl import SysctlMode, Wanted
-from fared.paths.fib.model import FibState
+from fared.paths.fib.model import (
+    DeleteGroup,
+    DeleteNextHop,
+    DeleteRoute,
+    FibOperation,
+    FibState,
+    ForwardingTable,
+)
+from fared.paths.fib.unwritten import UnwrittenFib
 
 ADOPT_WITHIN = 10.0
 """Seconds for attempts to read the kernel before start-up fails."""
@@ -49,6 +57,8 @@ class KernelSide:
             metric=fib.metric,
             settings=fib_settings(running.config),
         )
+        self.table: ForwardingTable = self.fib if fib.kernel else UnwrittenFib()
+        """Where routes are written."""
         self.monitor = monitor.KernelMonitor(
             report,
             protocol=fib.protocol,
@@ -83,7 +93,26 @@ class KernelSide:
         return sysctls_of(self._running.config, self.router_id, links)
 
     async def adoptable(self) -> FibState:
-        """Return our objects in the kernel. Raises DaemonError if they cannot be read."""
+        """Return our objects in the kernel. Raises DaemonError if they cannot be read.
+
+        If the kernel gets no routes those of a former process are removed.
+        """
+        found = await self._readable()
+        if self.writes:
+            return found
+        operations: list[FibOperation] = [DeleteRoute(prefix) for prefix in found.routes]
+        operations += [DeleteGroup(group_id) for group_id in found.groups]
+        operations += [DeleteNextHop(nexthop_id) for nexthop_id in found.nexthops]
+        if operations:
+            self.fib.apply(operations)
+        return FibState()
+
+    @property
+    def writes(self) -> bool:
+        """Whether the kernel gets routes."""
+        return self.table is self.fib
+
+    async def _readable(self) -> FibState:
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + ADOPT_WITHIN, 0.05
         while True:

@@ -192,6 +192,7 @@ class DaemonParts:
             runner=self.runner,
             runtime=self._runtime,
             fib=self._kernel.fib,
+            writes=self._kernel.writes,
             monitor=self.monitor,
             auditor=self._auditor,
             sysctls=self._kernel.sysctls,
@@ -238,7 +239,8 @@ class DaemonParts:
         self._log.info("starting", router_id=root, hostname=self.operation.hostname)
         burst = self._inputs.burst
         self.monitor.start(Prompt(burst, burst.hasten))
-        self._auditor.start()
+        if self._kernel.writes:
+            self._auditor.start()
         lost = self.lost_links.read(asyncio.get_running_loop().time())
         restart = self.restarts.begun(routes=bool(adopted.routes))
         self.runner.feed(
@@ -259,6 +261,7 @@ class DaemonParts:
         await self.services.stop(remove=withdraw)
         if withdraw:
             self.runner.feed(events.WithdrawRequested())
+            await self.services.finish()
         self.close()
         self.restarts.stopped()
 

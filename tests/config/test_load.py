@@ -279,7 +279,7 @@ adaptive: {metric: speed, floor: 200%}
         ("adaptive: {announce-budget: 500/min}", "adaptive.announce-budget", "500/s"),
         ("adaptive: 5", "adaptive", "a mapping"),
         ("- 1", "", "a mapping"),
-        ("fib: {5: 1}", "fib[5]", "one of buckets, group-type"),
+        ("fib: {5: 1}", "fib[5]", "one of buckets, fpm, group-type"),
         ("ospf: {areas: {true: {}}}", "ospf.areas[True]", "an area id"),
     ],
 )

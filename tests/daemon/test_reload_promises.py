@@ -75,6 +75,7 @@ COMMON: Document = {
     "adaptive": {"flows": 128, "metric": "available"},
     "bfd": PROFILES,
     "bier": {"bfr-id": 201, "hosts": {"10.0.0.1": 1}},
+    "fib": {"fpm": {}},
     "link-health": {"interfaces": {"e*": {}}},
     "filters": {"used": ["permit 10.0.0.0/8 le 32"], "other": ["permit any"]},
 }
@@ -137,6 +138,7 @@ BASES: dict[str, Document] = {
     },
 }
 OTHER: dict[str, Any] = {
+    "address": "127.0.0.2",
     "profile": "other",
     "filter": "other",
     "used": ["deny any"],
@@ -187,6 +189,8 @@ IN_THE_DAEMON = {
     ("log", "level"),
     ("log", "format"),
     ("fib", "on-exit"),
+    ("fib", "fpm", "address"),
+    ("fib", "fpm", "port"),
     ("api", "http-names"),
     ("api", "change-group"),
     ("filters", "other"),

@@ -14,6 +14,7 @@ from fared.config.section import settings_of
 from fared.core.backoff import BackoffSettings
 from fared.core.links import Link
 from fared.daemon.change.common_settings import bier_settings, weight_mode
+from fared.fpm.encode import LARGEST_WEIGHT
 from fared.paths.fib.settings import (
     MAIN_TABLE,
     FibSettings,
@@ -55,7 +56,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
             config.adaptive,
             mode=weight_mode(config),
             adaptation=adaptation_settings(config),
-            max_weight=config.fib.max_weight or DEFAULT_MAX_WEIGHT,
+            max_weight=config.fib.max_weight or _default_max_weight(config),
             max_group_size=config.fib.max_group_size,
         ),
         fib=fib_settings(config),
@@ -65,6 +66,11 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
         preferences={name: section.preference for name, section in sections.items()},
         start_deadline=max(_silences(config), default=0.0),
     )
+
+
+def _default_max_weight(config: Config) -> int:
+    """Return what holds everywhere; FPM has eight bits, without 0."""
+    return DEFAULT_MAX_WEIGHT if config.fib.fpm is None else min(DEFAULT_MAX_WEIGHT, LARGEST_WEIGHT)
 
 
 def fib_settings(config: Config) -> FibSettings:

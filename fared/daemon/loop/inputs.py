@@ -28,6 +28,7 @@ from fared.kernel.fib import KernelFib
 from fared.kernel.isis_socket import IsisSockets
 from fared.kernel.ospf_socket import OspfSockets
 from fared.kernel.routes import LocalRoutesChanged
+from fared.paths.fib.model import ForwardingTable
 from fared.protocols.igp import events as igp
 from fared.router import events
 from fared.router.protocols import ISIS, OSPF
@@ -84,6 +85,7 @@ class KernelParts(Protocol):
     """What inputs use of the kernel's side (``daemon.kernel``)."""
 
     fib: KernelFib
+    table: ForwardingTable
     monitor: monitor.KernelMonitor
     sysctls: SettingsGuard
 
@@ -126,7 +128,7 @@ class Inputs:
         burst.hellos = {name: io.is_hello for name, io in self.io.items()}
         self.runner = Runner(
             router,
-            kernel.fib,
+            kernel.table,
             self.io,
             log,
             catch_up=self._catch_up,

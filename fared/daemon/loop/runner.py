@@ -106,6 +106,8 @@ class Runner:
         self._applying = 0.0
         """Seconds in which the kernel was written to."""
         self.counts: Counter[str] = Counter()
+        self.after_flush: Callable[[], None] | None = None
+        """Called when all outputs have been executed."""
         self.observers: list[Observer] = []
         """They are passed all reports: outputs that are neither sent nor applied."""
         self._table = table
@@ -177,6 +179,7 @@ class Runner:
             self.router.detected(0.0)
             if self.defence.failures:
                 self.defence.router_worked()
+            self._flushed()
             return
         self._flushing = True
         reports: list[events.Output] = []
@@ -198,7 +201,13 @@ class Runner:
         if not self._failed:
             self.defence.router_worked()
         self._failed = False
+        self._flushed()
         self._arm()
+
+    def _flushed(self) -> None:
+        if self.after_flush is not None:
+            with self._guard_output:
+                self.after_flush()
 
     def _router_failed(self, where: str, error: Exception) -> None:
         if isinstance(error, PrivilegeError) and not self._begun:

@@ -46,6 +46,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
         yield from plugged.metrics()
     yield from _routing(context)
     yield from _kernel(context, operations)
+    yield from _fpm(context)
     yield from _sprayed(context)
     yield from _bier(context)
     yield from _links(context, censuses)
@@ -136,6 +137,29 @@ def _ratios(nexthops: NextHopSet) -> Iterator[float]:
     together = sum(hop.weight for hop in hops)
     if together:
         yield from (len(hops) * hop.weight / together for hop in hops)
+
+
+def _fpm(context: ViewContext) -> Iterator[Metric]:
+    """The session of FPM, where there is one."""
+    if context.fpm is None:
+        return
+    session = context.fpm.session
+    yield gauge("fpm_up", "1 while the peer of FPM has been sent all routes", session.replayed)
+    yield gauge("fpm_routes", "Routes announced by FPM", len(session.rows.announced))
+    text = "Routes to be sent by FPM, or to be acknowledged"
+    yield gauge("fpm_waiting_routes", text, session.waiting)
+    text = "Routes not sent in full by FPM: next hops withheld, or too many"
+    kept = {("withheld",): len(session.withheld), ("too-long",): len(session.too_long)}
+    yield gauge("fpm_incomplete_routes", text, kept, ("reason",))
+    sent = {(kind,): session.counts[kind] for kind in ("put", "delete")}
+    yield counter("fpm_messages", "Messages sent by FPM", sent, ("kind",))
+    acks = {(): session.counts["ack"]}
+    yield counter("fpm_acknowledgements", "Acknowledgements received by FPM", acks, ())
+    yield counter("fpm_connections", "Connections of FPM", {(): session.counts["connection"]}, ())
+    silences = {(): session.counts["silence"]}
+    yield counter(
+        "fpm_silences", "Connections of FPM closed without acknowledgements", silences, ()
+    )
 
 
 def _kernel(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric]:

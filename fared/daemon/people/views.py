@@ -43,6 +43,8 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     runner: Runner
     runtime: Runtime
     fib: KernelFib
+    writes: bool = True
+    """Whether the kernel gets routes."""
     monitor: KernelMonitor
     auditor: Auditor
     sysctls: SettingsGuard
@@ -87,10 +89,13 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             drained=self.operation.drained,
             platform=self.platform,
             bier=self.services.bier or NothingForwarded(),
+            fpm=self.services.fpm,
         )
 
     def _dump(self) -> FibState:
         """The kernel's tables. Raises CommandError if they cannot be read."""
+        if not self.writes:
+            return self.runner.router.planner.installed
         try:
             return self.fib.dump()
         except OSError as error:

@@ -25,6 +25,7 @@ from fared.runtime import extensions
 if TYPE_CHECKING:
     from fared.daemon.services.bfd import BfdClient
     from fared.daemon.services.bier import BierService
+    from fared.daemon.services.fpm import FpmService
     from fared.daemon.services.recorder import RouterRecorder
     from fared.management.documents.context import PluggedIn
 
@@ -42,9 +43,10 @@ class Services:
     ) -> None:
         """Create those that the configuration wants."""
         config = running.config
-        self._running, self._runner, self._log = running, runner, log
+        self._running, self._runner, self._monitor, self._log = running, runner, monitor, log
         self.bfd: BfdClient | None = None
         self.bier: BierService | None = None
+        self.fpm: FpmService | None = None
         self.plugged: dict[str, PluggedIn] = {}
         """Those of other packages, by their section of the configuration."""
         self.recorder: RouterRecorder | None = None
@@ -76,8 +78,9 @@ class Services:
         return BierService(self._runner.feed, self._log, self._runner.defence)
 
     def configure(self) -> None:
-        """Apply the router's present settings."""
+        """Apply the present settings."""
         self.spraying.configure(self._runner.router.settings.spray)
+        self._configure_fpm()
 
     def audit(self) -> None:
         """Compare nftables with the expected state."""
@@ -91,12 +94,43 @@ class Services:
         if self.bier is not None:
             await self.bier.stop(remove=remove)
 
+    async def finish(self) -> None:
+        """Let other processes take the last changes."""
+        if self.fpm is not None:
+            await self.fpm.finish()
+
     def close(self) -> None:
         """End the connections to other processes."""
+        if self.fpm is not None:
+            self.fpm.stop()
         if self.bfd is not None:
             self.bfd.stop()
         for plugged in self.plugged.values():
             plugged.stop()
+
+    # -- FPM ----------------------------------------------------------------------------------
+
+    def _configure_fpm(self) -> None:
+        """Begin or end the session of FPM, or begin one with another peer."""
+        wanted = self._running.config.fib.fpm
+        if wanted == (None if self.fpm is None else self.fpm.peer):
+            return
+        if self.fpm is not None:
+            self.fpm.stop()
+            self.fpm = self._runner.after_flush = None
+        if wanted is not None:
+            from fared.daemon.services.fpm import FpmService  # noqa: PLC0415 - only with FPM
+
+            runner, monitor = self._runner, self._monitor
+            self.fpm = FpmService(
+                self._running.config,
+                lambda: runner.router.planner,
+                lambda: monitor.links,
+                self._log,
+                runner.defence,
+            )
+            runner.after_flush = self.fpm.pull
+            self.fpm.start()
 
     # -- BFD ----------------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ from fared.router.protocols import BGP, ISIS, OSPF
 from fared.router.router import Router
 
 if TYPE_CHECKING:
+    from fared.fpm.session import FpmSession
     from fared.protocols.bgp.engine import BgpEngine
     from fared.protocols.isis.engine import IsisEngine
     from fared.protocols.ospf.engine import OspfEngine
@@ -129,6 +130,22 @@ class PluggedIn(Protocol):
         """End the connection to the other process."""
 
 
+class FpmFacts(Protocol):
+    """The session of FPM, and its connection."""
+
+    session: FpmSession
+    connected_at: float | None
+    """Unix time of the present connection; None: there is none."""
+
+    @property
+    def address(self) -> str:
+        """The peer's address and port."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether the peer takes no more bytes now."""
+
+
 class NothingForwarded(msgspec.Struct, frozen=True):
     """The facts without BIER."""
 
@@ -175,6 +192,8 @@ class ViewContext(msgspec.Struct, dict=True):
     drained: Derated | None = None
     """Why the router is drained by an operator."""
     bier: BierFacts = NothingForwarded()
+    fpm: FpmFacts | None = None
+    """None: routes go to the kernel only."""
     proto: str | None = None
     """The requested protocol; None: all that run."""
 

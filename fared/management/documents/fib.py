@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.management.documents.cells import Columns, dim, judged, red
+from fared.management.documents.cells import Cell, Columns, count, dim, judged, red
 from fared.management.documents.declare import PREFIX, Answer, Argument, Document
 from fared.management.documents.facts import Facts
 
@@ -47,10 +47,32 @@ class FibGroup(Facts):
 
 
 class FibRoute(Facts):
-    """A route and the object (next hop or group) it points at."""
+    """A route and the object (next hop or group) it points at.
+
+    ``offloaded``, with FPM: the peer has acknowledged the route as it is now.
+    """
 
     prefix: str
     nexthop_id: int
+    offloaded: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class FibFpm(Facts):
+    """The session of FPM: ``state`` is down, replay or up, ``since`` when it was connected.
+
+    ``waiting``: routes to be sent, or to be acknowledged; ``slow``: the peer does not read.
+    ``withheld``: prefixes some of whose next hops SONiC cannot use; ``too_long``: those with too
+    many next hops, which are withdrawn.
+    """
+
+    address: str
+    state: str
+    since: float | None
+    slow: bool
+    announced: int
+    waiting: int
+    withheld: list[str]
+    too_long: list[str]
 
 
 class FibDifference(Facts):
@@ -76,6 +98,7 @@ class FibDocument(Answer, tag="fared-fib/1"):
     groups: Sequence[FibGroup] | msgspec.UnsetType = msgspec.UNSET
     routes: Sequence[FibRoute] | msgspec.UnsetType = msgspec.UNSET
     diff: list[FibDifference] | msgspec.UnsetType = msgspec.UNSET
+    fpm: FibFpm | msgspec.UnsetType = msgspec.UNSET
 
     def show(self, paper: Paper) -> None:
         """Print objects and routes, or differences."""
@@ -84,7 +107,7 @@ class FibDocument(Answer, tag="fared-fib/1"):
             paper.line()
             paper.grid((">Object", "Type", ">Routes", "~Members (weight)"), _objects(self))
             paper.line()
-            paper.table(self.routes or (), {"Prefix": "prefix", ">Object": "nexthop_id"})
+            paper.table(self.routes or (), _ROUTES if self.fpm is msgspec.UNSET else _OFFLOADED)
         elif self.diff:
             paper.table(self.diff, _DIFFERENCES)
         else:
@@ -102,10 +125,29 @@ def _objects(fib: FibDocument) -> Iterator[tuple[str, ...]]:
         yield str(hop.id), "next hop", str(users[hop.id]), way
 
 
+def _session(fpm: FibFpm) -> Cell:
+    """Return the session in a line; what is wrong is red."""
+    troubles = ["the peer does not read"] if fpm.slow else []
+    troubles += [f"{len(fpm.withheld)} with next hops withheld"] if fpm.withheld else []
+    troubles += [f"{len(fpm.too_long)} too long"] if fpm.too_long else []
+    return (
+        f"{fpm.address} ",
+        judged(fpm.state, good=fpm.state == "up"),
+        f", {count(fpm.announced, 'route')} announced, {fpm.waiting} waiting",
+        *[red(f", {trouble}") for trouble in troubles],
+    )
+
+
 _FACTS: Columns = {
     "Table": lambda fib: _MAIN_TABLES.get(fib.table, str(fib.table)),
     "Protocol": "protocol",
     "Metric": "metric",
+    "FPM": lambda fib: None if fib.fpm is msgspec.UNSET else _session(fib.fpm),
+}
+_ROUTES: Columns = {"Prefix": "prefix", ">Object": "nexthop_id"}
+_OFFLOADED: Columns = {
+    **_ROUTES,
+    "Offloaded": lambda route: judged("yes" if route.offloaded else "no", good=route.offloaded),
 }
 _DIFFERENCES: Columns = {
     "Object": "object",

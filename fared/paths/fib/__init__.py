@@ -8,5 +8,6 @@ weights where groups are few; ``plan`` orders the operations between them, make 
 another program undoes.
 
 ``spray`` and ``spray_planner`` do the same for sprayed packets, in the order of ``round_robin``;
-``bier`` for BIER. ``simulated`` is a kernel in memory, for simulations and tests.
+``bier`` for BIER. ``simulated`` is a kernel in memory, for simulations and tests,
+``unwritten`` none: routes go elsewhere.
 """

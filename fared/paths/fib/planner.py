@@ -108,6 +108,10 @@ class FibPlanner:
         """
         return self._installed.take_touched()
 
+    def ignore_touched(self) -> None:
+        """Note no more changes."""
+        self._installed.touched = None
+
     @property
     def failed(self) -> int:
         """The number of refused next hops, groups and routes that will be retried."""

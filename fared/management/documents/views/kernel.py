@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import TypeVar
 
+from msgspec import UNSET
+
 from fared.core.ids import Prefix
-from fared.management.documents.context import ViewContext, gateway
+from fared.management.documents.context import FpmFacts, ViewContext, gateway
 from fared.management.documents.errors import CommandError
 from fared.management.documents.fib import (
     FibDifference,
     FibDocument,
+    FibFpm,
     FibGroup,
     FibMember,
     FibNextHop,
@@ -66,8 +69,24 @@ def fib(
 
     groups, routes = list(installed.groups.items()), list(installed.routes.items())
     document.groups = Rows((yield from in_order(groups, _FIRST)), group)
-    document.routes = Rows((yield from in_order(routes, _FIRST)), _fib_route)
+    document.routes = Rows((yield from in_order(routes, _FIRST)), _fib_route(context.fpm))
+    if context.fpm is not None:
+        document.fpm = _session(context.fpm)
     return document
+
+
+def _session(fpm: FpmFacts) -> FibFpm:
+    session = fpm.session
+    return FibFpm(
+        address=fpm.address,
+        state=session.state,
+        since=fpm.connected_at,
+        slow=fpm.slow,
+        announced=len(session.rows.announced),
+        waiting=session.waiting,
+        withheld=sorted(map(str, session.withheld)),
+        too_long=sorted(map(str, session.too_long)),
+    )
 
 
 def _installed_prefix(context: ViewContext, installed: FibState, text: str) -> Prefix:
@@ -92,9 +111,15 @@ def _behind(installed: FibState, target: int, prefix: Prefix) -> FibState:
     )
 
 
-def _fib_route(entry: tuple[Prefix, int]) -> FibRoute:
-    prefix, target = entry
-    return FibRoute(prefix=str(prefix), nexthop_id=target)
+def _fib_route(fpm: FpmFacts | None) -> Callable[[tuple[Prefix, int]], FibRoute]:
+    """Return what makes a row; with FPM it tells whether the route is offloaded."""
+
+    def row(entry: tuple[Prefix, int]) -> FibRoute:
+        prefix, target = entry
+        offloaded = UNSET if fpm is None else fpm.session.offloaded(prefix)
+        return FibRoute(prefix=str(prefix), nexthop_id=target, offloaded=offloaded)
+
+    return row
 
 
 def _interface(context: ViewContext, hop: HopKey) -> str:

@@ -63,6 +63,7 @@ def validate(context: ViewContext) -> Validate:
             ok=not wrong,
             detail=_named(f"{len(wrong)} settings are wrong", wrong),
         ),
+        *_fpm(context),
         *_bounds(context),
         _file(context),
         *_platform(context),
@@ -85,6 +86,28 @@ def _platform(context: ViewContext) -> list[SelfCheck]:
         return []
     detail = "" if error is None else f"the last facts stay: {error}"
     return [SelfCheck(name=f"facts of {name} can be read", ok=error is None, detail=detail)]
+
+
+def _fpm(context: ViewContext) -> list[SelfCheck]:
+    """Check that the switch has acknowledged all routes, and all of each."""
+    if context.fpm is None:
+        return []
+    session, address = context.fpm.session, context.fpm.address
+    if session.state == "down":
+        problems = [f"no connection to {address}"]
+    elif context.fpm.slow:
+        problems = [f"{address} does not read"]
+    else:
+        routes = context.router.planner.installed.routes
+        absent = [str(p) for p in routes if not session.offloaded(p)]
+        told = {
+            "routes not acknowledged": absent,
+            "routes with next hops withheld": sorted(map(str, session.withheld)),
+            "routes with too many next hops": sorted(map(str, session.too_long)),
+        }
+        problems = [_named(f"{len(names)} {what}", names) for what, names in told.items() if names]
+    detail = "; ".join(problems) or f"{count(len(session.rows.announced), 'route')}"
+    return [SelfCheck(name="the switch has the routes", ok=not problems, detail=detail)]
 
 
 def _adjacencies(context: ViewContext) -> list[SelfCheck]:
