@@ -37,7 +37,7 @@ _LOOPBACKS: Final = "Loopback"
 State = Literal["down", "replay", "up"]
 
 
-class _Resolved(NamedTuple):
+class _RowHops(NamedTuple):
     """The next hops behind an object; ``withheld``: some are left out. None: leave the row."""
 
     hops: Hops | None
@@ -73,7 +73,7 @@ class FpmSession:
         """What to compare; True: to send in any case."""
         self._replaying = self._number = 0
         self._reader = FrameReader()
-        self._targets: dict[int, _Resolved] = {}
+        self._targets: dict[int, _RowHops] = {}
         self._usable: dict[int, bool] = {}
 
     # -- what is wanted -----------------------------------------------------------------------
@@ -262,14 +262,14 @@ class FpmSession:
             self.withheld.discard(prefix)
         return target.hops
 
-    def _resolve(self, state: FibState, number: int) -> _Resolved:
+    def _resolve(self, state: FibState, number: int) -> _RowHops:
         if state.groups.get(number) == ():  # to be written again: what the kernel has is unknown
-            return _Resolved(None, withheld=False)
+            return _RowHops(None, withheld=False)
         found = inline_hops(state, number)
         hops = tuple([one for one in found if self._carries(one)])
         if len(hops) == 1:  # whose weight is nowhere in a message
             hops = (InlineHop(hops[0].hop, 1),)
-        return _Resolved(hops, withheld=len(hops) < len(found))
+        return _RowHops(hops, withheld=len(hops) < len(found))
 
     def _carries(self, one: InlineHop) -> bool:
         ifindex = one.hop[0]
