@@ -29,7 +29,9 @@ def wanted(router: Router) -> dict[int, SessionSettings | None]:
     return {len(item.remote): item.settings for item in found}
 
 
-def sessions(net: Net, router: Router, status: BfdStatus, *sizes: int) -> None:
+def sessions(
+    net: Net, router: Router, status: BfdStatus, *sizes: int, independent: bool = False
+) -> None:
     """Report the status of the sessions of a router, or of those with addresses of these sizes."""
     items = {
         (item.ifindex, item.remote): item
@@ -38,7 +40,8 @@ def sessions(net: Net, router: Router, status: BfdStatus, *sizes: int) -> None:
     }
     router.instance.process.now = net.now
     for ifindex, remote in items:
-        router.hello.detection.changed(BfdChanged(ifindex, remote, status))
+        changed = BfdChanged(ifindex, remote, status, independent=independent)
+        router.hello.detection.changed(changed)
     net.take_outputs(router)
 
 

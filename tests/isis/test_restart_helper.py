@@ -190,6 +190,20 @@ def test_a_link_that_goes_down_ends_helping():
     assert len(results(helper)) == 1
 
 
+@pytest.mark.rfc("RFC 5882 §4.3")
+@pytest.mark.parametrize("independent", [False, True])
+def test_bfd_that_outlives_the_control_plane_of_a_restarting_neighbor_counts(independent):
+    net = Net()
+    circuit = replace(P2P, bfd=BfdSettings())
+    _, helper = net.pair(HELPER, HELPER, circuit, circuit)
+    net.run(3.0)
+    sessions(net, helper, BfdStatus.UP)
+    net.routers[1].stopped = True
+    say(net, PR, three_way=True, remaining=60)
+    sessions(net, helper, BfdStatus.DOWN, independent=independent)
+    assert helper.up() is not independent
+
+
 @pytest.mark.rfc("RFC 5882 §4.3.1")
 def test_the_end_of_a_bfd_session_with_a_restarting_neighbor_is_no_failure():
     net = Net()

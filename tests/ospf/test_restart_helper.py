@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus
 from fared.protocols.igp.events import AdjacencyChanged, LinkChanged, LogRecord, SettingsApplied
+from fared.protocols.ospf.neighbor import NeighborEvent
 from fared.protocols.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
 from fared.protocols.ospf.packet.body import decode_body, encode_body, opaque_link_state_id
 from fared.protocols.ospf.packet.codec import encode_packet
@@ -15,7 +17,7 @@ from fared.protocols.ospf.packet.opaque import OpaqueType
 from fared.protocols.ospf.packet.packets import DatabaseDescription, DdFlags, Hello, LsUpdate
 from fared.protocols.ospf.settings import GracefulRestartSettings
 from tests.ospf.harness import FAST, LAN, Network, Packet, router_id
-from tests.ospf.scripted import ALL_SPF, Scripted, ack, dd, make_lsa, router_lsa, update
+from tests.ospf.scripted import ALL_SPF, THEIRS, Scripted, ack, dd, make_lsa, router_lsa, update
 
 HELPER = GracefulRestartSettings(helper=True)
 GRACE = opaque_link_state_id(OpaqueType.GRACE, 0)
@@ -325,6 +327,21 @@ def test_a_link_that_goes_down_ends_helping():
     peer.handle(LinkChanged(replace(peer.link, up=False), peer.settings))
     assert results(peer) == ["LLDown"]
     assert peer.neighbor is None
+
+
+@pytest.mark.rfc("RFC 5882 §4.3")
+@pytest.mark.parametrize("independent", [False, True])
+def test_bfd_that_outlives_the_control_plane_of_a_helped_neighbor_counts(independent):
+    peer = helper()
+    peer.handle(LinkChanged(peer.link, replace(peer.settings, bfd=BfdSettings())))
+    remote = THEIRS.to_bytes(4, "big")
+    peer.handle(BfdChanged(2, remote, BfdStatus.UP))
+    peer.send(update(grace(peer.peer)))
+    settle(peer)
+    peer.handle(BfdChanged(2, remote, BfdStatus.DOWN, independent=independent))
+    settle(peer)
+    assert results(peer) == ([NeighborEvent.BFD_DOWN.value] if independent else [])
+    assert (peer.neighbor is None) is independent
 
 
 @pytest.mark.rfc("RFC 3623 §A")

@@ -79,8 +79,10 @@ class FailureDetection:
             adjacency.bfd = self._sessions.status_of(adjacency)
             if event.status is BfdStatus.DOWN:
                 adjacency.bfd_held = False
-                # RFC 5882 §4.3.1: the end of a session with a neighbor that restarts is no failure
-                if adjacency.up and not (adjacency.restarting or adjacency.prepared):
+                # RFC 5882 §4.3: the end of a session with a neighbor that restarts is no failure,
+                # unless its BFD outlives its control plane
+                restarts = adjacency.restarting or adjacency.prepared
+                if adjacency.up and (event.independent or not restarts):
                     self._failed(adjacency, "BFD session down")
             elif self._required(adjacency) and not adjacency.up and self._sessions_up(adjacency):
                 self._hold(adjacency)

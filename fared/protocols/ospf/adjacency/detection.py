@@ -86,10 +86,11 @@ class FailureDetection:
         for neighbor in self._sessions.take(event):
             assert isinstance(neighbor, Neighbor)
             neighbor.bfd = event.status
-            # RFC 5882 §4.2: AdminDown of the neighbor is no failure; §4.3.1: nor is the end of a
-            # session with a neighbor that restarts gracefully, since its control plane sends them
+            # RFC 5882 §4.2: AdminDown of the neighbor is no failure; §4.3: nor is the end of a
+            # session with a neighbor that restarts gracefully, if its control plane sends them
             if event.status is BfdStatus.DOWN:
-                if neighbor.helping is None and neighbor.state >= NeighborState.TWO_WAY:
+                restarts = neighbor.helping is not None
+                if event.independent if restarts else neighbor.state >= NeighborState.TWO_WAY:
                     neighbor.fire(NeighborEvent.BFD_DOWN)
             elif neighbor.awaits_bfd:
                 self._hold(neighbor)
