@@ -60,7 +60,7 @@ class SonicReader:
         self.notified = False
         """Whether changes of all databases are notified."""
         self._wake = asyncio.Event()
-        self._stopping = False
+        self._stopping = asyncio.Event()
         self._lost: str | None = None
         """Why changes are no longer notified."""
         self._told = False
@@ -69,13 +69,13 @@ class SonicReader:
 
     def stop(self) -> None:
         """Let ``run`` end, which the caller cancels: a library may swallow that."""
-        self._stopping = True
+        self._stopping.set()
         self._wake.set()
 
     async def run(self) -> None:
         """Read until it is cancelled."""
         failures = 0
-        while not self._stopping:
+        while not self._stopping.is_set():
             connection = self._connect(self._databases)
             self._lost = None
             try:
@@ -86,9 +86,12 @@ class SonicReader:
                 self.ready.set()
                 await self._keep(connection)
             except Exception as error:  # noqa: BLE001 - whatever a broken server makes redis-py raise
-                self._heard(str(error) or type(error).__name__)
+                if not self._stopping.is_set():
+                    self._heard(str(error) or type(error).__name__)
             finally:
                 await connection.close()
+            if self._stopping.is_set():
+                return
             await asyncio.sleep(min(_FIRST_PAUSE * 2.0 ** min(failures, 8), _LONGEST_PAUSE))
             failures += 1
 
@@ -98,7 +101,7 @@ class SonicReader:
 
     async def _keep(self, connection: RedisConnection) -> None:
         """Read whatever is due, and what is notified. Raises FAILURES."""
-        while not self._stopping:
+        while not self._stopping.is_set():
             due = min(self._names_due, self._facts_due, self._counters_due)
             alarm = asyncio.get_running_loop().call_at(due, self._wake.set)
             try:

@@ -10,7 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from fared.sonic.databases import SonicDatabase
 from fared.sonic.platform import SonicPlatform
+from fared.sonic.reader import SonicReader
 
 TURNS = 20
 """Of the loop, in which a first question reaches a frozen server."""
@@ -60,6 +62,41 @@ async def test_while_redis_owes_an_answer(server):
     starting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await starting
+
+
+class Swallowing:
+    """Connections of a library that makes another error of a cancellation."""
+
+    def __init__(self):
+        self.asked, self.closed = asyncio.Event(), False
+
+    async def keys(self, _, __):
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ConnectionError("the connection was closed") from None
+        yield []
+
+    async def close(self):
+        self.closed = True
+
+
+async def test_with_a_library_that_swallows_a_cancellation():
+    heard, made = [], Swallowing()
+    clock = asyncio.get_running_loop().time
+    databases = {"CONFIG_DB": SonicDatabase("/none", 4, "|")}
+    reader = SonicReader(databases, lambda: None, heard.append, clock, lambda _: made)
+    task = asyncio.create_task(reader.run())
+    async with asyncio.timeout(60):
+        await made.asked.wait()
+    task.cancel()
+    reader.stop()
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    assert task.done()
+    assert made.closed
+    assert heard == [], "the end is no loss of Redis"
 
 
 async def test_while_it_waits_to_try_again(server):
