@@ -39,6 +39,7 @@ class History(Bench):
 
     def __init__(self, **options) -> None:
         super().__init__(**options)
+        self.options = options
         self.wanted: dict[int, dict[int, int]] = {}
         self.strict = True
 
@@ -120,7 +121,7 @@ class History(Bench):
     def do_restart(self, _) -> None:
         """A new process computes the same routes, link by link, and then sweeps."""
         down = set(self.kernel.down)
-        fresh = Bench(self.kernel)
+        fresh = Bench(self.kernel, **self.options)
         self.planner = fresh.planner
         for ifindex in down:
             self.carry_out(self.planner.link_lost(ifindex, self.now))
@@ -146,6 +147,24 @@ class History(Bench):
         return {prefix(n): None if w is None else route(n, hops(w)) for n, w in change.items()}
 
 
+class BoundedHistory(History):
+    """With few groups: what routes share instead of their own weights is expected."""
+
+    def expected(self, number: int):
+        known = self.planner.routes.get(prefix(number))
+        if known is None:  # a new process has not computed it yet
+            return None
+        written = self.planner.written(known.nexthops)
+        return {hop: w for hop, w in written if hop[0] not in self.kernel.down} or None
+
+    def check(self) -> None:
+        super().check()
+        routes_of = self.planner.routes.values()
+        vectors = {self.planner.written(known.nexthops) for known in routes_of}
+        several = [vector for vector in vectors if len(vector) > 1]
+        assert len(several) <= self.planner.settings.max_groups
+
+
 def same(path, wanted) -> bool:
     """Compare next hops; the weight of a single one does not count."""
     return path.keys() == wanted.keys() and (len(path) == 1 or path == wanted)
@@ -155,6 +174,15 @@ def same(path, wanted) -> bool:
 @given(steps)
 def test_any_history_ends_with_the_wanted_routes_and_interrupts_none(history):
     bench = History()
+    for name, argument in history:
+        bench.step(name, argument)
+        bench.check()
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps, st.integers(1, 3))
+def test_any_history_with_few_groups_interrupts_no_route_either(history, most):
+    bench = BoundedHistory(max_groups=most)
     for name, argument in history:
         bench.step(name, argument)
         bench.check()
