@@ -173,7 +173,7 @@ async def test_what_streams_bring_counts_as_packets_of_a_flood(hosts):
     data = b"x" * 300_000
     hosts[2].inputs.streams["talk"].perform(streams.SendStream(stream, data))
     await loop_until(lambda: hosts[1].engine.heard.endswith(data))
-    assert hosts[1].inputs.taken - before == len(data) // 500
+    assert hosts[1].inputs.taken - before == len(data) // 100
 
 
 async def test_a_farewell_goes_out_before_the_daemon_closes_its_sockets(hosts):

@@ -45,7 +45,7 @@ SOCKETS: Mapping[str, type[OspfSockets | IsisSockets]] = MappingProxyType(
 
 _QUIET = 1.0
 """Seconds after which it is noticed that a quiet neighbor lives."""
-_OF_PACKET = 500
+_OF_PACKET = 100
 """Bytes of streams that count as a packet where memory is returned after floods."""
 
 
