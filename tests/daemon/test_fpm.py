@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,8 @@ from fared.daemon.change.settings import router_settings
 from fared.daemon.loop.defence import Defence
 from fared.daemon.services import fpm
 from fared.daemon.services.fpm import FpmService
+from fared.paths.fib.model import FibState
+from tests.daemon.stage import Stage as DaemonStage
 from tests.fib.helpers import Bench, prefix
 from tests.fpm.fpmsyncd import Fpmsyncd
 from tests.fpm.peers import NAMES
@@ -220,3 +223,46 @@ def test_weights_fit_into_eight_bits_where_routes_go_by_fpm() -> None:
     texts = ("", "fib: {fpm: {}}", "fib: {fpm: {}, max-weight: 16}")
     found = [router_settings(load(lead + text), 1, "r").solver.max_weight for text in texts]
     assert found == [256, 255, 16]
+
+
+@pytest.mark.parametrize("kernel", ["true", "false"])
+async def test_a_daemon_mirrors_what_it_adopts_until_a_reload_ends_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str
+) -> None:
+    """Without routes in the kernel those of a former process are removed there, and not sent."""
+    server, stage = Server(), DaemonStage(tmp_path, monkeypatch)
+    await server.start()
+    stage.fib.state = FibState(nexthops={7: (0, 4, 0, False)}, routes={prefix(0): 7})
+    stage.write(on_exit=f"withdraw, kernel: {kernel}, fpm: {{port: {server.port}}}")
+    async with stage.running() as daemon:
+        assert daemon.parts is not None
+        services = daemon.parts.services
+        assert services.fpm is not None
+        await asyncio.wait_for(services.fpm.replayed.wait(), 10)
+        session = services.fpm.session
+        await loop_until(lambda: not session.waiting)
+        assert set(server.peer.rows) == ({str(prefix(0))} if kernel == "true" else set())
+        assert bool(stage.fib.state.routes) is (kernel == "true")
+        stage.write(on_exit=f"withdraw, kernel: {kernel}, fpm: {{port: {server.port}}}")
+        await daemon.parts.changes.reloader.reload()
+        assert services.fpm is not None
+        assert services.fpm.session is session
+        if kernel == "true":
+            stage.write()
+            await daemon.parts.changes.reloader.reload()
+            assert services.fpm is None
+    await loop_until(lambda: not server.peer.connections)
+    await server.stop()
+
+
+async def test_a_daemon_that_ends_withdraws_its_routes_from_the_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, stage = Server(), DaemonStage(tmp_path, monkeypatch)
+    await server.start()
+    stage.fib.state = FibState(nexthops={7: (0, 4, 0, False)}, routes={prefix(0): 7})
+    stage.write(on_exit=f"withdraw, fpm: {{port: {server.port}}}")
+    async with stage.running():
+        await loop_until(lambda: server.peer.rows)
+    await loop_until(lambda: not server.peer.rows)
+    await server.stop()
