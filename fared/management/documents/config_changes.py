@@ -137,10 +137,15 @@ def _show_changes(changes: list[ConfigChange], paper: Paper) -> None:
         paper.line("no differences")
     for change in changes:
         values = f": {_value(change.old)} -> {_value(change.new)}"
-        action = judged(
-            f"  [{change.action}]", good=change.action == "update-in-place", bad="yellow"
-        )
+        good = change.action == "update-in-place"
+        action = judged(f"  [{_action(change)}]", good=good, bad="yellow")
         paper.long((Styled(change.path, "bold"), values, action))
+
+
+def _action(change: ConfigChange) -> str:
+    """Return the action in the words of the protocol: BGP has no adjacencies."""
+    of_bgp = change.path.startswith("bgp.")
+    return change.action.replace("adjacency", "session") if of_bgp else change.action
 
 
 def _saved(changes: list[ConfigChange]) -> Styled:

@@ -44,7 +44,8 @@ def show_interface(
     known = list(facts(entry, columns))
     rejected = reasons(detail.rejected)
     paper.pairs([*known, ("Rejected", rejected)] if rejected else known)
-    paper.more(detail.neighbors, _NEIGHBORS)
+    hellos = isinstance(entry, HelloInterfaceFacts)
+    paper.more(detail.neighbors, {**_NEIGHBORS, **(_FAR_ENDS if hellos else {})})
     show_packets(paper, detail.packets)
 
 
@@ -162,6 +163,8 @@ _NEIGHBORS: Columns = {
     "Address": "address",
     "State": "state",
     ">For": "uptime",
+}
+_FAR_ENDS: Columns = {
     ">Its cost": "cost",
     ">Its capacity": "capacity",
     ">Free": "available",

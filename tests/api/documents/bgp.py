@@ -12,7 +12,11 @@ from fared.management.documents.bgp_routes import (
 )
 from fared.management.documents.bgp_summary import BgpSummary
 from fared.management.documents.happened import WhatChanged
-from fared.management.documents.interface import BgpInterfaceEntry, InterfaceDetail
+from fared.management.documents.interface import (
+    BgpInterfaceEntry,
+    InterfaceDetail,
+    InterfaceNeighbor,
+)
 from fared.management.documents.interfaces import Interfaces
 from fared.management.documents.neighbor import (
     BgpNeighborEntry,
@@ -198,7 +202,23 @@ BGP_INTERFACE: Json = sample(
     router_id=ROUTER,
     interfaces=[link("swp1", 2), HOSTS],
     detail=[
-        sample(InterfaceDetail, proto="bgp", interface="swp1"),
+        sample(
+            InterfaceDetail,
+            proto="bgp",
+            interface="swp1",
+            neighbors=[
+                sample(
+                    InterfaceNeighbor,
+                    id="10.255.0.1",
+                    hostname="spine1",
+                    address="fe80::200:1:1",
+                    state="Established",
+                    uptime=93_700.0,
+                    cost=1,
+                )
+            ],
+            packets=messages(812),
+        ),
         sample(InterfaceDetail, proto="bgp", interface="vlan10"),
     ],
 )

@@ -30,6 +30,12 @@ CONFIG_DIFF = sample(
             "new": "10.255.0.9",
             "action": "restart-required",
         },
+        {
+            "path": "bgp.neighbors.swp1.hold-time",
+            "old": 9,
+            "new": 12,
+            "action": "bounce-adjacency",
+        },
     ],
 )
 
@@ -42,7 +48,7 @@ CONFIG_CHANGE = sample(
     changes=CONFIG_DIFF["changes"][:1],
 )
 
-SAVED = CONFIG_CHANGE | {"confirm_within": None, "changes": CONFIG_DIFF["changes"]}
+SAVED = CONFIG_CHANGE | {"confirm_within": None, "changes": CONFIG_DIFF["changes"][:2]}
 """Of two changes, one waits for a restart."""
 
 CONFIRMED = CONFIG_CHANGE | {"confirmed": True, "confirm_within": None, "changes": []}
