@@ -133,6 +133,23 @@ def difference(kind: str, key: str, wanted: str, found: str | None) -> Json:
     return sample(fib.FibDifference, object=kind, key=key, wanted=wanted, found=found)
 
 
+FIB_FPM: Json = {
+    **FIB,
+    "routes": [
+        sample(fib.FibRoute, prefix="10.0.2.0/24", nexthop_id=_GROUP, offloaded=True),
+        sample(fib.FibRoute, prefix="10.0.3.0/24", nexthop_id=_GROUP, offloaded=False),
+    ],
+    "fpm": sample(
+        fib.FibFpm,
+        address="127.0.0.1:2620",
+        state="up",
+        since=None,
+        announced=2,
+        waiting=1,
+        withheld=["10.0.3.0/24"],
+        too_long=[],
+    ),
+}
 FIB_DIFF: Json = sample(
     fib.FibDocument,
     **_TABLE,
