@@ -33,6 +33,8 @@ class Exits:
         self._usual: dict[int, int] = {}
         """By session, the exit of its link."""
         self._found: dict[int, dict[BgpNextHop, int]] = {}
+        self._recent: dict[int, tuple[BgpNextHop, int]] = {}
+        """By session, the next hop that was asked for last: mostly it has no other."""
         self._resolve: dict[int, tuple[int, Resolve]] = {}
         """By session, the identifier of the router, and where its next hops lead."""
         self._available: dict[int, float | None] = {}
@@ -44,6 +46,7 @@ class Exits:
         """Set the usual link of a session, or none; return whether a next hop leads elsewhere."""
         before, usual = self._found.pop(session, {}), self._usual.pop(session, _NOWHERE)
         self._resolve.pop(session, None)
+        self._recent.pop(session, None)
         if resolve is not None:
             self._resolve[session] = identifier, resolve
         ways = {hop: None if resolve is None else resolve(hop) for hop in before}
@@ -72,6 +75,9 @@ class Exits:
 
     def of(self, session: int, next_hop: BgpNextHop) -> int:
         """Return the exit of a next hop that a session told, 0 for none."""
+        recent = self._recent.get(session)
+        if recent is not None and recent[0] is next_hop:
+            return recent[1]
         known = self._resolve.get(session)
         if known is None:
             return self._usual.get(session, session)
@@ -81,10 +87,12 @@ class Exits:
             link = resolve(next_hop)
             found = _NOWHERE if link is None else self._enter(session, identifier, link)
             self._found[session][next_hop] = found
+        self._recent[session] = next_hop, found
         return found
 
     def keep(self, next_hops: Collection[BgpNextHop]) -> None:
         """Forget all next hops but these."""
+        self._recent.clear()
         for session, known in self._found.items():
             gone = [hop for hop in known if hop not in next_hops]
             lost = {known.pop(hop) for hop in gone}
