@@ -58,12 +58,16 @@ BandwidthValue = Annotated[Literal["path"], Scalar("'path'", _parse_value, {"enu
 
 
 class BgpPathBandwidth(Section, frozen=True):
-    """What sessions say, and hear, of path bandwidth. ``value``: that of the whole path."""
+    """What sessions say, and hear, of path bandwidth. ``value``: that of the whole path.
+
+    ``demand``: of all neighbors that are told a share, None: the capacity of their links.
+    """
 
     send: Literal["transitive", "non-transitive", "both", "none"] = _BANDWIDTH.send
     receive: Annotated[bool, Reload.BOUNCE] = _BANDWIDTH.receive
     value: BandwidthValue = "path"
     missing: Annotated[Literal["link", "ecmp"], Reload.BOUNCE] = _BANDWIDTH.missing
+    demand: quantities.HostDemand = None
 
 
 class BgpRedistributed(Section, frozen=True):

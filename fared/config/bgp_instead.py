@@ -96,6 +96,4 @@ NEIGHBOR: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """In an entry of its ``neighbors``."""
-SHARE: Final = (
-    "not done: a share divides a value among the neighbors that hear it; path is what passes here"
-)
+SHARE: Final = "a share is for hosts: write it in their entry of neighbors"

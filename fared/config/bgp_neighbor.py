@@ -171,6 +171,7 @@ class NeighborPathBandwidth(Section, frozen=True):
 
     send: Literal["transitive", "non-transitive", "both", "none"] | None = None
     receive: Annotated[bool | None, Reload.BOUNCE] = None
+    value: Literal["path", "share"] | None = None
     missing: Annotated[Literal["link", "ecmp"] | None, Reload.BOUNCE] = None
 
 

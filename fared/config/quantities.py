@@ -16,6 +16,14 @@ def _parse_bandwidth(value: str | float) -> float | None:
     return None if value == "auto" else parse_bandwidth(value)
 
 
+def _parse_demand(value: str | float) -> float | None:
+    return None if value == "ports" else parse_bandwidth(value)
+
+
+def _show_demand(value: float | None) -> str | int:
+    return "ports" if value is None else _show_bits(value)
+
+
 def _parse_least_bandwidth(value: str | float) -> float | None:
     return None if value == "none" else parse_bandwidth(value)
 
@@ -126,6 +134,16 @@ LeastBandwidth = Annotated[
     ),
 ]
 """Bytes/s; None: no limit."""
+HostDemand = Annotated[
+    float | None,
+    written(
+        "ports, or bits/s such as 6.4T (1 kbit/s to 10 Pbit/s)",
+        _parse_demand,
+        {"type": ["string", "number"], "examples": ["ports", "6.4T"]},
+        _show_demand,
+    ),
+]
+"""Bytes/s; None: the capacity of all ports."""
 Delay = Annotated[
     float | None,
     written(

@@ -98,6 +98,7 @@ def test_five_stages_with_any_link_down_carry_the_maximum_flow():
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(100, 150))
 def test_fifty_random_fabrics_of_five_stages_carry_the_maximum_flow(seed):
     without_each_link(generated(seed))

@@ -152,6 +152,18 @@ def test_a_route_that_carries_too_little_is_withheld_until_it_carries_more(fabri
     assert shares(fabric, "L1", "L2") == ratio({"S1": 1, "S2": 2})
 
 
+def test_the_link_to_the_neighbor_counts_though_it_takes_the_minimum_itself(fabric):
+    apply_neighbor(fabric, "S1", ["L1"], min_path_bandwidth=150 * GBPS)
+    assert neighbor(fabric, "S1", "L1").agreed.own_minimum
+    fabric.network.set_capacity("S1", "L1", 100 * GBPS)
+    fabric.network.run_for(0.2)
+    assert shares(fabric, "L1", "L2") == ratio({"S2": 1})
+    assert shares(fabric, "L3", "L2") == EVEN
+    fabric.network.set_capacity("S1", "L1", 200 * GBPS)
+    fabric.network.run_for(0.2)
+    assert shares(fabric, "L1", "L2") == EVEN
+
+
 def test_too_many_prefixes_in_many_messages_are_said_once(fabric):
     """Messages that came with the one that exceeded the limit are read to their end."""
     some = tuple(ipv4_prefix(0x0B000000 + (at << 8), 24) for at in range(40))

@@ -156,6 +156,7 @@ def test_a_slow_link_of_any_tier_of_five_stages_and_its_loss(five_stages, link):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(50))
 def test_fifty_random_fabrics_of_five_stages_with_any_link_down(seed):
     dice = random.Random(seed)

@@ -23,7 +23,7 @@ filters: {pods: [permit 10.0.0.0/8 le 24], ours: [permit any]}
 isis: {net: 49.0001.0102.5500.0001.00, interfaces: {swp7: {}}}
 bgp:
   as: 4200000001
-  path-bandwidth: {send: both, missing: ecmp}
+  path-bandwidth: {send: both, missing: ecmp, demand: 6.4T}
   networks: [10.0.2.0/24, lo, "vlan*"]
   redistribute: {isis: {prefixes: [10.0.0.0/8], tag: 77, med: 5}}
   neighbors:
@@ -37,7 +37,7 @@ bgp:
       export: none
       filter: {import: pods, export: ours}
       hold-time: 30
-      path-bandwidth: {receive: false}
+      path-bandwidth: {receive: false, value: share}
 """
 
 
@@ -58,7 +58,9 @@ def test_a_neighbor_by_address_is_a_setting_of_the_engine():
     assert (found.hold_time, found.keepalive) == (30, 10.0)
     assert (found.imports, found.exports) == (("all",), ())
     assert [each.name for each in found.import_filters + found.export_filters] == ["pods", "ours"]
-    assert found.path_bandwidth == PathBandwidthSettings("both", receive=False, missing="ecmp")
+    assert found.path_bandwidth == PathBandwidthSettings(
+        "both", receive=False, missing="ecmp", value="share"
+    )
     assert found.bfd is not None
 
 
@@ -66,6 +68,7 @@ def test_the_router_has_its_networks_and_what_it_redistributes():
     """Interfaces among the networks come with the settings of their links."""
     settings = bgp(TEXT)
     assert settings.local_as == 4200000001
+    assert settings.demand == 800e9
     assert settings.networks == (parse_prefix("10.0.2.0/24"),)
     isis = settings.redistribute["isis"]
     assert (isis.med, isis.tag) == (5, 77)
@@ -198,7 +201,11 @@ WRONG = [
     ("bgp: {as: 1, neighbors: {swp1: {filter: {import: x}}}}", "filter.import", "in filters:"),
     ("bgp: {as: 1, neighbors: {swp1: {bfd: {profile: x}}}}", "bfd.profile", "a profile in bfd"),
     ("bgp: {as: 1, networks: [10.0.0.0/33]}", "networks[0]", "a prefix such as"),
-    ("bgp: {as: 1, path-bandwidth: {value: share}}", "path-bandwidth.value", "not done: a share"),
+    (
+        "bgp: {as: 1, path-bandwidth: {value: share}}",
+        "path-bandwidth.value",
+        "for hosts: write it in",
+    ),
     ("bgp: {as: 1, evpn: {}}", "bgp.evpn", "IPv4 and IPv6 unicast"),
     ("bgp: {as: 1, route-map: x}", "bgp.route-map", "no route maps: import and export"),
     ("bgp: {as: 1, neighbors: {swp1: {add-path: true}}}", "add-path", "no ADD-PATH"),

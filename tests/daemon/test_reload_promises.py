@@ -177,6 +177,8 @@ OTHER: dict[str, Any] = {
     "key": "other",
     "as-path": "strict",
     "missing": "ecmp",
+    "demand": "6.4T",
+    "value": "share",
     "receive": False,
 }
 """Other values of what is neither a number, a duration, a percentage nor a choice."""
@@ -209,7 +211,7 @@ NOT_IN_USE = {
 
 
 ONLY_ONE = ("bgp", "path-bandwidth", "value")
-"""It has one value so far."""
+"""It has one value: a share is for neighbors."""
 
 
 IF_ENABLED = ("bgp", "graceful-restart", "restart-time")

@@ -72,6 +72,7 @@ _PLACES: list[tuple[object, ...]] = [
     ("bgp",),
     ("bgp", "neighbors", "x"),
     ("bgp", "path-bandwidth"),
+    ("bgp", "neighbors", "x", "path-bandwidth"),
     ("bgp", "graceful-restart"),
 ]
 """Where the settings are that the pages name without their section."""

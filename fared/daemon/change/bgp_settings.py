@@ -51,6 +51,7 @@ def bgp_settings(config: Config, router_id: int, hostname: str | None) -> BgpSet
         graceful_restart=settings_of(BgpRestartSettings, section.graceful_restart),
         advertise=advertise_settings(config),
         drained=section.graceful_shutdown,
+        demand=section.path_bandwidth.demand,
         follows_load=weight_mode(config) is WeightMode.AVAILABLE,
     )
 

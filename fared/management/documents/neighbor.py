@@ -197,9 +197,13 @@ class SessionFamily(Facts):
 
 
 class PathBandwidthUse(Facts):
-    """What a BGP session says, and hears, of path bandwidth: as configured."""
+    """What a BGP session says, and hears, of path bandwidth: as configured.
+
+    ``value``: path, or share: its part of what all such neighbors find here.
+    """
 
     send: str
+    value: str
     receive: bool
     missing: str
 
@@ -216,6 +220,8 @@ class BgpNeighborEntry(NeighborFacts, tag="bgp"):
     are those of all types that came or were sent, ``rejected`` the reasons; all of them count since
     the start, or since ``clear counters``. ``held``:
     seconds until it is tried again after too many prefixes. ``capacity``: of the link to it.
+    ``demand``: what all neighbors that are told a share may send; None: it is told none, or that
+    is not known.
     ``bfd``: the state of its BFD session, None without one.
     """
 
@@ -242,6 +248,7 @@ class BgpNeighborEntry(NeighborFacts, tag="bgp"):
     capacity: BytesPerSecond
     path_bandwidth: PathBandwidthUse
     min_path_bandwidth: BytesPerSecond
+    demand: BytesPerSecond
     authenticated: bool
     ttl_security: bool
     bfd: str | None

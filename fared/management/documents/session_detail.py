@@ -60,7 +60,12 @@ def _bandwidth(neighbor: BgpNeighborEntry) -> str:
     heard = f"heard, missing: {use.missing}" if use.receive else "ignored"
     least = neighbor.min_path_bandwidth
     withheld = "" if least is None else f"; less than {human.bandwidth(least)} is not advertised"
-    return f"sent {use.send}; {heard}{withheld}"
+    share = "" if use.value == "path" else f", as a share {_demand(neighbor.demand)}"
+    return f"sent {use.send}{share}; {heard}{withheld}"
+
+
+def _demand(demand: float | None) -> str:
+    return "(demand unknown)" if demand is None else f"of a demand of {human.bandwidth(demand)}"
 
 
 def _limit(neighbor: BgpNeighborEntry) -> str:

@@ -91,6 +91,8 @@ class Announcing:
             mine.export_filters,
             None if engine.drained else mine.min_path_bandwidth,
             engine.drained,
+            mine.path_bandwidth.value == "share",
+            engine.demand if mine.path_bandwidth.value == "share" else None,
         )
 
     def export_changed(self, neighbor: BgpSpeaker) -> None:
@@ -98,7 +100,7 @@ class Announcing:
         for family, rib in self._instance.ribs.items():
             out, export = rib.outs.get(neighbor.number), self.export_of(neighbor, family)
             if out is not None and export is not None and out.settings != export:
-                out.change(export, rib.table)
+                rib.export(neighbor.number, export)
                 self._instance.wake()
 
     def _look_again(self, neighbor: BgpSpeaker) -> bool:

@@ -28,6 +28,7 @@ INTERNAL_PREFERENCE: Final = 200
 """Of routes that internal neighbors told; both as in other daemons."""
 SendTypes = Literal["transitive", "non-transitive", "both", "none"]
 Missing = Literal["link", "ecmp"]
+Value = Literal["path", "share"]
 ImportWord = Literal["all"]
 ExportWord = Literal["own", "igp", "bgp", "all"]
 
@@ -37,12 +38,13 @@ class PathBandwidthSettings(msgspec.Struct, frozen=True):
 
     ``send``: types of the Link Bandwidth communities (§3.1). ``receive`` False: theirs are ignored.
     ``missing``: a path without one weighs as its link, or all paths of the prefix weigh equally
-    (§4).
+    (§4). ``value`` share: a host is told its part of what all hosts find here.
     """
 
     send: SendTypes = "transitive"
     receive: bool = True
     missing: Missing = "link"
+    value: Value = "path"
 
 
 class BgpNeighborSettings(msgspec.Struct, frozen=True):
@@ -143,6 +145,7 @@ class BgpSettings(msgspec.Struct, frozen=True):
     AS paths only the length is compared (RFC 7938 §6.2). ``redistribute``: by source, such as
     ``static`` or the name of a protocol. ``port``: connections of neighbors are accepted there.
     ``follows_load``: weights follow what load leaves of paths, and neighbors are told of it.
+    ``demand``, bytes/s: of all neighbors that are told a share; None: the capacity of their links.
     """
 
     local_as: int
@@ -160,6 +163,7 @@ class BgpSettings(msgspec.Struct, frozen=True):
     port: int = BGP_PORT
     drained: bool = False
     follows_load: bool = False
+    demand: float | None = None
     epoch: float = 0.0
     """Wall-clock time, seconds since 1970, at ``now`` 0."""
 

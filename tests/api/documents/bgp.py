@@ -65,7 +65,7 @@ def session(number: int, **more: Any) -> Json:
 
 
 def use(**more: Any) -> Json:
-    usual = {"send": "transitive", "receive": True, "missing": "link"}
+    usual = {"send": "transitive", "value": "path", "receive": True, "missing": "link"}
     return sample(PathBandwidthUse, **(usual | more))
 
 

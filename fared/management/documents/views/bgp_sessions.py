@@ -112,6 +112,7 @@ def neighbor_entry(
         capacity=_capacity(instance, one),
         path_bandwidth=PathBandwidthUse.of(settings.path_bandwidth),
         min_path_bandwidth=settings.min_path_bandwidth,
+        demand=_demand(instance, one),
         authenticated=settings.key is not None,
         ttl_security=settings.ttl_security,
         bfd=None if settings.bfd is None else ("Up" if one.bfd_up else "Down"),
@@ -177,6 +178,13 @@ def _families(
             if next_hop is None
             else format_address(next_hop.family, next_hop.address),
         )
+
+
+def _demand(instance: BgpInstance, one: BgpSpeaker) -> float | None:
+    """Return what all neighbors that are told a share may send, of the first family of this one."""
+    ribs = [rib for rib in instance.ribs.values() if rib.knows(one.number)]
+    told = ribs and one.settings.path_bandwidth.value == "share"
+    return ribs[0].demand if told else None
 
 
 def _capacity(instance: BgpInstance, one: BgpSpeaker) -> float | None:

@@ -61,7 +61,8 @@ class ExportSettings(msgspec.Struct, frozen=True):
 
     ``send``: types of Link Bandwidth (RFC 10005 §3.1). ``words``: ``own``, ``igp``, ``bgp`` or
     ``all``. ``least``: routes that carry less, bytes/s, are withheld. ``drained``: others are to be
-    preferred to all routes (RFC 8326).
+    preferred to all routes (RFC 8326). ``share``: a host is told its part of what all of them
+    find, who send ``demand``, bytes/s; None: as much as their links.
     """
 
     local_as: int
@@ -71,6 +72,8 @@ class ExportSettings(msgspec.Struct, frozen=True):
     filters: tuple[Filter, ...] = ()
     least: float | None = None
     drained: bool = False
+    share: bool = False
+    demand: float | None = None
 
     def tells(self, word: str) -> bool:
         """Whether routes of a source are told."""
@@ -185,12 +188,15 @@ class AdjRibOut:
         settings: ExportSettings,
         wanted: Callable[[int], Outgoing | None],
         announces: Announces,
+        capacity: Callable[[], float | None] = lambda: None,
     ) -> None:
+        """``capacity``: C of the neighbor, bytes/s; None: not known."""
         self.settings = settings
         self.sent = np.zeros(0, np.int32)
         """By number of prefix: the number of the route that the neighbor knows, 0 for none."""
         self._wanted = wanted
         self._announces = announces
+        self._capacity = capacity
         self._routes: list[Outgoing | None] = [None]
         self._numbers: dict[Outgoing, int] = {}
         self._most = _SPARE
@@ -256,7 +262,8 @@ class AdjRibOut:
         have: NDArray[np.int32],
         want: NDArray[np.int32],
     ) -> list[Update]:
-        differ = have != want
+        # of the same route, less than the least may pass the link now
+        differ = (have != want) | (self.settings.least is not None)
         numbers, have, want = numbers[differ], have[differ], want[differ]
         pairs, place = np.unique(
             have.astype(np.int64) << _HALF | want.astype(np.int64), return_inverse=True
@@ -284,8 +291,13 @@ class AdjRibOut:
     def _now(self, before: int, wanted: int) -> int:
         """Return the route to tell now instead of the one known, or that it is told later."""
         least, new = self.settings.least, self._routes[wanted]
-        if least is not None and new is not None and new.bandwidth is not None:
-            wanted = 0 if new.bandwidth < (least if before else least * _MORE) else wanted
+        if least is not None and new is not None:
+            # one that takes the minimum with its link itself is not told it
+            known = [one for one in (new.bandwidth, self._capacity()) if one is not None]
+            if min(known, default=math.inf) < (least if before else least * _MORE):
+                wanted = 0
+        if wanted == before:
+            return before
         return _LATER if self._waits(before, wanted) else wanted
 
     def _waits(self, before: int, after: int) -> bool:

@@ -38,7 +38,7 @@ class PathBandwidth(NamedTuple):
     ``parts``: neighbors that carry less together than alone. ``chain``: routers that all paths pass
     through, to be named to others. ``free``: what load leaves of the limits of shares, where
     it is less; ``available``: the same of the total, None: all of it, or unknown. ``lans``: links
-    to LANs that carry less than the neighbors there.
+    to LANs that carry less than the neighbors there. ``speakers``: the routers at the other ends.
     """
 
     shares: Shares
@@ -48,6 +48,7 @@ class PathBandwidth(NamedTuple):
     free: Shares = {}  # noqa: RUF012
     available: float | None = None
     lans: frozenset[int] = frozenset()
+    speakers: frozenset[tuple[int, int]] = frozenset()
 
 
 def path_bandwidth(
@@ -107,7 +108,8 @@ def path_bandwidth(
         for sessions, chain in named.items()
         if carried[sessions] > 0
     ]
-    made = PathBandwidth(found, total, parts, common(ways), lans=limiting)
+    ends = frozenset([one.peer.speaker for one in chosen])
+    made = PathBandwidth(found, total, parts, common(ways), lans=limiting, speakers=ends)
     if availables is None:
         return made
     return _loaded(made, zip(chosen, exits, strict=True), carried, {**links, **availables}, lans)

@@ -135,6 +135,11 @@ class GroupGraph:
         """Return the link of a session, or of another exit; None: there is none."""
         return self._links.get(peer)
 
+    def interface(self, peer: int) -> int:
+        """Return the ifindex of the link of a session, 0 if there is none."""
+        link = self._links.get(peer)
+        return 0 if link is None else link.ifindex
+
     def set_available(self, peer: int, available: float | None) -> None:
         """Set what the load leaves of the link of a session, bytes/s; None: unknown."""
         self.availables.pop(peer, None)

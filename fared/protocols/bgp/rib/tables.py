@@ -41,6 +41,7 @@ from fared.protocols.bgp.rib.bandwidth import announced, path_bandwidth
 from fared.protocols.bgp.rib.decision import DecisionSettings, PeerPath, choose
 from fared.protocols.bgp.rib.exits import Exits, Resolve
 from fared.protocols.bgp.rib.graph import GroupGraph
+from fared.protocols.bgp.rib.hosts import Hosts, offered, share
 from fared.protocols.bgp.rib.lans import capacity_of
 from fared.protocols.bgp.rib.paths import (
     OWN,
@@ -68,6 +69,8 @@ class GroupPaths(NamedTuple):
     """What load leaves of the total, bytes/s; None: all of it, or unknown."""
     lans: frozenset[int] = frozenset()
     """Links to LANs that carry less than the neighbors there."""
+    offered: float | None = None
+    """What they carry before the port of a destination limits them."""
 
 
 _WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
@@ -108,6 +111,7 @@ class BgpRib:
         """C of the router of a neighbor, as far as it is known what that is."""
         self._derated: set[int] = set()
         """Neighbors whose link is derated or drained."""
+        self._hosts = Hosts()
         self._exported: dict[tuple[int, bool, bool, bool], ExportedRoute | None] = {}
         self._former: dict[int, str] = {}
         """In words, the groups that are gone, while their numbers are not used again."""
@@ -138,10 +142,42 @@ class BgpRib:
         self._places.clear()
         self._find_siblings()
         self.table.add(peer)
+        self._note_host(peer.number, export)
         self.set_link(peer.number, link, derated=derated, resolve=resolve)
-        out = AdjRibOut(export, lambda group: self._outgoing(peer, out.settings, group), announces)
+        out = AdjRibOut(
+            export,
+            lambda group: self._outgoing(peer, out.settings, group),
+            announces,
+            lambda: self._capacity(peer.number),
+        )
         out.mark(self.table.groups.nonzero()[0])
         self.outs[peer.number] = out
+
+    def export(self, peer: int, settings: ExportSettings) -> None:
+        """Tell a neighbor everything again, by other settings."""
+        self.outs[peer].change(settings, self.table)
+        self._note_host(peer, settings)
+
+    def _note_host(self, peer: int, settings: ExportSettings) -> None:
+        """Note whether a neighbor is told a share: that counts in those of others."""
+        ports = self._hosts.ports
+        if settings.share:
+            self._hosts.configured = settings.demand
+            ports[peer] = self.graph.interface(peer)
+        if settings.share or ports.pop(peer, None) is not None:
+            self._mark_hosts()
+
+    def _mark_hosts(self) -> None:
+        """Look again at what hosts are told: their ports are others."""
+        numbers = self.table.groups.nonzero()[0]
+        for number in self._hosts.ports:
+            if number in self.outs:
+                self.outs[number].mark(numbers)
+
+    @property
+    def demand(self) -> float | None:
+        """D of the neighbors that are told a share, bytes/s; None: not known."""
+        return self._hosts.demand(self.graph.capacities)
 
     def knows(self, peer: int) -> bool:
         """Whether a neighbor is in these tables: its session is up, or its routes are kept."""
@@ -152,6 +188,7 @@ class BgpRib:
         self.table.lose(peer)
         self._passing.discard(peer)
         self.set_link(peer, None)
+        self._hosts.ports.pop(peer, None)
         self.outs.pop(peer, None)
         del self._peers[peer]
         self._find_siblings()
@@ -200,6 +237,9 @@ class BgpRib:
         for number in self._siblings[peer]:
             if number in self.outs:
                 self.outs[number].mark(numbers)
+        if peer in self._hosts.ports:
+            self._hosts.ports[peer] = self.graph.interface(peer)
+            self._mark_hosts()
 
     def set_available(self, peer: int, available: float | None) -> None:
         """Set what load leaves of the link to a neighbor, bytes/s; None: unknown."""
@@ -336,7 +376,15 @@ class BgpRib:
             names = self.table.prefixes
             self.graph.set_tag(group, tag, [names[at] for at in self.table.members[group]])
         numbers = frozenset([one.peer.number for one in paths])
-        chosen = GroupPaths(paths, found.total, numbers, found.chain, found.available, found.lans)
+        chosen = GroupPaths(
+            paths,
+            found.total,
+            numbers,
+            found.chain,
+            found.available,
+            found.lans,
+            offered(found.total, found.chain, found.speakers),
+        )
         if chosen == self.chosen.get(group):
             return False
         self.chosen[group] = chosen
@@ -387,6 +435,10 @@ class BgpRib:
         if export.drained:
             return Outgoing(route, 0.0)
         told = announced(total, self._limit(peer))
+        if export.share and numbers.isdisjoint(self._hosts.ports):
+            # no part of what other hosts are sent: their own ports limit that
+            part = share(total, chosen.offered, self._capacity(peer.number), self.demand)
+            told = told if part is None else part
         return Outgoing(route, told, self._limits(peer, chosen), _free(peer, told, chosen))
 
     def _limits(self, peer: BgpPeer, chosen: GroupPaths) -> Chain:
