@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fared.router.instance import ProtocolInstance
 
 
-class _Words(NamedTuple):
+class _Causes(NamedTuple):
     """What is said where nothing nearer is known."""
 
     silent: str
@@ -31,10 +31,10 @@ class _Words(NamedTuple):
     ended: str
 
 
-_OF_HELLOS: Final = _Words(
+_OF_HELLOS: Final = _Causes(
     "no hello has arrived", "the adjacency is forming", "the adjacency ended"
 )
-_OF_SESSIONS: Final = _Words("no session yet", "the session is being opened", "the session ended")
+_OF_SESSIONS: Final = _Causes("no session yet", "the session is being opened", "the session ended")
 _LOOPBACK: Final = "Loopback"
 _TOO_SMALL: Final = "mtu-too-small"
 _ONE_WAY: Final = "1-WayReceived"
