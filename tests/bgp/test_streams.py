@@ -87,7 +87,8 @@ def test_a_link_that_flaps_ends_as_it_is():
         network.set_link("S1", "L1", up=at % 2 == 1)
         network.run_for(0.04)
     assert shares(fabric, "L1", "L2") == ratio({"S2": 1})
-    assert [one.name for one in engine(fabric, "L1").instance.neighbors.values()] == ["S2"]
+    found = engine(fabric, "L1").instance.neighbors.values()
+    assert [(one.name, one.agreed is not None) for one in found] == [("S1", False), ("S2", True)]
     network.set_link("S1", "L1", up=True)
     network.run_for(2.0)
     assert shares(fabric, "L1", "L2") == shares(fabric, "L2", "L1") == EVEN
