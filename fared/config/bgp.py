@@ -216,10 +216,10 @@ class Bgp(Section, frozen=True):
         for (family, far), neighbor in self._by_number.items():
             if any(own.family == family and own.contains(far) for own in link.addresses):
                 return None, neighbor
-        found = self.interface(link.name)
+        found = self.by_name.on(link) or self.own_names.on(link)
         if found is None and any(self._announces(own) for own in link.addresses):
-            return None, ANNOUNCED
-        return found
+            found = ANNOUNCED
+        return None if found is None else (None, found)
 
     def _announces(self, own: InterfaceAddress) -> bool:
         """Whether the network of an address is among ``networks``."""

@@ -8,6 +8,8 @@ import string
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
+from fared.core.links import Link
+
 T = TypeVar("T")
 
 _NAME_CHARS = frozenset(string.ascii_letters + string.digits + string.punctuation) - {"/"}
@@ -38,6 +40,10 @@ class MostExact(Generic[T]):
         if name in self._entries:
             return self._entries[name]
         return next((value for matches, value in self._globs if matches(name)), None)
+
+    def on(self, link: Link) -> T | None:
+        """Return the entry that applies to a link: no glob takes in a management port."""
+        return self._entries.get(link.name) if link.management else self.find(link.name)
 
 
 class TooManyGlobsError(Exception):

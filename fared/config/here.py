@@ -22,8 +22,14 @@ from fared.config.globs import is_glob
 from fared.config.model import Config
 from fared.config.traps import Trap
 from fared.core.ids import dotted
+from fared.core.link_facts import MANAGEMENT_PORTS
 
 _SHOWN: Final = 8
+_NO_LINK: Final = {
+    False: "which has the default route: a management network is no link of the fabric. "
+    "Take a pattern without it, or enter {name} if it is meant",
+    True: "a management port of SONiC: no protocol runs there. Enter {name} if it is meant",
+}
 
 
 def absent(config: Config, places: Places) -> Iterator[Trap]:
@@ -45,7 +51,7 @@ def absent(config: Config, places: Places) -> Iterator[Trap]:
 
 
 def management(leaving: Collection[str]) -> Compare:
-    """Return what warns of patterns that match an interface with a default route.
+    """Return what warns of patterns that match an interface with a default route, or of a switch.
 
     ``leaving``: the interfaces of default routes that people or DHCP made. One that the file names
     is meant.
@@ -54,15 +60,12 @@ def management(leaving: Collection[str]) -> Compare:
     def compare(config: Config, places: Places) -> Iterator[Trap]:
         entries = list(_entries(places))
         named = {key for _, key in entries}
-        for name in sorted(set(leaving) - named):
+        ports = _management_ports() if config.platform.is_sonic() else frozenset[str]()
+        for name in sorted((ports | set(leaving)) - named):
             if not _sends_hellos(config, name):
                 continue
             path, key = next((path, key) for path, key in entries if _matches(key, [name]))
-            message = (
-                f"{key} matches {name}, which has the default route: a management network is no "
-                f"link of the fabric. Take a pattern without it, or enter {name} if it is meant"
-            )
-            yield path, message
+            yield path, f"{key} matches {name}, {_NO_LINK[name in ports].format(name=name)}"
 
     return compare
 
@@ -76,6 +79,10 @@ def compared(leaving: Collection[str], *, here: bool) -> Compare:
             yield from absent(config, places)
 
     return compare
+
+
+def _management_ports() -> frozenset[str]:
+    return MANAGEMENT_PORTS.intersection(name for _, name in socket.if_nameindex())
 
 
 def _sends_hellos(config: Config, name: str) -> bool:

@@ -304,7 +304,8 @@ class Isis(Section, frozen=True):
 
     def on(self, link: Link) -> tuple[None, IsisInterface] | None:
         """Return the same for a link."""
-        return self.interface(link.name)
+        found = self.by_name.on(link)
+        return None if found is None else (None, found)
 
     @property
     def system_id(self) -> SystemId:

@@ -244,7 +244,7 @@ class Ospf(Section, frozen=True):
 
     def on(self, link: Link) -> tuple[AreaId, OspfInterface] | None:
         """Return the same for a link."""
-        return self.interface(link.name)
+        return self.by_name.on(link)
 
     @property
     def counts_boots(self) -> bool:

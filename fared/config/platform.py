@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from fared.config import values
@@ -18,3 +19,7 @@ class Platform(Section, frozen=True):
     kind: Annotated[Literal["auto", "kernel", "sonic"], Reload.RESTART] = "auto"
     databases: Annotated[values.NotEmpty, Reload.RESTART] = SONIC_DATABASES
     redis: Annotated[values.NotEmpty | None, Reload.RESTART] = None
+
+    def is_sonic(self) -> bool:
+        """Whether this machine is to be a switch with SONiC."""
+        return self.kind == "sonic" or (self.kind == "auto" and Path(self.databases).exists())

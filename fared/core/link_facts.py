@@ -7,20 +7,23 @@ interfaces are not those of the ports. What a platform does not know is the kern
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from fared.core.link_errors import ErrorCounters
 
 KERNEL = "kernel"
+MANAGEMENT_PORTS: Final = frozenset({"eth0", "eth1-midplane", "docker0"})
+"""Interfaces of a switch with SONiC that lead to no port of the chip."""
 
 
 class PlatformLink(msgspec.Struct, frozen=True):
     """Facts of one link. ``speed`` in bytes/s; None: the kernel's. ``down``: whatever it says.
 
     ``members`` of a LAG: how many are enabled, and how many there are. ``min_links``: with fewer
-    of them enabled it is down. ``vrf``: empty for the default one.
+    of them enabled it is down. ``vrf``: empty for the default one. ``management``: it is
+    no port of the chip.
     """
 
     speed: float | None = None
@@ -28,6 +31,7 @@ class PlatformLink(msgspec.Struct, frozen=True):
     members: tuple[int, int] | None = None
     min_links: int = 0
     vrf: str = ""
+    management: bool = False
 
 
 class PlatformLoad(msgspec.Struct, frozen=True):

@@ -107,6 +107,7 @@ class Link(msgspec.Struct, frozen=True):
     ``hardware_address`` is the MAC address, which IS-IS calls SNPA, as 48 bits; 0 where there is
     none. ``carrier_losses`` counts losses of the carrier: of several within a second the kernel
     reports the last state only (``linkwatch``). ``enabled``: administratively up.
+    ``management``: a port of the switch itself, on which protocols run only if the file names it.
     """
 
     ifindex: int
@@ -120,6 +121,7 @@ class Link(msgspec.Struct, frozen=True):
     hardware_address: int = 0
     carrier_losses: int = 0
     enabled: bool = True
+    management: bool = False
 
     def ipv4(self) -> tuple[InterfaceAddress, ...]:
         """The IPv4 addresses, primary first."""

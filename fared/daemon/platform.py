@@ -6,7 +6,6 @@ The code that reads Redis is loaded only where it is used.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fared.config.platform import Platform
@@ -28,9 +27,7 @@ def chosen_platform(
     ``auto`` takes SONiC where the file of its databases is. What is wrong there then is logged,
     and the kernel used.
     """
-    if section.kind == "kernel":
-        return None
-    if section.kind == "auto" and not Path(section.databases).exists():
+    if not section.is_sonic():
         return None
     try:
         platform = _sonic(section, log)

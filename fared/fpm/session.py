@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from fared.core.ids import Prefix
+from fared.core.link_facts import MANAGEMENT_PORTS
 from fared.core.wire import DecodeError
 from fared.fpm.acks import Acknowledgements
 from fared.fpm.decode import ack_in
@@ -32,7 +33,7 @@ from fared.paths.fib.model import FibState
 PATIENCE: Final = 10.0
 """Seconds in which a route is acknowledged."""
 _SLACK: Final = 1024
-_NOT_FOR_ROUTES: Final = frozenset({"eth0", "docker0", "eth1-midplane", "lo"})
+_NOT_FOR_ROUTES: Final = MANAGEMENT_PORTS | {"lo"}
 _LOOPBACKS: Final = "Loopback"
 State = Literal["down", "replay", "up"]
 

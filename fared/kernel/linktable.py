@@ -116,6 +116,7 @@ class LinkTable:
             hardware_address=parts.hardware_address,
             carrier_losses=parts.carrier_losses,
             enabled=bool(parts.flags & IFF_UP),
+            management=facts is not None and facts.management,
         )
 
     def _take_link(self, kind: int, body: bytes) -> int | None:

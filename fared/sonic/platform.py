@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fared.core.link_errors import ErrorCounters
-from fared.core.link_facts import PlatformLink, PlatformLoad
+from fared.core.link_facts import MANAGEMENT_PORTS, PlatformLink, PlatformLoad
 from fared.sonic.databases import SonicDatabase
 from fared.sonic.reader import SonicReader
 from fared.sonic.values import REASONS
 
 SONIC = "sonic"
+_MANAGEMENT = PlatformLink(management=True)
 _FIRST = 1.0
 """Seconds that the start waits for the first facts."""
 
@@ -77,9 +78,11 @@ class SonicPlatform:
 
     def link(self, name: str) -> PlatformLink | None:
         """Return the facts of a link; a VLAN on a port or LAG has those of what it is on."""
-        facts = self.reader.facts
+        facts, below = self.reader.facts, name.partition(".")[0]
+        if below in MANAGEMENT_PORTS:
+            return _MANAGEMENT
         found = facts.get(name)
-        return facts.get(name.partition(".")[0]) if found is None else found
+        return facts.get(below) if found is None else found
 
     def counts(self, name: str) -> bool:
         """Whether the chip counts the packets of a link."""

@@ -4,8 +4,9 @@ import socket
 
 import pytest
 
-from fared.config import ConfigErrors, load_runnable
+from fared.config import ConfigErrors, load, load_runnable
 from fared.config.here import absent, compared, has_address
+from fared.core.links import Link
 
 ONE = "ospf: {areas: {0: {interfaces: {swp1: {}}}}}\n"
 
@@ -202,3 +203,43 @@ def test_a_pattern_that_takes_in_the_management_network_is_told(tmp_path, names,
     found = warned(tmp_path, text, compare=compared({"swp1"}, here=False))
     assert [line.split(": ")[1] for line in found] == ([] if place is None else [place])
     assert all("matches swp1, which has the default route" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "told"),
+    [
+        ("'e*': {}", "sonic", {"eth0"}),
+        ("'*': {}", "sonic", {"eth0", "docker0"}),
+        ("'*': {}, eth0: {}", "sonic", {"docker0"}),
+        ("'*': {}", "kernel", set()),
+        ("'Ethernet*': {}", "sonic", set()),
+    ],
+)
+def test_a_pattern_that_matches_a_management_port_of_sonic_is_told(
+    tmp_path, monkeypatch, names, kind, told
+):
+    here = [(1, "lo"), (2, "eth0"), (3, "docker0"), (4, "Ethernet0")]
+    monkeypatch.setattr(socket, "if_nameindex", lambda: here)
+    text = f"platform: {{kind: {kind}}}\nospf: {{areas: {{0: {{interfaces: {{{names}}}}}}}}}\n"
+    found = warned(tmp_path, text, compare=compared((), here=False))
+    assert all("a management port of SONiC: no protocol runs there" in line for line in found)
+    assert {line.split(" matches ")[1].split(",")[0] for line in found} == told
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "ospf: {areas: {0: {interfaces: {KEY: {}}}}}",
+        "isis: {net: 49.0001.0102.5500.0001.00, interfaces: {KEY: {}}}",
+        "bgp: {as: 65001, neighbors: {KEY: {remote-as: external}}}",
+        "bgp: {as: 65001, networks: [KEY]}",
+    ],
+)
+@pytest.mark.parametrize(("key", "runs"), [("'eth*'", [False, True]), ("eth0", [True, True])])
+def test_no_glob_takes_in_a_management_port(section, key, runs):
+    config = load(section.replace("KEY", key))
+    (protocol,) = config.protocols.values()
+    found = [
+        protocol.on(Link(2, "eth0", True, 1500, management=is_one)) for is_one in (True, False)
+    ]
+    assert [one is not None for one in found] == runs

@@ -136,7 +136,9 @@ async def test_an_interface_in_a_vrf_and_a_vlan_on_a_port(server):
     async with known(server) as here:
         assert here.platform.link("Ethernet0").vrf == "VrfRed"
         assert here.platform.link("Ethernet4.10").speed == 400 * G
-        assert here.platform.link("eth0") is None
+        assert here.platform.link("Vlan10") is None
+        for name in ("eth0", "eth0.10", "docker0", "eth1-midplane"):
+            assert here.platform.link(name) == PlatformLink(management=True)
 
 
 async def test_values_that_are_none_of_theirs_are_counted_and_the_kernel_knows_instead(server):

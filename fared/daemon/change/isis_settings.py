@@ -110,10 +110,10 @@ def circuit_settings(config: Config, link: Link, share: float = 1.0) -> CircuitS
 
     ``share``: the part of the capacity that is left, less than 1 on a derated link.
     """
-    section = config.isis_interface(link.name)
-    if section is None:
+    found = config.isis.on(link) if config.isis else None
+    if found is None:
         return None
-    router = config.section(Isis)
+    section, router = found[1], config.section(Isis)
     return settings_of(
         CircuitSettings,
         section,

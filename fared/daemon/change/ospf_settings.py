@@ -118,7 +118,7 @@ def interface_settings(config: Config, link: Link, share: float = 1.0) -> Interf
 
     ``share``: the part of the capacity that is left, less than 1 on a derated link.
     """
-    found = config.ospf_interface(link.name)
+    found = config.ospf.on(link) if config.ospf else None
     if found is None:
         return None
     area, section = found
