@@ -98,7 +98,9 @@ class DaemonParts:
         self.runner = self._inputs.runner
         self.runner.observers.append(Reports(notifier, runtime, self._log).observe)
         self.runner.observers.append(AfterManyRoutes(release_freed).observe)
-        self.services = Services(running, self.runner, kernel.fib, kernel.monitor, self._log)
+        self.services = Services(
+            running, self.runner, kernel.fib, kernel.monitor, self._log, platform=self.platform
+        )
         if record is not None:
             self.services.record(record, seed, now)
         self._auditor = self._make_auditor()

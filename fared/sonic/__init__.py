@@ -7,5 +7,5 @@ Loaded only where ``platform`` of the configuration wants it, or the databases a
 - ``values`` reads single values, ``inventory`` has the names of ports, LAGs and VRFs, ``facts``
   what is known of each link, ``traffic`` loads and errors.
 - ``platform`` answers the daemon from all of them. ``warm_restart`` tells SONiC how far the router
-  is, and finds the routes of a former process.
+  is, and finds the routes of a former process, whose protocol ``protocols`` names.
 """

@@ -33,6 +33,7 @@ class SonicPlatform:
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
         warn: Callable[..., None],
     ) -> None:
+        self.databases = databases
         self._log, self._warn = log, warn
         self._report: Callable[[], None] = lambda: None
         self._task: asyncio.Task[None] | None = None

@@ -7,7 +7,7 @@ restart nobody deletes them, so whoever begins must know the rows of its predece
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -26,6 +26,11 @@ class WarmState(msgspec.Struct, frozen=True):
 
     enabled: bool = False
     state: str = ""
+
+    @property
+    def text(self) -> str:
+        """One word for people: ``off``, or the state."""
+        return self.state or "not-begun" if self.enabled else "off"
 
 
 class WarmRestart:
@@ -58,10 +63,11 @@ class WarmRestart:
         word = self._values.word
         return WarmState(enabled=word(enabled[0]) == "true", state=word(state[0]))
 
-    async def routes_of(self, protocol: str) -> set[str]:
+    async def routes_of(self, protocols: Collection[str]) -> set[str]:
         """Return the keys of rows with a protocol: what a former process has announced.
 
-        A key is a prefix, or an address of full length; in a VRF the name of that comes first.
+        ``protocols`` are the words for it, in small letters. A key is a prefix, or an address of
+        full length; in a VRF the name of that comes first.
         """
         wanted: dict[str, str] = {}
         for table in _TABLES:
@@ -73,7 +79,7 @@ class WarmRestart:
             [HashFields("APPL_DB", key, ("protocol",)) for key in wanted]
         )
         found = zip(wanted.values(), rows, strict=True)
-        return {route for route, row in found if self._values.word(row[0]) == protocol.lower()}
+        return {route for route, row in found if self._values.word(row[0]) in protocols}
 
     def _eoiu(self, family: str) -> str:
         return self._state.key("BGP_STATE_TABLE", family, "eoiu")

@@ -44,7 +44,13 @@ def _with_session(context, withheld: str | None = None):
     session.connected(0.0)
     while session.has_output():
         peer.send(client, session.writable(1 << 16, 0.0))
-    facts = SimpleNamespace(session=session, connected_at=1.0, address="127.0.0.1:2620", slow=False)
+    facts = SimpleNamespace(
+        session=session,
+        connected_at=1.0,
+        address="127.0.0.1:2620",
+        slow=False,
+        warm_restart="restored",
+    )
     return replace(context, fpm=facts), client
 
 
@@ -75,6 +81,7 @@ def test_routes_are_offloaded_once_they_are_acknowledged(context) -> None:
     view.fpm.session.received(client.read(), 0.0)
     assert {row.offloaded for row in kernel.fib(view).routes} == {True}
     fpm = kernel.fib(view).fpm
+    assert fpm.warm_restart == "restored"
     assert (fpm.state, fpm.announced, fpm.waiting, fpm.since) == ("up", total, 0, 1.0)
     assert _check(view).ok
     found = _metrics(view)

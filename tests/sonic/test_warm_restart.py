@@ -35,6 +35,6 @@ async def test_rows_of_our_protocol_are_found_staged_or_not_and_those_of_others_
     server.set("APPL_DB", "ROUTE_TABLE:Vrf1:10.8.0.0/16", protocol="fared")
     server.set("APPL_DB", "ROUTE_TABLE:10.3.0.0/16", protocol="static")
     connection = RedisConnection(server.databases)
-    found = await WarmRestart(connection, server.databases).routes_of("fared")
+    found = await WarmRestart(connection, server.databases).routes_of({"fared"})
     assert found == {"10.1.0.0/16", "2001:db8:1::/48", "10.2.0.0/16", "Vrf1:10.8.0.0/16"}
     await connection.close()

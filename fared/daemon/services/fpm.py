@@ -9,6 +9,7 @@ one in which the kernel was written and a change was flooded.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,6 +26,7 @@ from fared.paths.fib.planner import FibPlanner
 RETRY = 1.0
 """Seconds between two attempts to connect."""
 _CONNECT_WITHIN = 5.0
+_PREPARED_WITHIN = 1.0
 _WATCH_EVERY = 1.0
 _SLOW_AFTER = 5.0
 """Seconds without room in the buffer after which a peer is called slow."""
@@ -65,7 +67,10 @@ class FpmService(asyncio.Protocol):
         self.connected_at: float | None = None
         """Unix time of the present connection; None: there is none."""
         self._transport: asyncio.Transport | None = None
-        self._closed = asyncio.Event()
+        self.lost = asyncio.Event()
+        """Set from the loss of a connection to the next attempt."""
+        self.warm_restart: str | None = None
+        """How far a warm restart of SONiC is; None: it is unknown."""
         self._full_since: float | None = None
         self._pump_due = False
         self._reason = ""
@@ -96,11 +101,11 @@ class FpmService(asyncio.Protocol):
 
     # -- from start to stop -------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Connect, and again whenever the connection is lost."""
+    def start(self, prepared: asyncio.Event | None = None) -> None:
+        """Connect, and again whenever the connection is lost; wait a second for ``prepared``."""
         loop = asyncio.get_running_loop()
         self._planner().take_touched()
-        self._task = loop.create_task(self._run())
+        self._task = loop.create_task(self._run(prepared))
         self._timer = loop.call_later(_WATCH_EVERY, self._watch)
 
     def stop(self) -> None:
@@ -120,11 +125,24 @@ class FpmService(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         ends = loop.time() + _END_WITHIN
         while self._transport is not None and loop.time() < ends:
-            if not self.session.has_output() and not self._transport.get_write_buffer_size():
+            if self._nothing_left():
                 return
             await asyncio.sleep(0.01)
 
-    async def _run(self) -> None:
+    @property
+    def sent_all(self) -> bool:
+        """Whether the peer has taken all routes."""
+        return self.replayed.is_set() and self._nothing_left()
+
+    def _nothing_left(self) -> bool:
+        if self._transport is None or self.session.has_output():
+            return False
+        return not self._transport.get_write_buffer_size()
+
+    async def _run(self, prepared: asyncio.Event | None) -> None:
+        if prepared is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(prepared.wait(), _PREPARED_WITHIN)
         while True:
             try:
                 await asyncio.wait_for(self._connect(), _CONNECT_WITHIN)
@@ -133,11 +151,11 @@ class FpmService(asyncio.Protocol):
                 effect = "the switch keeps the routes that it has"
                 self._not_connected(address=self.address, error=why, effect=effect)
             else:
-                await self._closed.wait()
+                await self.lost.wait()
             await asyncio.sleep(RETRY)
 
     async def _connect(self) -> None:
-        self._closed.clear()
+        self.lost.clear()
         loop = asyncio.get_running_loop()
         await loop.create_connection(lambda: self, self.peer.address, self.peer.port)
 
@@ -162,7 +180,7 @@ class FpmService(asyncio.Protocol):
         reason = self._reason or (str(exc) if exc else "closed by the peer")
         if reason is not _STOPPED:
             self._log.warning("fpm-lost", address=self.address, reason=reason)
-        self._closed.set()
+        self.lost.set()
 
     def data_received(self, data: bytes) -> None:
         """Take acknowledgements."""

@@ -20,6 +20,7 @@ from fared.kernel.fib import KernelFib
 from fared.kernel.leftovers import has_bier_table
 from fared.kernel.monitor import KernelMonitor
 from fared.router import events
+from fared.router.stages import Stage
 from fared.runtime import extensions
 
 if TYPE_CHECKING:
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
     from fared.daemon.services.bier import BierService
     from fared.daemon.services.fpm import FpmService
     from fared.daemon.services.recorder import RouterRecorder
+    from fared.daemon.services.switch_start import SwitchStart
     from fared.management.documents.context import PluggedIn
+    from fared.sonic.platform import SonicPlatform
+
+
+_ROUTES_KNOWN = Stage.FIB_IN_SYNC.label
 
 
 class Services:
@@ -40,19 +46,24 @@ class Services:
         fib: KernelFib,
         monitor: KernelMonitor,
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        *,
+        platform: SonicPlatform | None = None,
     ) -> None:
         """Create those that the configuration wants."""
         config = running.config
         self._running, self._runner, self._monitor, self._log = running, runner, monitor, log
+        self._platform = platform
         self.bfd: BfdClient | None = None
         self.bier: BierService | None = None
         self.fpm: FpmService | None = None
+        self._switch: SwitchStart | None = None
         self.plugged: dict[str, PluggedIn] = {}
         """Those of other packages, by their section of the configuration."""
         self.recorder: RouterRecorder | None = None
         """What records the router; None: nothing has been recorded yet."""
         self.spraying = SprayService(fib, runner, log, runner.defence)
         runner.serve(BfdWanted, self._want_bfd)
+        runner.observers.append(self.observe)
         if config.bier is not None:
             self.bier = self._bier_service()
             runner.serve(events.ApplyBier, self.bier.apply)
@@ -101,8 +112,7 @@ class Services:
 
     def close(self) -> None:
         """End the connections to other processes."""
-        if self.fpm is not None:
-            self.fpm.stop()
+        self._end_fpm()
         if self.bfd is not None:
             self.bfd.stop()
         for plugged in self.plugged.values():
@@ -115,9 +125,7 @@ class Services:
         wanted = self._running.config.fib.fpm
         if wanted == (None if self.fpm is None else self.fpm.peer):
             return
-        if self.fpm is not None:
-            self.fpm.stop()
-            self.fpm = self._runner.after_flush = None
+        self._end_fpm()
         if wanted is not None:
             from fared.daemon.services.fpm import FpmService  # noqa: PLC0415 - only with FPM
 
@@ -130,7 +138,34 @@ class Services:
                 runner.defence,
             )
             runner.after_flush = self.fpm.pull
-            self.fpm.start()
+            self._switch = self._switch_start(self.fpm)
+            self.fpm.start(None if self._switch is None else self._switch.prepared)
+
+    def _switch_start(self, fpm: FpmService) -> SwitchStart | None:
+        """Begin what SONiC needs beside the session; None: this is no such switch."""
+        if self._platform is None:
+            return None
+        from fared.daemon.services.switch_start import SwitchStart  # noqa: PLC0415 - only on SONiC
+
+        protocol = self._running.config.fib.protocol
+        switch = SwitchStart(fpm, self._platform.databases, protocol, self._log)
+        switch.start()
+        if self._runner.router.startup.stage >= Stage.FIB_IN_SYNC:
+            switch.routes_known()
+        return switch
+
+    def _end_fpm(self) -> None:
+        if self._switch is not None:
+            self._switch.stop()
+        if self.fpm is not None:
+            self.fpm.stop()
+        self._switch = self.fpm = self._runner.after_flush = None
+
+    def observe(self, output: events.Output) -> None:
+        """Follow the start of the router."""
+        is_known = isinstance(output, events.StageReached) and output.stage == _ROUTES_KNOWN
+        if is_known and self._switch is not None:
+            self._switch.routes_known()
 
     # -- BFD ----------------------------------------------------------------------------------
 

@@ -136,6 +136,8 @@ class FpmFacts(Protocol):
     session: FpmSession
     connected_at: float | None
     """Unix time of the present connection; None: there is none."""
+    warm_restart: str | None
+    """How far a warm restart of SONiC is; None: it is unknown."""
 
     @property
     def address(self) -> str:

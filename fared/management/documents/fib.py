@@ -62,7 +62,7 @@ class FibFpm(Facts):
 
     ``waiting``: routes to be sent, or to be acknowledged; ``slow``: the peer does not read.
     ``withheld``: prefixes some of whose next hops SONiC cannot use; ``too_long``: those with too
-    many next hops, which are withdrawn.
+    many next hops, which are withdrawn. ``warm_restart`` of SONiC: ``off``, or its state.
     """
 
     address: str
@@ -73,6 +73,7 @@ class FibFpm(Facts):
     waiting: int
     withheld: list[str]
     too_long: list[str]
+    warm_restart: str | None = None
 
 
 class FibDifference(Facts):
@@ -130,10 +131,12 @@ def _session(fpm: FibFpm) -> Cell:
     troubles = ["the peer does not read"] if fpm.slow else []
     troubles += [f"{len(fpm.withheld)} with next hops withheld"] if fpm.withheld else []
     troubles += [f"{len(fpm.too_long)} too long"] if fpm.too_long else []
+    warm = fpm.warm_restart or "off"
     return (
         f"{fpm.address} ",
         judged(fpm.state, good=fpm.state == "up"),
         f", {count(fpm.announced, 'route')} announced, {fpm.waiting} waiting",
+        "" if warm == "off" else f", warm restart {warm}",
         *[red(f", {trouble}") for trouble in troubles],
     )
 

@@ -86,6 +86,7 @@ def _session(fpm: FpmFacts) -> FibFpm:
         waiting=session.waiting,
         withheld=sorted(map(str, session.withheld)),
         too_long=sorted(map(str, session.too_long)),
+        warm_restart=fpm.warm_restart,
     )
 
 
