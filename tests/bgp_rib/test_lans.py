@@ -91,7 +91,7 @@ def test_two_sessions_with_one_router_over_a_lan_have_its_link_once():
     router.solve()
     assert sorted(router.weights()) == [1, 1, 2]
     assert total(router) == pytest.approx(200)
-    assert router.rib._capacity(1) == 100 * GBPS
+    assert router.rib.telling.capacity(1) == 100 * GBPS
 
 
 def test_one_that_leaves_the_lan_leaves_the_whole_link_to_the_other():

@@ -8,11 +8,9 @@ of the ledger, ``tests/bgp_rib/test_choices.py``.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import islice
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,67 +18,39 @@ from fared.core.ids import NodeId, Prefix
 from fared.paths.ted.model import LocalLink
 from fared.protocols.bgp.packet.attributes import (
     AsPath,
-    LocalPref,
     Origin,
     OriginType,
     PathAttributes,
 )
-from fared.protocols.bgp.packet.communities import GRACEFUL_SHUTDOWN, SharedLimit
 from fared.protocols.bgp.packet.messages import Update
 from fared.protocols.bgp.packet.nlri import BgpNextHop
 from fared.protocols.bgp.rib.adj_in import RECENT, AdjRibIn
 from fared.protocols.bgp.rib.adj_out import (
     AdjRibOut,
     Announces,
-    ExportedRoute,
     ExportSettings,
-    Outgoing,
-    exported,
 )
-from fared.protocols.bgp.rib.bandwidth import announced, path_bandwidth
+from fared.protocols.bgp.rib.bandwidth import path_bandwidth
 from fared.protocols.bgp.rib.decision import DecisionSettings, PeerPath, choose
 from fared.protocols.bgp.rib.exits import Exits, Resolve
 from fared.protocols.bgp.rib.graph import GroupGraph
-from fared.protocols.bgp.rib.hosts import Hosts, offered, share
-from fared.protocols.bgp.rib.lans import capacity_of
+from fared.protocols.bgp.rib.hosts import offered
 from fared.protocols.bgp.rib.paths import (
     OWN,
     REDISTRIBUTED,
     BgpPeer,
     has_loop,
-    with_community,
 )
-from fared.protocols.bgp.rib.shared import Chain
+from fared.protocols.bgp.rib.telling import NO_PATHS, GroupPaths, Telling
 
 OWN_ATTRIBUTES: Final = PathAttributes((Origin(OriginType.IGP), AsPath(())))
 """Those of a network of this router."""
 
 
-class GroupPaths(NamedTuple):
-    """The paths of a group that are used, best first, and what they carry, bytes/s."""
-
-    paths: tuple[PeerPath, ...]
-    total: float | None
-    numbers: frozenset[int] = frozenset()
-    """Those of the neighbors that told the paths."""
-    chain: Chain = ()
-    """Routers that all paths pass through."""
-    available: float | None = None
-    """What load leaves of the total, bytes/s; None: all of it, or unknown."""
-    lans: frozenset[int] = frozenset()
-    """Links to LANs that carry less than the neighbors there."""
-    offered: float | None = None
-    """What they carry before the port of a destination limits them."""
-
-
-_WORDS: Final[Mapping[int, str]] = MappingProxyType({OWN: "own", REDISTRIBUTED: "igp"})
 _LOOKED_AT: Final = 4096
 """Prefixes of a group of which the first one is looked for."""
 _CHOICES: Final = 1024
 """Choices that are remembered."""
-_EXPORTED: Final = 4096
-"""Kinds of paths for which it is remembered what is told of them."""
-_NOTHING: Final = GroupPaths((), None)
 
 
 class BgpRib:
@@ -101,18 +71,9 @@ class BgpRib:
         """By neighbor."""
         self._exits = Exits(self.graph)
         self._peers: dict[int, BgpPeer] = {}
-        self._passing: set[int] = set()
-        """Neighbors that pass routes of others on: only these need to know shared limits."""
         self._again: dict[int, None] = {}
         self._places: dict[bytes, tuple[int, ...]] = {}
-        self._siblings: dict[int, frozenset[int]] = {}
-        """By neighbor, the sessions with the same router, its own included."""
-        self._carried: dict[int, float | None] = {}
-        """C of the router of a neighbor, as far as it is known what that is."""
-        self._derated: set[int] = set()
-        """Neighbors whose link is derated or drained."""
-        self._hosts = Hosts()
-        self._exported: dict[tuple[int, bool, bool, bool], ExportedRoute | None] = {}
+        self.telling = Telling(local_as, self.graph, self._exits)
         self._former: dict[int, str] = {}
         """In words, the groups that are gone, while their numbers are not used again."""
         for number in (OWN, REDISTRIBUTED):
@@ -140,15 +101,17 @@ class BgpRib:
         """Take in a neighbor whose session is established."""
         self._peers[peer.number] = peer
         self._places.clear()
-        self._find_siblings()
+        self.telling.find_siblings(self._peers)
         self.table.add(peer)
         self._note_host(peer.number, export)
         self.set_link(peer.number, link, derated=derated, resolve=resolve)
         out = AdjRibOut(
             export,
-            lambda group: self._outgoing(peer, out.settings, group),
+            lambda group: self.telling.outgoing(
+                peer, out.settings, self.chosen.get(group, NO_PATHS)
+            ),
             announces,
-            lambda: self._capacity(peer.number),
+            lambda: self.telling.capacity(peer.number),
         )
         out.mark(self.table.groups.nonzero()[0])
         self.outs[peer.number] = out
@@ -160,9 +123,9 @@ class BgpRib:
 
     def _note_host(self, peer: int, settings: ExportSettings) -> None:
         """Note whether a neighbor is told a share: that counts in those of others."""
-        ports = self._hosts.ports
+        ports = self.telling.hosts.ports
         if settings.share:
-            self._hosts.configured = settings.demand
+            self.telling.hosts.configured = settings.demand
             ports[peer] = self.graph.interface(peer)
         if settings.share or ports.pop(peer, None) is not None:
             self._mark_hosts()
@@ -170,14 +133,14 @@ class BgpRib:
     def _mark_hosts(self) -> None:
         """Look again at what hosts are told: their ports are others."""
         numbers = self.table.groups.nonzero()[0]
-        for number in self._hosts.ports:
+        for number in self.telling.hosts.ports:
             if number in self.outs:
                 self.outs[number].mark(numbers)
 
     @property
     def demand(self) -> float | None:
         """D of the neighbors that are told a share, bytes/s; None: not known."""
-        return self._hosts.demand(self.graph.capacities)
+        return self.telling.demand
 
     def knows(self, peer: int) -> bool:
         """Whether a neighbor is in these tables: its session is up, or its routes are kept."""
@@ -186,22 +149,12 @@ class BgpRib:
     def lose(self, peer: int) -> None:
         """Forget a neighbor."""
         self.table.lose(peer)
-        self._passing.discard(peer)
+        self.telling.passing.discard(peer)
         self.set_link(peer, None)
-        self._hosts.ports.pop(peer, None)
+        self.telling.hosts.ports.pop(peer, None)
         self.outs.pop(peer, None)
         del self._peers[peer]
-        self._find_siblings()
-
-    def _find_siblings(self) -> None:
-        """Find the sessions with the same router."""
-        by_speaker: dict[tuple[int, int], list[int]] = {}
-        for number, peer in self._peers.items():
-            by_speaker.setdefault(peer.speaker, []).append(number)
-        self._siblings = {
-            number: frozenset(some) for some in by_speaker.values() for number in some
-        }
-        self._carried.clear()
+        self.telling.find_siblings(self._peers)
 
     def suspend(self, peer: int) -> None:
         """Keep what a neighbor has told until it has told it again, and tell it nothing."""
@@ -222,9 +175,7 @@ class BgpRib:
 
         ``resolve``: where its next hops lead, without it all to the neighbor.
         """
-        self._derated.discard(peer)
-        if derated:
-            self._derated.add(peer)
+        self.telling.set_derated(peer, derated=derated)
         if self._exits.set_link(peer, self._peers[peer].identifier, link, resolve):
             # other paths may be usable
             self._places.clear()
@@ -232,13 +183,12 @@ class BgpRib:
         for group, chosen in self.chosen.items():
             if peer in chosen.numbers:
                 self._again[group] = None
-        self._carried.clear()
         numbers = self.table.groups.nonzero()[0]
-        for number in self._siblings[peer]:
+        for number in self.telling.siblings[peer]:
             if number in self.outs:
                 self.outs[number].mark(numbers)
-        if peer in self._hosts.ports:
-            self._hosts.ports[peer] = self.graph.interface(peer)
+        if peer in self.telling.hosts.ports:
+            self.telling.hosts.ports[peer] = self.graph.interface(peer)
             self._mark_hosts()
 
     def set_available(self, peer: int, available: float | None) -> None:
@@ -263,18 +213,10 @@ class BgpRib:
         # RFC 4271 §4.3: a prefix that is withdrawn as well is announced
         for one in routes:
             self.table.announce(peer, one.prefixes, update.attributes, one.next_hop)
-            self._note_passing(peer, update.attributes)
+            if self.telling.note_passing(peer, update.attributes) and peer in self.outs:
+                self.outs[peer].mark(self.table.groups.nonzero()[0])
         if update.end_of_rib == self.family:
             self.table.end_of_rib(peer)
-
-    def _note_passing(self, peer: int, attributes: PathAttributes) -> None:
-        """Note that a neighbor passes on what others told it; a leaf never does."""
-        path = attributes.find(AsPath)
-        if peer in self._passing or path is None or path.length < 2:
-            return
-        self._passing.add(peer)
-        if peer in self.outs:
-            self.outs[peer].mark(self.table.groups.nonzero()[0])
 
     def originate(
         self,
@@ -299,16 +241,16 @@ class BgpRib:
 
     def is_internal(self, prefix: Prefix) -> bool:
         """Whether internal neighbors told the paths to a prefix that are used."""
-        paths = self.chosen.get(self.table.group(prefix), _NOTHING).paths
+        paths = self.chosen.get(self.table.group(prefix), NO_PATHS).paths
         return bool(paths) and paths[0].peer.internal
 
     def carried(self, prefix: Prefix) -> float | None:
         """Return what the paths to a prefix carry, bytes/s; None: unknown, or there is none."""
-        return self.chosen.get(self.table.group(prefix), _NOTHING).total
+        return self.chosen.get(self.table.group(prefix), NO_PATHS).total
 
     def limiting_links(self, prefix: Prefix) -> frozenset[int]:
         """Return the links to LANs that limit the paths to a prefix, beside each other."""
-        return self.chosen.get(self.table.group(prefix), _NOTHING).lans
+        return self.chosen.get(self.table.group(prefix), NO_PATHS).lans
 
     def in_words(self, group: int) -> str:
         """Name a group for people: its first prefix, and how many others it has, or had at last."""
@@ -416,83 +358,3 @@ class BgpRib:
         """Forget prefixes, paths and next hops that nobody knows any more."""
         self.table.sweep([out.sent for out in self.outs.values()])
         self._exits.keep(self.table.paths.next_hops)
-
-    def _outgoing(self, peer: BgpPeer, export: ExportSettings, group: int) -> Outgoing | None:
-        """Return the route of a group for a neighbor; None if it is not to be told."""
-        chosen = self.chosen.get(group, _NOTHING)
-        paths, total, numbers, *_ = chosen
-        # RFC 4271 §9.2: what an internal neighbor told is not told to another one
-        if not paths or (peer.internal and paths[0].peer.internal):
-            return None
-        if not export.tells(_WORDS.get(paths[0].peer.number, "bgp")):
-            return None
-        if not numbers.isdisjoint(self._siblings[peer.number]):
-            # it would not use a longer path beside its own
-            return None
-        route = self._export(paths[0], internal=peer.internal, drained=export.drained)
-        if route is None:
-            return None
-        if export.drained:
-            return Outgoing(route, 0.0)
-        told = announced(total, self._limit(peer))
-        if export.share and numbers.isdisjoint(self._hosts.ports):
-            # no part of what other hosts are sent: their own ports limit that
-            part = share(total, chosen.offered, self._capacity(peer.number), self.demand)
-            told = told if part is None else part
-        return Outgoing(route, told, self._limits(peer, chosen), _free(peer, told, chosen))
-
-    def _limits(self, peer: BgpPeer, chosen: GroupPaths) -> Chain:
-        """Return the routers that all paths pass through: this one, and those beyond it.
-
-        Not of own networks, which are not limited. Internal neighbors are not told, since they
-        tell no other internal ones.
-        """
-        total = chosen.total
-        passing = peer.number in self._passing and not peer.internal
-        if not passing or total is None or math.isinf(total):
-            return ()
-        if chosen.paths[0].peer.number == OWN:
-            return ()
-        own = SharedLimit(self.local_as, int(self.graph.root) & 0xFFFF_FFFF, total)
-        return (own, *chosen.chain)
-
-    def _export(self, one: PeerPath, *, internal: bool, drained: bool) -> ExportedRoute | None:
-        """Return what is told of a path, once made for all paths of a kind."""
-        own, path = one.peer.number <= OWN, one.path
-        key = (path.kind, own, internal, drained)
-        if key in self._exported:
-            return self._exported[key]
-        attributes = exported(path.attributes, self.local_as, internal=internal, own=own)
-        if attributes is not None and drained:
-            attributes = with_community(attributes, GRACEFUL_SHUTDOWN)
-            if internal:
-                # RFC 8326 §4.2: who does not know the community prefers others, too
-                attributes = attributes.replaced(LocalPref(0))
-        if len(self._exported) == _EXPORTED:
-            self._exported.clear()
-        found = None if attributes is None else ExportedRoute(attributes)
-        self._exported[key] = found
-        return found
-
-    def _limit(self, peer: BgpPeer) -> float | None:
-        """Return what our links limit of routes told to a neighbor; None: they do not.
-
-        One that knows its own direction is told only what it cannot know: that ours is derated.
-        """
-        if peer.own_minimum and self._derated.isdisjoint(self._siblings[peer.number]):
-            return None
-        return self._capacity(peer.number)
-
-    def _capacity(self, peer: int) -> float | None:
-        """Return C of a neighbor: of all links to that router; None: one is unknown."""
-        if peer not in self._carried:
-            exits = {self._exits.usual(number) for number in self._siblings[peer]}
-            total = capacity_of(exits, self.graph.capacities, self.graph.lans)
-            self._carried[peer] = None if math.isinf(total) else total
-        return self._carried[peer]
-
-
-def _free(peer: BgpPeer, told: float | None, chosen: GroupPaths) -> float | None:
-    """Return what load leaves of a bandwidth that is told; None: all, or it is not for others."""
-    left = chosen.available
-    return left if peer.own_minimum and left is not None and (told is None or left < told) else None
