@@ -64,11 +64,12 @@ class SwitchStart:
         self._known.set()
 
     async def _run(self) -> None:
-        rows = await _prefixes(await self._done(self._begin))
-        self._fpm.session.inherit(rows)
-        self._log.info("fpm-rows-inherited", rows=len(rows))
+        await self._done(self._begin)
+        rows = await self._inherit()
+        self._log.info("fpm-rows-inherited", rows=rows)
         self.prepared.set()
         await self._known.wait()
+        await self._inherit()  # the peer may have read the last bytes of the former process later
         self._fpm.session.bury()
         self._fpm.pump()
         while True:
@@ -84,9 +85,17 @@ class SwitchStart:
                 return
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def _begin(self, warm: WarmRestart) -> set[str]:
+    async def _begin(self, warm: WarmRestart) -> None:
         await warm.begin()
         await self._look(warm)
+
+    async def _inherit(self) -> int:
+        """Pass on the rows that are there now; return how many."""
+        rows = await _prefixes(await self._done(self._rows))
+        self._fpm.session.inherit(rows)
+        return len(rows)
+
+    async def _rows(self, warm: WarmRestart) -> set[str]:
         return await warm.routes_of(protocol_words(self._protocol))
 
     async def _look(self, warm: WarmRestart) -> bool:
