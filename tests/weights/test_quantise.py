@@ -66,6 +66,12 @@ def test_slow_lab_links_keep_their_ratio(kbps, weights):
     assert quantise_rows(rows)[0].tolist() == weights
 
 
+def test_what_nothing_limits_takes_all():
+    assert quantise(float("inf")) == [1]
+    assert quantise(float("inf"), float("inf")) == [1, 1]
+    assert quantise(100, float("inf")) == [0, 1]
+
+
 def test_a_row_does_not_depend_on_the_other_rows():
     random = np.random.default_rng(3)
     rows = random.uniform(0, 50e9, (50, 20))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DEFAULT_MAX_WEIGHT = MAX_WEIGHT
 DEFAULT_TOLERANCE = 0.005
 _SEARCH_EFFORT = 4096
+_MOST = 1e18
+"""Bits/s in place of more, and of what is not limited at all: an integer cannot say infinite."""
 _UNITS = np.array([1.0, 1e3, 1e6])
 _UNITS_FROM = np.array([8e6, 8e9])
 """Bits/s in the largest member from which on the second, and the third, unit is used."""
@@ -36,7 +38,7 @@ def to_units(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     The unit is Mb/s; kb/s where no member reaches 8 Gb/s, and b/s where none reaches 8 Mb/s, so
     that slow lab links keep their ratio. In each unit an IEEE single, as flooded, rounds exactly.
     """
-    bits = rows * 8.0
+    bits = np.minimum(rows * 8.0, _MOST)
     unit = _UNITS[_UNITS_FROM.searchsorted(bits.max(axis=1, initial=0.0), "right")]
     units: NDArray[np.int64] = np.rint(bits / unit[:, None]).astype(np.int64)
     return units
