@@ -69,17 +69,19 @@ class WarmRestart:
         ``protocols`` are the words for it, in small letters. A key is a prefix, or an address of
         full length; in a VRF the name of that comes first.
         """
-        wanted: dict[str, str] = {}
+        found: set[str] = set()
         for table in _TABLES:
             start = self._appl.key(table, "")
             async for some in self._connection.keys("APPL_DB", [f"{start}*"]):
                 names = [name for raw in some if (name := self._values.name(raw))]
-                wanted |= {name: name.removeprefix(start) for name in names}
-        rows = await self._connection.rows(
-            [HashFields("APPL_DB", key, ("protocol",)) for key in wanted]
-        )
-        found = zip(wanted.values(), rows, strict=True)
-        return {route for route, row in found if self._values.word(row[0]) in protocols}
+                wanted = [HashFields("APPL_DB", name, ("protocol",)) for name in names]
+                rows = zip(names, await self._connection.rows(wanted), strict=True)
+                found |= {
+                    name.removeprefix(start)
+                    for name, row in rows
+                    if self._values.word(row[0]) in protocols
+                }
+        return found
 
     def _eoiu(self, family: str) -> str:
         return self._state.key("BGP_STATE_TABLE", family, "eoiu")

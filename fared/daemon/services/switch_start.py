@@ -25,7 +25,7 @@ _PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 _LOOK_EVERY: Final = 0.1
 """Seconds between two looks whether all is sent, which takes a moment at the start."""
 _STATE_EVERY: Final = 1.0
-_PORTION: Final = 500
+_PORTION: Final = 200
 """Keys that are parsed in one turn of the loop."""
 T = TypeVar("T")
 

@@ -148,6 +148,7 @@ FIB_FPM: Json = {
         waiting=1,
         withheld=["10.0.3.0/24"],
         too_long=[],
+        warm_restart="restored",
     ),
 }
 FIB_DIFF: Json = sample(
