@@ -88,7 +88,7 @@ class Host:
         self.jobs: list[Any] = []
         self.inputs = Inputs(
             router,
-            SimpleNamespace(fib=Fake(), monitor=monitor, sysctls=Lenient()),  # type: ignore[arg-type]
+            SimpleNamespace(fib=Fake(), table=Fake(), monitor=monitor, sysctls=Lenient()),  # type: ignore[arg-type]
             Lenient(),
             request_audit=lambda _: None,
             on_tick=lambda _: None,
