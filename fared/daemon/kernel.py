@@ -18,14 +18,7 @@ from fared.daemon.loop.sysctls import SettingsGuard
 from fared.kernel import monitor
 from fared.kernel.fib import KernelFib
 from fared.kernel.sysctl import SysctlMode, Wanted
-from fared.paths.fib.model import (
-    DeleteGroup,
-    DeleteNextHop,
-    DeleteRoute,
-    FibOperation,
-    FibState,
-    ForwardingTable,
-)
+from fared.paths.fib.model import FibState, ForwardingTable, deletions
 from fared.paths.fib.unwritten import UnwrittenFib
 
 ADOPT_WITHIN = 10.0
@@ -100,10 +93,7 @@ class KernelSide:
         found = await self._readable()
         if self.writes:
             return found
-        operations: list[FibOperation] = [DeleteRoute(prefix) for prefix in found.routes]
-        operations += [DeleteGroup(group_id) for group_id in found.groups]
-        operations += [DeleteNextHop(nexthop_id) for nexthop_id in found.nexthops]
-        if operations:
+        if operations := deletions(found):
             self.fib.apply(operations)
         return FibState()
 

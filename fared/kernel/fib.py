@@ -41,7 +41,6 @@ from fared.kernel.netlink import Message, RequestFailure
 from fared.kernel.requests import LOST, RequestSocket
 from fared.kernel.rtnetlink import RTA_DST, RTM_NEWROUTE
 from fared.paths.fib.model import (
-    DeleteGroup,
     DeleteNextHop,
     DeleteRoute,
     FibOperation,
@@ -49,6 +48,7 @@ from fared.paths.fib.model import (
     OperationResult,
     PutNextHop,
     PutRoute,
+    deletions,
 )
 from fared.paths.fib.settings import MAIN_TABLE, METRIC, PROTOCOL, FibSettings
 from fared.paths.rib.model import HopKey
@@ -338,10 +338,5 @@ class KernelFib:
 
     def clear(self) -> None:
         """Remove all our objects, leftovers included."""
-        state = self.dump()
-        # In this order: with a next hop or group the kernel silently deletes its routes.
-        operations: list[FibOperation] = [DeleteRoute(prefix) for prefix in state.routes]
-        operations += [DeleteGroup(group_id) for group_id in state.groups]
-        operations += [DeleteNextHop(nexthop_id) for nexthop_id in state.nexthops]
-        self.apply(operations)
+        self.apply(deletions(self.dump()))
         self.remove_leftovers()

@@ -287,7 +287,8 @@ class InstalledState:
 
     def replace(self, actual: FibState) -> None:
         """Replace the state by a dump; ids of known next hops do not change."""
-        self._touch(*self.state.routes, *actual.routes)
+        if self.touched is not None:
+            self.touched.update(self.state.routes, actual.routes)
         self.state = FibState(
             nexthops=dict(actual.nexthops),
             groups=dict(actual.groups),

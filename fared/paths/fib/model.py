@@ -119,6 +119,15 @@ class FibState(msgspec.Struct):
     taken: set[Prefix] = msgspec.field(default_factory=set)
 
 
+def deletions(state: FibState) -> list[FibOperation]:
+    """Return what removes all objects, routes first: the kernel deletes them with a group."""
+    return [
+        *map(DeleteRoute, state.routes),
+        *map(DeleteGroup, state.groups),
+        *map(DeleteNextHop, state.nexthops),
+    ]
+
+
 class ForeignChanges(msgspec.Struct, frozen=True):
     """What other programs did to our objects, by the kernel's notifications.
 

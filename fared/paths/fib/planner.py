@@ -51,7 +51,6 @@ from fared.paths.fib.merged import MergedWeights, Weights
 from fared.paths.fib.model import (
     DeleteGroup,
     DeleteNextHop,
-    DeleteRoute,
     FibOperation,
     FibState,
     ForeignChanges,
@@ -59,6 +58,7 @@ from fared.paths.fib.model import (
     PutGroup,
     PutNextHop,
     PutRoute,
+    deletions,
 )
 from fared.paths.fib.plan import PlanningPass
 from fared.paths.fib.settings import FibSettings
@@ -258,9 +258,7 @@ class FibPlanner:
         self._answers.forget()
         self._tidy_at = None
         state = self._installed.state
-        operations: list[FibOperation] = [DeleteRoute(prefix) for prefix in state.routes]
-        operations += [DeleteGroup(group_id) for group_id in state.groups]
-        operations += [DeleteNextHop(nexthop_id) for nexthop_id in state.nexthops]
+        operations = deletions(state)
         self._installed.replace(FibState(reserved=state.reserved))
         return self._count(operations)
 
