@@ -12,28 +12,13 @@ from fared.paths.te.sub_tlvs import MAX_24_BITS
 _MICROSECOND = 1e-6
 
 
-def _parse_bandwidth(value: str | float) -> float | None:
-    return None if value == "auto" else parse_bandwidth(value)
+def _bandwidth_or(word: str) -> Callable[[str | float], float | None]:
+    """Return a parser of bandwidths, of which ``word`` is None."""
+    return lambda value: None if value == word else parse_bandwidth(value)
 
 
-def _parse_demand(value: str | float) -> float | None:
-    return None if value == "ports" else parse_bandwidth(value)
-
-
-def _show_demand(value: float | None) -> str | int:
-    return "ports" if value is None else _show_bits(value)
-
-
-def _parse_least_bandwidth(value: str | float) -> float | None:
-    return None if value == "none" else parse_bandwidth(value)
-
-
-def _show_bandwidth(value: float | None) -> str | int:
-    return "auto" if value is None else _show_bits(value)
-
-
-def _show_least_bandwidth(value: float | None) -> str | int:
-    return "none" if value is None else _show_bits(value)
+def _show_bandwidth_or(word: str) -> Callable[[float | None], str | int]:
+    return lambda value: word if value is None else _show_bits(value)
 
 
 def _show_bits(value: float) -> str | int:
@@ -118,9 +103,9 @@ Bandwidth = Annotated[
     float | None,
     written(
         "auto, or bits/s such as 400G or 25M (1 kbit/s to 10 Pbit/s)",
-        _parse_bandwidth,
+        _bandwidth_or("auto"),
         {"type": ["string", "number"], "examples": ["auto", "400G", 25000000]},
-        _show_bandwidth,
+        _show_bandwidth_or("auto"),
     ),
 ]
 """Bytes/s; None is ``auto``."""
@@ -128,9 +113,9 @@ LeastBandwidth = Annotated[
     float | None,
     written(
         "none, or bits/s such as 25G (1 kbit/s to 10 Pbit/s)",
-        _parse_least_bandwidth,
+        _bandwidth_or("none"),
         {"type": ["string", "number"], "examples": ["none", "25G"]},
-        _show_least_bandwidth,
+        _show_bandwidth_or("none"),
     ),
 ]
 """Bytes/s; None: no limit."""
@@ -138,9 +123,9 @@ HostDemand = Annotated[
     float | None,
     written(
         "ports, or bits/s such as 6.4T (1 kbit/s to 10 Pbit/s)",
-        _parse_demand,
+        _bandwidth_or("ports"),
         {"type": ["string", "number"], "examples": ["ports", "6.4T"]},
-        _show_demand,
+        _show_bandwidth_or("ports"),
     ),
 ]
 """Bytes/s; None: the capacity of all ports."""
