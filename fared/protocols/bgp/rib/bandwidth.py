@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fared.protocols.bgp.rib.decision import PeerPath
-from fared.protocols.bgp.rib.lans import Lans, capacity_of, on_lans
+from fared.protocols.bgp.rib.lans import Lans, capacity_of, leads_over, on_lans
 from fared.protocols.bgp.rib.paths import OWN
 from fared.protocols.bgp.rib.shared import (
     Chain,
@@ -66,20 +66,8 @@ def path_bandwidth(
     if chosen and chosen[0].peer.number <= OWN:
         own = chosen[0].path.bandwidth
         return PathBandwidth({}, math.inf if own is None else own)
-    speakers: dict[tuple[int, int], tuple[list[int], list[float], list[Chain]]] = {}
-    equal = False
-    by_exit: dict[int, tuple[int, int]] = {}
     exits = [one.peer.number for one in chosen] if exits is None else exits
-    for (peer, path, _), number in zip(chosen, exits, strict=True):
-        speaker = by_exit.setdefault(number, peer.speaker)
-        numbers, known, chains = speakers.setdefault(speaker, ([], [], []))
-        if number not in numbers:
-            numbers.append(number)
-        chains.append(path.limits)
-        if path.bandwidth is not None:
-            known.append(path.bandwidth)
-        elif peer.missing == "ecmp":
-            equal = True
+    speakers, equal = _by_speaker(chosen, exits)
     found = {
         tuple(sorted(numbers)): min(known, default=math.inf)
         for numbers, known, _ in speakers.values()
@@ -115,6 +103,29 @@ def path_bandwidth(
     return _loaded(made, zip(chosen, exits, strict=True), carried, {**links, **availables}, lans)
 
 
+def _by_speaker(
+    chosen: Sequence[PeerPath], exits: Sequence[int]
+) -> tuple[dict[tuple[int, int], tuple[list[int], list[float], list[Chain]]], bool]:
+    """Return exits, bandwidths and limits by router, and whether a missing value makes all equal.
+
+    An exit is of the router that is the first to lead there.
+    """
+    speakers: dict[tuple[int, int], tuple[list[int], list[float], list[Chain]]] = {}
+    equal = False
+    by_exit: dict[int, tuple[int, int]] = {}
+    for (peer, path, _), number in zip(chosen, exits, strict=True):
+        speaker = by_exit.setdefault(number, peer.speaker)
+        numbers, known, chains = speakers.setdefault(speaker, ([], [], []))
+        if number not in numbers:
+            numbers.append(number)
+        chains.append(path.limits)
+        if path.bandwidth is not None:
+            known.append(path.bandwidth)
+        elif peer.missing == "ecmp":
+            equal = True
+    return speakers, equal
+
+
 def _loaded(
     made: PathBandwidth,
     chosen: Iterable[tuple[PeerPath, int]],
@@ -146,7 +157,7 @@ def _loaded(
     }
     if lans:
         left, limiting = on_lans(left, availables, lans)
-        free.update({one: most for one, most in left.items() if _shares(one, lans, limiting)})
+        free.update({one: most for one, most in left.items() if leads_over(one, lans, limiting)})
     available = sum(left.values())
     for part in made.parts:
         mine = sum([left[sessions] for sessions in part.members])
@@ -159,11 +170,6 @@ def _loaded(
 def _less(sessions: tuple[int, ...], carried: float, links: Mapping[int, float]) -> bool:
     """Whether sessions carry less than the sum of their links."""
     return carried < sum([links.get(number, math.inf) for number in sessions])
-
-
-def _shares(sessions: tuple[int, ...], lans: Lans, links: frozenset[int]) -> bool:
-    """Whether one of the sessions is over one of these links."""
-    return not links.isdisjoint([lans.get(number, 0) for number in sessions])
 
 
 def _equal(shares: Shares, links: Mapping[int, float]) -> Shares:

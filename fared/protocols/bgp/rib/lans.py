@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 Sessions = tuple[int, ...]
 """The numbers of sessions with one router, ascending."""
@@ -47,11 +47,16 @@ def on_lans(
                 for number, part in _parts(numbers, value, links)
             ]
         )
-        if factors and not factors.keys().isdisjoint([lans.get(one) for one in numbers])
+        if leads_over(numbers, lans, factors.keys())
         else value
         for numbers, value in carried.items()
     }
     return found, frozenset(factors)
+
+
+def leads_over(numbers: Sessions, lans: Lans, links: Collection[int]) -> bool:
+    """Whether one of the sessions is over one of these links to LANs."""
+    return any(lans.get(number) in links for number in numbers)
 
 
 def _parts(
